@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an algorithm is: a pure function from a shape to the schedule of one rank, and the facts by which policy
+// and exec handle it without knowing it by name. One file each; registry.cc has the rows.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "schedule/schedule.h"
+#include "topology/node_map.h"
+
+namespace coco::algorithms {
+
+enum class Collective : std::uint8_t { alltoall, alltoallv, alltoallw, allgather, allgatherv, bcast };
+inline constexpr int kCollectives = 6;
+// "alltoall", ... ; the word of policy files and COCO_DISABLE. COCO_<UPPER CASE> forces an algorithm.
+std::string_view name_of(Collective collective);
+std::optional<Collective> collective_of(std::string_view name);
+
+// The v and w forms move the same blocks as their plain form: they differ in sizes, which a shape does not know.
+enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
+Exchange exchange_of(Collective collective);
+
+// All that a schedule depends on.
+struct Shape {
+    Exchange exchange;
+    std::int32_t rank;
+    const topology::NodeMap* map;
+    std::int32_t root = 0;      // bcast
+    std::int32_t segments = 1;  // bcast: into how many segments the buffer is cut; >= 1
+};
+
+using CollectiveSet = std::uint32_t;
+constexpr CollectiveSet set_of(Collective c) { return CollectiveSet{1} << static_cast<int>(c); }
+inline constexpr CollectiveSet kAlltoalls =
+    set_of(Collective::alltoall) | set_of(Collective::alltoallv) | set_of(Collective::alltoallw);
+inline constexpr CollectiveSet kAllgathers = set_of(Collective::allgather) | set_of(Collective::allgatherv);
+
+struct Algorithm {
+    std::string_view name;     // policy word = file stem = test tag = heading in docs
+    std::string_view summary;  // one line, for coco info and docs
+    std::string_view source;   // paper and section
+    CollectiveSet collectives;
+    bool one_node;             // needs all ranks on one node
+    bool reads_peer_send;      // some rank reads another's send area: it must lie on the shared heap, or be staged
+    bool writes_peer_recv;     // some rank writes another's recv area: likewise
+    bool segmented;            // bcast: the executor chooses Shape::segments by size; others always get 1
+    schedule::Schedule (*make_schedule)(const Shape& shape);
+};
+
+// The table; one row for each algorithm. `mpi`, the PMPI function, is not in it.
+std::span<const Algorithm> registry();
+// Returns: null if there is none of that name.
+const Algorithm* find(std::string_view name);
+inline bool serves(const Algorithm& a, Collective c) { return (a.collectives & set_of(c)) != 0; }
+
+}  // namespace coco::algorithms

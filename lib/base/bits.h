@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Integer helpers that every room may use.
+#pragma once
+#include <bit>
+#include <cstdint>
+
+namespace coco::base {
+
+inline constexpr std::uint64_t kCacheLineBytes = 64;
+
+// The next multiple of `unit` at or above `value`. Requires: unit is a power of two.
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+    return (value + unit - 1) & ~(unit - 1);
+}
+// floor(log2(value)), 0 for 0.
+constexpr int log2_floor(std::uint64_t value) { return value == 0 ? 0 : std::bit_width(value) - 1; }
+
+}  // namespace coco::base

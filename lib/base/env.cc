@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/env.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <limits>
+
+namespace coco::base {
+namespace {
+
+constexpr const char* kAlgorithm = "mpi, or an algorithm of this collective (coco info --algorithms)";
+
+constexpr Setting kSettings[] = {
+    {"COCO_DISABLE", "1, 0, or a comma-separated list of collectives", "0",
+     "1 leaves every call to the MPI library; a list leaves these collectives to it"},
+    {"COCO_ALLTOALL", kAlgorithm, "by policy", "force one algorithm for MPI_Alltoall"},
+    {"COCO_ALLTOALLV", kAlgorithm, "by policy", "force one algorithm for MPI_Alltoallv"},
+    {"COCO_ALLTOALLW", kAlgorithm, "by policy", "force one algorithm for MPI_Alltoallw"},
+    {"COCO_ALLGATHER", kAlgorithm, "by policy", "force one algorithm for MPI_Allgather"},
+    {"COCO_ALLGATHERV", kAlgorithm, "by policy", "force one algorithm for MPI_Allgatherv"},
+    {"COCO_BCAST", kAlgorithm, "by policy", "force one algorithm for MPI_Bcast"},
+    {"COCO_POLICY", "a readable TOML policy file", "built-in rules", "read the policy from this file"},
+    {"COCO_STATS", "1, 0, or a file name ending in .json", "0",
+     "report at finalize: a table on stderr of rank 0, or a JSON file"},
+    {"COCO_LOG", "error, warn, info or debug", "warn", "how much to tell on stderr"},
+    {"COCO_HEAP_LIMIT", "bytes, with K, M, G or T", "half of the node's memory",
+     "most bytes of shared heap per rank; past it allocation goes on in private memory; 0 shares nothing"},
+    {"COCO_TOPOLOGY", "nodes=N,domains=M or an hwloc synthetic description", "the real machine",
+     "an invented machine: ranks are dealt to nodes and domains in rank order"},
+    {"COCO_TEST_DELAY", "microseconds", "0", "tests only: random delays up to this long inside our calls"},
+};
+
+// Before libc runs its constructors `environ` is null: then the kernel's copy is read, once.
+const char* early_environment(std::size_t& size) {
+    static char buffer[1 << 16];
+    static std::size_t used = 0;
+    static bool read_once = false;
+    if (!read_once) {
+        read_once = true;
+        int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+        while (fd >= 0 && used < sizeof buffer - 1) {
+            ssize_t n = read(fd, buffer + used, sizeof buffer - 1 - used);
+            if (n <= 0) break;
+            used += static_cast<std::size_t>(n);
+        }
+        if (fd >= 0) close(fd);
+    }
+    size = used;
+    return buffer;
+}
+
+}  // namespace
+
+std::span<const Setting> settings() { return kSettings; }
+
+const Setting& setting(std::string_view name) {
+    for (const Setting& s : kSettings)
+        if (name == s.name) return s;
+    std::abort();
+}
+
+std::string_view env(const char* name) {
+    std::string_view wanted(name);
+    if (environ != nullptr) {
+        const char* value = getenv(name);
+        return value ? std::string_view(value) : std::string_view();
+    }
+    std::size_t size = 0;
+    const char* block = early_environment(size);
+    for (std::size_t at = 0; at < size;) {
+        std::string_view entry(block + at);
+        if (entry.size() > wanted.size() && entry.substr(0, wanted.size()) == wanted &&
+            entry[wanted.size()] == '=')
+            return entry.substr(wanted.size() + 1);
+        at += entry.size() + 1;
+    }
+    return {};
+}
+
+bool parse_number(std::string_view text, std::uint64_t& number) {
+    if (text.empty()) return false;
+    std::uint64_t value = 0;
+    for (char c : text) {
+        if (c < '0' || c > '9') return false;
+        auto digit = static_cast<std::uint64_t>(c - '0');
+        if (value > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) return false;
+        value = value * 10 + digit;
+    }
+    number = value;
+    return true;
+}
+
+bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
+    int shift = 0;
+    if (!text.empty()) {
+        constexpr std::string_view kUnits = "KMGT";
+        char last = text.back() >= 'a' ? static_cast<char>(text.back() - 'a' + 'A') : text.back();
+        if (auto at = kUnits.find(last); at != std::string_view::npos) {
+            shift = 10 * (static_cast<int>(at) + 1);
+            text.remove_suffix(1);
+        }
+    }
+    std::uint64_t value = 0;
+    if (!parse_number(text, value)) return false;
+    if (value > (std::numeric_limits<std::uint64_t>::max() >> shift)) return false;
+    bytes = value << shift;
+    return true;
+}
+
+}  // namespace coco::base

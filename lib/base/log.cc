@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "base/env.h"
+
+namespace coco::base {
+namespace {
+
+std::atomic<int> g_rank{-1};
+std::atomic<int> g_level{-1};
+
+int level_from_environment() {
+    constexpr std::string_view kNames[] = {"error", "warn", "info", "debug"};
+    std::string_view value = env("COCO_LOG");
+    for (int i = 0; i < 4; ++i)
+        if (value == kNames[i]) return i;
+    return static_cast<int>(LogLevel::warn);
+}
+
+}  // namespace
+
+void set_log_rank(int rank) { g_rank.store(rank, std::memory_order_relaxed); }
+void set_log_level(LogLevel level) { g_level.store(static_cast<int>(level), std::memory_order_relaxed); }
+
+LogLevel log_level() {
+    int level = g_level.load(std::memory_order_relaxed);
+    if (level < 0) g_level.store(level = level_from_environment(), std::memory_order_relaxed);
+    return static_cast<LogLevel>(level);
+}
+
+void write_line(const Text& line) {
+    int saved = errno;
+    Text out;
+    out << line.view().substr(0, Text::kCapacity - 1) << '\n';
+    std::string_view rest = out.view();
+    while (!rest.empty()) {
+        ssize_t n = write(STDERR_FILENO, rest.data(), rest.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        rest.remove_prefix(static_cast<std::size_t>(n));
+    }
+    errno = saved;
+}
+
+void log(LogLevel level, const Text& line) {
+    if (level > log_level()) return;
+    constexpr const char* kNames[] = {"error", "warn", "info", "debug"};
+    int rank = g_rank.load(std::memory_order_relaxed);
+    Text out;
+    out << "coco[";
+    if (rank >= 0)
+        out << rank;
+    else
+        out << "pid " << getpid();
+    out << "]: " << kNames[static_cast<int>(level)] << ": " << line.view();
+    write_line(out);
+}
+
+}  // namespace coco::base

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Counting calls, per collective, communicator size and block-size class, and telling about them at finalize.
+// Off unless COCO_STATS is set: then dispatch records each call. Each rank counts for itself; dispatch gathers the
+// ranks' tables as bytes (a Row is trivially copyable) and rank 0 reports.
+// Thread safety: record() may be called from any thread (a lock per table; only when stats are on).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace coco::stats {
+
+// Why a call was left to the MPI library. Names and hints are in stats.cc's table; append only.
+enum class Reason : std::uint8_t {
+    none,               // not handed back
+    policy,             // the policy says mpi
+    disabled,           // COCO_DISABLE
+    not_set_up,         // the communicator has not yet shown that it is used again
+    single_rank,        // a communicator of one rank
+    intercommunicator,
+    several_nodes,      // the chosen algorithm needs one node
+    no_shared_heap,     // some rank has no shared heap or could not map a peer's
+    send_private,       // a send buffer outside the shared heap and too large to stage
+    recv_private,       // likewise the receive buffer
+    datatype,           // a derived datatype that is not contiguous, and too large to stage
+    in_place,           // in place, and no shared memory for the copy
+    bad_arguments,      // arguments that MPI refuses: it raises the error
+    kReasons
+};
+// "send_private", "send buffer outside the shared heap", "allocate it with malloc".
+struct ReasonText {
+    const char* name;
+    const char* what;
+    const char* hint;  // empty if there is none
+};
+const ReasonText& text_of(Reason reason);
+
+inline constexpr int kTimeClasses = 40;  // powers of two of nanoseconds, for the median
+
+// One line of the table: all calls with equal keys on one rank.
+struct Row {
+    // keys
+    std::uint8_t collective;   // algorithms::Collective
+    std::uint8_t block_class;  // 0: zero bytes, k: [2^(k-1), 2^k) bytes; 255: unknown (v and w forms use the largest block)
+    Reason reason;             // none: run by us
+    char algorithm[29];        // name, or "mpi"
+    std::int32_t comm_ranks;
+    std::int32_t rank;         // world rank that counted
+    // counts
+    std::uint64_t calls;
+    std::uint64_t bytes;       // sent by this rank
+    std::uint64_t total_ns;
+    std::uint64_t wait_ns;     // of total_ns: waiting for other ranks
+    std::uint64_t staged;      // calls in which this rank staged a buffer
+    std::uint64_t time_class[kTimeClasses];  // calls by floor(log2(ns))
+};
+
+struct Call {
+    std::uint8_t collective;
+    std::uint64_t block_bytes;
+    Reason reason;
+    const char* algorithm;
+    std::int32_t comm_ranks;
+    std::uint64_t bytes;
+    std::uint64_t total_ns;
+    std::uint64_t wait_ns;
+    bool staged;
+};
+
+// Reads COCO_STATS: "1", "0" or unset, or a *.json name. Returns: false if the value is none of these.
+bool configure();
+bool enabled();
+void record(const Call& call);
+// This rank's rows; `rank` filled in.
+std::vector<Row> rows(std::int32_t world_rank);
+// What rank 0 prints or writes, from the rows of all ranks.
+std::string table(std::span<const Row> all, std::int32_t world_ranks);
+std::string json(std::span<const Row> all, std::int32_t world_ranks);
+// Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written (logged).
+bool report(std::span<const Row> all, std::int32_t world_ranks);
+
+}  // namespace coco::stats

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which rank of a communicator sits where: node, NUMA domain, core. Plain integers; found by comm or invented.
+// Thread safety: immutable once built.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coco::topology {
+
+struct NodeMap {
+    // By rank. Nodes are numbered 0, 1, ... in the order in which the ranks name them first, and so are the
+    // domains, over all nodes: a domain belongs to one node.
+    std::vector<std::int32_t> node;
+    std::vector<std::int32_t> domain;
+
+    std::int32_t ranks() const { return static_cast<std::int32_t>(node.size()); }
+    std::int32_t nodes() const;
+    std::int32_t domains() const;
+    // Ranks of a node (or domain) in rank order; the first is its leader.
+    std::vector<std::int32_t> ranks_on_node(std::int32_t node_index) const;
+    std::vector<std::int32_t> ranks_in_domain(std::int32_t domain_index) const;
+};
+
+// A map from any labels: equal label = same node; a domain label counts within its node.
+NodeMap make_node_map(const std::vector<std::uint64_t>& node_label, const std::vector<std::uint64_t>& domain_label);
+// `ranks` ranks on one node with `domains` domains of (nearly) equal numbers of consecutive ranks.
+NodeMap one_node(std::int32_t ranks, std::int32_t domains = 1);
+
+// An invented machine, from COCO_TOPOLOGY: "nodes=4,domains=2" (domains per node; either may be left out).
+struct Invented {
+    std::int32_t nodes = 1;
+    std::int32_t domains = 1;  // per node
+};
+// Returns: nothing if the text is not of that form (then `error` says why).
+std::optional<Invented> parse_invented(std::string_view text, std::string& error);
+// Deals `world_ranks` ranks to the invented nodes and domains in rank order, as evenly as possible, the first
+// ones one more. Returns: the node and the domain within it of rank `world_rank`.
+struct Seat {
+    std::int32_t node;
+    std::int32_t domain;
+};
+Seat deal(const Invented& machine, std::int32_t world_ranks, std::int32_t world_rank);
+
+}  // namespace coco::topology
