@@ -106,10 +106,7 @@ void basic_types(MPI_Comm comm) {
 // choice of allgatherv and bcast from local types and hangs when they differ; there is nothing to compare
 // with then.
 void derived_types(MPI_Comm comm, const Family& family) {
-    Kinds mixing = kAllKinds;
-#ifdef OPEN_MPI
-    mixing = {Kind::alltoall, Kind::alltoallv, Kind::alltoallw, Kind::allgather};
-#endif
+    const Kinds mixing = {Kind::alltoall, Kind::alltoallv, Kind::alltoallw, Kind::allgather};
     const int n = static_cast<int>(family.types.size());
     for (int i = 0; i < n * 2; ++i) {
         const Type& send = family.types[static_cast<std::size_t>((i + rank_in(comm)) % n)];

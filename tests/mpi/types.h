@@ -22,6 +22,7 @@ struct Family {
     int unit_bytes;
     int multiple;  // a block's units are a multiple of this: every type of the family can describe it
     std::vector<Type> types;
+    int largest_bytes = 1 << 30;  // of a block
 };
 
 inline MPI_Datatype commit(MPI_Datatype type) {
@@ -85,14 +86,19 @@ inline Family int_family() {
              {"resized, extent 0", resized(MPI_INT, 0, 0), 1, false}}};
 }
 
+// Pairs with a hole at their end, in both orders. MPICH 4.0 takes rendezvous messages of them for truncated.
 inline Family double_int_family() {
-    return {"double+int",
-            12,
-            2,
-            {{"MPI_DOUBLE_INT", MPI_DOUBLE_INT, 1},
-             {"packed struct", structure({1, 1}, {0, 8}, {MPI_DOUBLE, MPI_INT}), 1},
-             {"swapped struct", structure({1, 1}, {8, 0}, {MPI_DOUBLE, MPI_INT}), 1},
-             {"contiguous(2) of MPI_DOUBLE_INT", contiguous(2, MPI_DOUBLE_INT), 2}}};
+    Family family{"double+int",
+                  12,
+                  2,
+                  {{"MPI_DOUBLE_INT", MPI_DOUBLE_INT, 1},
+                   {"packed struct", structure({1, 1}, {0, 8}, {MPI_DOUBLE, MPI_INT}), 1},
+                   {"swapped struct", structure({1, 1}, {8, 0}, {MPI_DOUBLE, MPI_INT}), 1},
+                   {"contiguous(2) of MPI_DOUBLE_INT", contiguous(2, MPI_DOUBLE_INT), 2}}};
+#ifndef OPEN_MPI
+    family.largest_bytes = 4096;
+#endif
+    return family;
 }
 
 inline Family byte_family() {
@@ -124,19 +130,21 @@ inline std::vector<Family> basic_families() {
     };
 #define TEST_TYPE(type) add(#type, type);
     TEST_TYPE(MPI_CHAR)
-    TEST_TYPE(MPI_SIGNED_CHAR) TEST_TYPE(MPI_UNSIGNED_CHAR) TEST_TYPE(MPI_WCHAR) TEST_TYPE(MPI_SHORT)
-        TEST_TYPE(MPI_UNSIGNED) TEST_TYPE(MPI_LONG) TEST_TYPE(MPI_UNSIGNED_LONG_LONG) TEST_TYPE(MPI_FLOAT)
-            TEST_TYPE(MPI_DOUBLE) TEST_TYPE(MPI_LONG_DOUBLE) TEST_TYPE(MPI_INT8_T) TEST_TYPE(MPI_UINT16_T)
-                TEST_TYPE(MPI_INT32_T) TEST_TYPE(MPI_UINT64_T) TEST_TYPE(MPI_AINT) TEST_TYPE(MPI_OFFSET)
-                    TEST_TYPE(MPI_COUNT) TEST_TYPE(MPI_C_BOOL) TEST_TYPE(MPI_C_FLOAT_COMPLEX)
-                        TEST_TYPE(MPI_C_DOUBLE_COMPLEX) TEST_TYPE(MPI_BYTE) TEST_TYPE(MPI_PACKED)
-                            TEST_TYPE(MPI_FLOAT_INT) TEST_TYPE(MPI_LONG_INT) TEST_TYPE(MPI_SHORT_INT)
-                                TEST_TYPE(MPI_2INT) TEST_TYPE(MPI_LONG_DOUBLE_INT) TEST_TYPE(MPI_DOUBLE_INT)
-                                    TEST_TYPE(MPI_INTEGER) TEST_TYPE(MPI_DOUBLE_PRECISION)
-                                        TEST_TYPE(MPI_LOGICAL) TEST_TYPE(MPI_CHARACTER) TEST_TYPE(MPI_COMPLEX)
-                                            TEST_TYPE(MPI_2REAL)
+    TEST_TYPE(MPI_SIGNED_CHAR)
+    TEST_TYPE(MPI_UNSIGNED_CHAR)
+    TEST_TYPE(MPI_WCHAR)
+    TEST_TYPE(MPI_SHORT) TEST_TYPE(MPI_UNSIGNED) TEST_TYPE(MPI_LONG) TEST_TYPE(MPI_UNSIGNED_LONG_LONG)
+        TEST_TYPE(MPI_FLOAT) TEST_TYPE(MPI_DOUBLE) TEST_TYPE(MPI_LONG_DOUBLE) TEST_TYPE(MPI_INT8_T)
+            TEST_TYPE(MPI_UINT16_T) TEST_TYPE(MPI_INT32_T) TEST_TYPE(MPI_UINT64_T) TEST_TYPE(MPI_AINT)
+                TEST_TYPE(MPI_OFFSET) TEST_TYPE(MPI_COUNT) TEST_TYPE(MPI_C_BOOL)
+                    TEST_TYPE(MPI_C_FLOAT_COMPLEX) TEST_TYPE(MPI_C_DOUBLE_COMPLEX) TEST_TYPE(MPI_BYTE)
+                        TEST_TYPE(MPI_PACKED) TEST_TYPE(MPI_FLOAT_INT) TEST_TYPE(MPI_LONG_INT)
+                            TEST_TYPE(MPI_SHORT_INT) TEST_TYPE(MPI_2INT) TEST_TYPE(MPI_LONG_DOUBLE_INT)
+                                TEST_TYPE(MPI_DOUBLE_INT) TEST_TYPE(MPI_INTEGER)
+                                    TEST_TYPE(MPI_DOUBLE_PRECISION) TEST_TYPE(MPI_LOGICAL)
+                                        TEST_TYPE(MPI_CHARACTER) TEST_TYPE(MPI_COMPLEX) TEST_TYPE(MPI_2REAL)
 #undef TEST_TYPE
-                                                return all;
+                                            return all;
 }
 
 }  // namespace test
