@@ -96,7 +96,7 @@ inline Family double_int_family() {
                    {"swapped struct", structure({1, 1}, {8, 0}, {MPI_DOUBLE, MPI_INT}), 1},
                    {"contiguous(2) of MPI_DOUBLE_INT", contiguous(2, MPI_DOUBLE_INT), 2}}};
 #ifndef OPEN_MPI
-    family.largest_bytes = 4096;
+    family.largest_bytes = 512;
 #endif
     return family;
 }
