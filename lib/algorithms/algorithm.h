@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an algorithm is: a pure function from a shape to the schedule of one rank, and the facts by which policy
-// and exec handle it without knowing it by name. One file each; registry.cc has the rows.
+// What an algorithm is: a pure function from a shape to the schedule of one rank, and the facts by which
+// policy and exec handle it without knowing it by name. One file each; registry.cc has the rows.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@ inline constexpr int kCollectives = 6;
 std::string_view name_of(Collective collective);
 std::optional<Collective> collective_of(std::string_view name);
 
-// The v and w forms move the same blocks as their plain form: they differ in sizes, which a shape does not know.
+// The v and w forms move the same blocks as their plain form; the sizes, which differ, are not in a shape.
 enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
 Exchange exchange_of(Collective collective);
 
@@ -29,7 +29,7 @@ struct Shape {
     std::int32_t rank;
     const topology::NodeMap* map;
     std::int32_t root = 0;      // bcast
-    std::int32_t segments = 1;  // bcast: into how many segments the buffer is cut; >= 1
+    std::int32_t segments = 1;  // bcast: into how many segments the buffer is cut; 1 to kDone - 1
 };
 
 using CollectiveSet = std::uint32_t;
@@ -43,10 +43,12 @@ struct Algorithm {
     std::string_view summary;  // one line, for coco info and docs
     std::string_view source;   // paper and section
     CollectiveSet collectives;
-    bool one_node;             // needs all ranks on one node
-    bool reads_peer_send;      // some rank reads another's send area: it must lie on the shared heap, or be staged
-    bool writes_peer_recv;     // some rank writes another's recv area: likewise
-    bool segmented;            // bcast: the executor chooses Shape::segments by size; others always get 1
+    bool one_node;  // needs all ranks on one node
+    // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
+    // staged.
+    bool reads_peer_send;
+    bool writes_peer_recv;
+    bool segmented;  // bcast: the executor chooses Shape::segments by size; others always get 1
     schedule::Schedule (*make_schedule)(const Shape& shape);
 };
 

@@ -27,6 +27,8 @@ enum class Reason : std::uint8_t {
     datatype,           // a derived datatype that is not contiguous, and too large to stage
     in_place,           // in place, and no shared memory for the copy
     bad_arguments,      // arguments that MPI refuses: it raises the error
+    peer,               // another rank could not take part; the reason is counted there
+    not_initialized,    // MPI is not initialised, or finalised already: it raises the error
     kReasons
 };
 // "send_private", "send buffer outside the shared heap", "allocate it with malloc".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which rank of a communicator sits where: node, NUMA domain, core. Plain integers; found by comm or invented.
-// Thread safety: immutable once built.
+// Which rank of a communicator sits where: node, NUMA domain, core. Plain integers; found by comm or
+// invented. Thread safety: immutable once built.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,8 @@ struct NodeMap {
 };
 
 // A map from any labels: equal label = same node; a domain label counts within its node.
-NodeMap make_node_map(const std::vector<std::uint64_t>& node_label, const std::vector<std::uint64_t>& domain_label);
+NodeMap make_node_map(const std::vector<std::uint64_t>& node_label,
+                      const std::vector<std::uint64_t>& domain_label);
 // `ranks` ranks on one node with `domains` domains of (nearly) equal numbers of consecutive ranks.
 NodeMap one_node(std::int32_t ranks, std::int32_t domains = 1);
 

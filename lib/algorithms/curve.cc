@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algorithms/curve.h"
+
+#include <algorithm>
+#include <set>
+
+#include "algorithms/blocks.h"
+#include "schedule/order.h"
+#include "topology/share.h"
+
+namespace coco::algorithms {
+namespace {
+
+using schedule::Cell;
+using schedule::Matrix;
+
+// The blocks from one group to another; the receivers copy them.
+struct Bunch {
+    const Group& receivers;
+    const Group& senders;
+
+    Matrix matrix() const { return {size_of(receivers), size_of(senders)}; }
+    topology::Share share_of_member(std::int32_t member) const {
+        return topology::share_of(matrix().cells(), size_of(receivers), member);
+    }
+    std::int32_t copier_of(Cell cell) const {
+        auto member =
+            topology::part_of(matrix().cells(), size_of(receivers), morton_position(matrix(), cell));
+        return receivers[static_cast<std::size_t>(member)];
+    }
+    static std::int32_t size_of(const Group& group) { return static_cast<std::int32_t>(group.size()); }
+};
+
+struct Membership {
+    std::int32_t group;
+    std::int32_t member;
+};
+
+Membership find_rank(const std::vector<Group>& groups, std::int32_t rank) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        auto at = std::find(groups[g].begin(), groups[g].end(), rank);
+        if (at != groups[g].end())
+            return {static_cast<std::int32_t>(g), static_cast<std::int32_t>(at - groups[g].begin())};
+    }
+    return {-1, -1};
+}
+
+class Walk {
+  public:
+    Walk(const Shape& shape, const std::vector<Group>& groups)
+        : shape_(shape), groups_(groups), me_(find_rank(groups, shape.rank)) {}
+
+    schedule::Schedule take() {
+        steps_.raise(schedule::kArrived);
+        for (std::int32_t i = 0; i < group_count(); ++i) copy_my_share({group(0), group(i)});
+        steps_.raise(schedule::kDone);
+        wait_for_those_who_touch_mine();
+        return steps_.take();
+    }
+
+  private:
+    std::int32_t group_count() const { return static_cast<std::int32_t>(groups_.size()); }
+    // The group `i` places after mine.
+    const Group& group(std::int32_t i) const {
+        return groups_[static_cast<std::size_t>((me_.group + i) % group_count())];
+    }
+
+    void copy_my_share(const Bunch& bunch) {
+        auto share = bunch.share_of_member(me_.member);
+        for (Cell cell : schedule::morton_range(bunch.matrix(), share.first, share.count)) {
+            std::int32_t sender = bunch.senders[static_cast<std::size_t>(cell.column)];
+            std::int32_t receiver = bunch.receivers[static_cast<std::size_t>(cell.row)];
+            await_arrival(sender);
+            await_arrival(receiver);
+            copy_block(steps_, shape_.exchange, sender, receiver);
+        }
+    }
+
+    void await_arrival(std::int32_t rank) {
+        if (rank != shape_.rank && arrived_.insert(rank).second) steps_.wait(rank, schedule::kArrived);
+    }
+
+    void wait_for_those_who_touch_mine() {
+        std::set<std::int32_t> touching;
+        for (std::int32_t i = 0; i < group_count(); ++i) {
+            Bunch to_me{group(0), group(i)}, from_me{group(i), group(0)};
+            for (std::int32_t sender = 0; sender < Bunch::size_of(group(i)); ++sender)
+                touching.insert(to_me.copier_of({me_.member, sender}));
+            for (std::int32_t receiver = 0; receiver < Bunch::size_of(group(i)); ++receiver)
+                touching.insert(from_me.copier_of({receiver, me_.member}));
+        }
+        touching.erase(shape_.rank);
+        for (std::int32_t rank : touching) steps_.wait(rank, schedule::kDone);
+    }
+
+    const Shape& shape_;
+    const std::vector<Group>& groups_;
+    Membership me_;
+    schedule::Builder steps_;
+    std::set<std::int32_t> arrived_;
+};
+
+}  // namespace
+
+schedule::Schedule along_curves(const Shape& shape, const std::vector<Group>& groups) {
+    return Walk(shape, groups).take();
+}
+
+}  // namespace coco::algorithms

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Source:   Li, Zhang, Hoefler, Cache-Oblivious MPI All-to-All Communications Based on Morton Order, TPDS
+// 2018,
+//           section 4 (SH-Naive, in its NUMA-aware form). The paper puts a barrier before and after the
+//           copies; we wait for the one peer whose block comes next, and at the end for those who read our
+//           send buffer.
+// Idea:     Every rank copies its own blocks, straight from its peers' send buffers into its receive buffer.
+// It
+//           begins behind itself and in its own domain, so that the ranks do not all read the same peer.
+// Needs:    one node; send buffers on the shared heap
+// Steps:    per rank P copies, 2 raises, 2 (P - 1) waits
+// Bytes:    per rank P blocks
+// Scratch:  none
+// Good for: large blocks: long reads and writes that the hardware prefetches; the yardstick of the others
+#include "algorithms/blocks.h"
+#include "schedule/order.h"
+
+namespace coco::algorithms {
+
+schedule::Schedule make_naive(const Shape& shape) {
+    schedule::Builder steps;
+    auto peers = schedule::peers_nearest_first(*shape.map, shape.rank);
+    steps.raise(schedule::kArrived);
+    copy_block(steps, shape.exchange, shape.rank, shape.rank);
+    for (std::int32_t peer : peers) {
+        steps.wait(peer, schedule::kArrived);
+        copy_block(steps, shape.exchange, peer, shape.rank);
+    }
+    steps.raise(schedule::kDone);
+    for (std::int32_t peer : peers) steps.wait(peer, schedule::kDone);
+    return steps.take();
+}
+
+}  // namespace coco::algorithms

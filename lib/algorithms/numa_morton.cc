@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Source:   Li, Zhang, Hoefler, Cache-Oblivious MPI All-to-All Communications Based on Morton Order, TPDS
+// 2018,
+//           section 2.4 (SH-NUMA-CO). The paper has domains of equal size and waits for all ranks; here
+//           domains may differ (the matrix of a pair is a rectangle) and the waiting is exact.
+// Idea:     With s domains there are s steps. In step i the ranks of domain r copy the blocks that domain r +
+// i
+//           sends to r, in equal shares of the Morton curve over that pair: they write only to their own
+//           domain, the distance is the least possible, and no two domains read from the same one at a time.
+// Needs:    one node; send and receive buffers on the shared heap
+// Steps:    per rank P copies, 2 raises, in an alltoall of domains of q ranks about 2 (1 + s) sqrt(q) waits
+// Bytes:    per rank P blocks
+// Scratch:  none
+// Good for: what morton is good for, when the ranks are spread over NUMA domains; with one domain it is
+// morton
+#include "algorithms/curve.h"
+
+namespace coco::algorithms {
+
+schedule::Schedule make_numa_morton(const Shape& shape) {
+    std::vector<Group> domains;
+    for (std::int32_t d = 0; d < shape.map->domains(); ++d) domains.push_back(shape.map->ranks_in_domain(d));
+    return along_curves(shape, domains);
+}
+
+}  // namespace coco::algorithms

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algorithms/algorithm.h"
+
+namespace coco::algorithms {
+
+// Each is defined in the file of its name.
+using Maker = schedule::Schedule(const Shape&);
+Maker make_naive, make_morton, make_numa_morton, make_eager, make_direct, make_segmented;
+
+namespace {
+
+constexpr CollectiveSet kExchanges = kAlltoalls | kAllgathers;
+constexpr CollectiveSet kBcast = set_of(Collective::bcast);
+// Columns of the table that are true or false.
+constexpr bool kOneNode = true;
+constexpr bool kReads = true, kReadsOwn = false;
+constexpr bool kWrites = true, kWritesOwn = false;
+constexpr bool kCut = true, kWhole = false;
+
+constexpr Algorithm kRegistry[] = {
+    {"naive", "every rank pulls its blocks from its peers, nearest domain first",
+     "Li, Zhang, Hoefler 2018, section 4 (SH-Naive)",  //
+     kExchanges, kOneNode, kReads, kWritesOwn, kWhole, make_naive},
+    {"morton", "the ranks copy equal shares of the Morton curve over all blocks",
+     "Li, Zhang, Hoefler 2018, sections 2.1 and 2.2 (SH-CO)",  //
+     kExchanges, kOneNode, kReads, kWrites, kWhole, make_morton},
+    {"numa_morton", "as morton, but writing to the own NUMA domain only, one domain pair after another",
+     "Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO)",  //
+     kExchanges, kOneNode, kReads, kWrites, kWhole, make_numa_morton},
+    {"eager", "every rank copies its blocks to shared scratch and goes on as soon as it has its own",
+     "libcoco",  //
+     kExchanges | kBcast, kOneNode, kReadsOwn, kWritesOwn, kWhole, make_eager},
+    {"direct", "every rank copies the root's buffer at once",
+     "Tu, Zou, Zhan, Zhao, Fan 2008, section III, in a single copy",  //
+     kBcast, kOneNode, kReads, kWritesOwn, kWhole, make_direct},
+    {"segmented", "the root fills a ring of segments in cache while the others empty it",
+     "Tu, Zou, Zhan, Zhao, Fan 2008, section III (data tiling)",  //
+     kBcast, kOneNode, kReadsOwn, kWritesOwn, kCut, make_segmented},
+};
+
+constexpr std::string_view kNames[kCollectives] = {"alltoall",  "alltoallv",  "alltoallw",
+                                                   "allgather", "allgatherv", "bcast"};
+
+}  // namespace
+
+std::string_view name_of(Collective collective) { return kNames[static_cast<int>(collective)]; }
+
+std::optional<Collective> collective_of(std::string_view name) {
+    for (int c = 0; c < kCollectives; ++c)
+        if (kNames[c] == name) return static_cast<Collective>(c);
+    return std::nullopt;
+}
+
+Exchange exchange_of(Collective collective) {
+    if (collective == Collective::bcast) return Exchange::bcast;
+    return (kAlltoalls & set_of(collective)) != 0 ? Exchange::alltoall : Exchange::allgather;
+}
+
+std::span<const Algorithm> registry() { return kRegistry; }
+
+const Algorithm* find(std::string_view name) {
+    for (const Algorithm& algorithm : kRegistry)
+        if (algorithm.name == name) return &algorithm;
+    return nullptr;
+}
+
+}  // namespace coco::algorithms

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/comm.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "comm/control_pool.h"
+#include "comm/discover.h"
+#include "comm/mpi_table.h"
+#include "os/clock.h"
+
+namespace coco::comm {
+namespace {
+
+// Goes up whenever a communicator is freed: what threads remember of handles is stale then.
+std::atomic<std::uint64_t> g_generation{1};
+
+struct LastUsed {
+    MPI_Comm handle;
+    Comm* comm;
+    std::uint64_t generation;
+};
+thread_local LastUsed t_last{};
+
+// A duplicate starts afresh: its ranks may stand elsewhere in their calls.
+int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+int delete_comm(MPI_Comm, int, void* value, void*) {
+    delete static_cast<Comm*>(value);
+    g_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in of()
+    return MPI_SUCCESS;
+}
+
+int keyval() {
+    static const int key = [] {
+        int made = MPI_KEYVAL_INVALID;
+        mpi().Comm_create_keyval(copy_nothing, delete_comm, &made, nullptr);
+        return made;
+    }();
+    return key;
+}
+
+void close(Comm& comm, stats::Reason reason) {
+    comm.closed = reason;
+    comm.settled = true;
+}
+
+Comm* make(MPI_Comm handle) {
+    auto* comm = new Comm{.handle = handle};
+    int inter = 0;
+    mpi().Comm_test_inter(handle, &inter);
+    mpi().Comm_rank(handle, &comm->rank);
+    mpi().Comm_size(handle, &comm->ranks);
+    if (inter)
+        close(*comm, stats::Reason::intercommunicator);
+    else if (comm->ranks == 1)
+        close(*comm, stats::Reason::single_rank);
+    mpi().Comm_set_attr(handle, keyval(), comm);
+    return comm;
+}
+
+Comm* find_or_make(MPI_Comm handle) {
+    void* value = nullptr;
+    int found = 0;
+    mpi().Comm_get_attr(handle, keyval(), &value, &found);
+    return found ? static_cast<Comm*>(value) : make(handle);
+}
+
+}  // namespace
+
+Comm* of(MPI_Comm handle) {
+    std::uint64_t generation = g_generation.load(std::memory_order_acquire);
+    if (t_last.handle == handle && t_last.generation == generation) return t_last.comm;
+    Comm* comm = find_or_make(handle);
+    t_last = {handle, comm, generation};
+    return comm;
+}
+
+void count_call(Comm& comm) {
+    // Many programs make communicators by the thousand and use each once or twice. The world is used for long.
+    constexpr std::uint32_t kCallsBeforeSetUp = 3;
+    bool world = comm.handle == mpi().comm_world;
+    if (++comm.calls < kCallsBeforeSetUp && !world) return;
+    close(comm, set_up(comm));
+}
+
+// --- calls -------------------------------------------------------------------------------------------------------
+
+void Comm::wait_arrived(std::int32_t peer) {
+    Peer& p = peers[peer];
+    std::uint64_t target = p.epoch_base + epoch;
+    const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
+    if (word.load(std::memory_order_acquire) >= target) return;  // pairs with publish()
+    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    sync::wait_slowly(word, p.control->flag.doorbell, target, waiting);
+    if (timed) wait_ns += os::now_ns() - begin_ns;
+}
+
+void Comm::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
+    Peer& p = peers[peer];
+    std::uint64_t target = milestone_value(p.epoch_base + epoch, milestone);
+    sync::Flag& flag = p.control->flag;
+    if (flag.value.load(std::memory_order_acquire) >= target) return;  // pairs with raise()
+    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    sync::wait_slowly(flag.value, flag.doorbell, target, waiting);
+    if (timed) wait_ns += os::now_ns() - begin_ns;
+}
+
+void Comm::wait_all_done(std::uint64_t wanted) {
+    if (done_epoch >= wanted) return;
+    std::uint64_t lowest = epoch - 1;  // of the calls before this one; we have finished them all
+    for (std::int32_t r = 0; r < ranks; ++r) {
+        if (r == rank) continue;
+        Peer& p = peers[r];
+        sync::Flag& flag = p.control->flag;
+        std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
+        if (p.done_epoch < wanted && flag.value.load(std::memory_order_acquire) < target) {
+            std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+            sync::wait_slowly(flag.value, flag.doorbell, target, waiting);
+            if (timed) wait_ns += os::now_ns() - begin_ns;
+        }
+        // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next.
+        std::uint64_t value = flag.value.load(std::memory_order_acquire);
+        std::uint64_t at = (value >> 20) - p.epoch_base;
+        p.done_epoch = std::max(p.done_epoch, (value & schedule::kDone) == schedule::kDone ? at : at - 1);
+        lowest = std::min(lowest, p.done_epoch);
+    }
+    done_epoch = std::max(done_epoch, lowest);
+}
+
+void Comm::raise(schedule::Milestone milestone) {
+    sync::raise(control->flag.value, control->flag.doorbell,
+                milestone_value(peers[rank].epoch_base + epoch, milestone));
+}
+
+Slot& Comm::open_slot() {
+    std::uint64_t& last = slot_epoch[epoch % kSlots];
+    wait_all_done(last);
+    last = epoch;
+    return my_slot();
+}
+
+void Comm::publish(Slot& slot) {
+    sync::raise(slot.epoch, control->flag.doorbell, peers[rank].epoch_base + epoch);
+}
+
+std::byte* Comm::stage_bytes(std::uint64_t bytes) {
+    bytes = base::round_up(bytes, base::kCacheLineBytes);
+    std::uint64_t begin = stage.place(bytes);
+    wait_all_done(stage.epoch_in_the_way(begin, begin + bytes));
+    stage.take(begin, begin + bytes, epoch);
+    return control->stage + begin;
+}
+
+std::uint64_t Stage::epoch_in_the_way(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t latest = 0;
+    for (const Piece& piece : pieces_)
+        if (piece.begin < end && begin < piece.end) latest = std::max(latest, piece.epoch);
+    return latest;
+}
+
+void Stage::take(std::uint64_t begin, std::uint64_t end, std::uint64_t epoch) {
+    std::erase_if(pieces_, [&](const Piece& piece) { return piece.begin < end && begin < piece.end; });
+    pieces_.push_back({begin, end, epoch});
+    head_ = end;
+}
+
+const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
+    for (const Kept& kept : schedules)
+        if (kept.key == key) return *kept.schedule;
+    algorithms::Shape shape{.exchange = key.exchange,
+                            .rank = rank,
+                            .map = &map,
+                            .root = key.root,
+                            .segments = key.segments};
+    schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
+    return *schedules.back().schedule;
+}
+
+Comm::~Comm() {
+    if (control == nullptr) return;
+    std::vector<Pending> pending;
+    for (std::int32_t r = 0; r < ranks; ++r)
+        if (r != rank)
+            pending.push_back({&peers[r].control->flag.value,
+                               milestone_value(peers[r].epoch_base + epoch, schedule::kDone)});
+    retire_control(control, std::move(pending));
+}
+
+}  // namespace coco::comm

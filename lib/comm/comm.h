@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is remembered for a communicator: where its ranks are, their control blocks, the epoch, our stage ring, the
+// schedules made for it. Hangs on the communicator as an attribute and dies with it.
+// Thread safety: MPI allows one collective at a time on a communicator; different ones share nothing but the
+// process-wide tables, which lock. Found by of(), which any thread may call.
+#pragma once
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "comm/control.h"
+#include "schedule/schedule.h"
+#include "stats/stats.h"
+#include "sync/flag.h"
+#include "topology/node_map.h"
+
+namespace coco::comm {
+
+// One schedule, by all that it depends on besides the communicator.
+struct ScheduleKey {
+    const algorithms::Algorithm* algorithm;
+    algorithms::Exchange exchange;
+    std::int32_t root;
+    std::int32_t segments;
+    friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
+};
+
+// The stage ring's books: who may still read what. Offsets count from the ring's begin.
+class Stage {
+  public:
+    struct Piece {
+        std::uint64_t begin, end, epoch;
+    };
+    // Where `bytes` (a multiple of 64, at most kStageBytes) would go next.
+    std::uint64_t place(std::uint64_t bytes) const { return head_ + bytes <= kStageBytes ? head_ : 0; }
+    // The last epoch whose piece overlaps [begin, end); 0: none.
+    std::uint64_t epoch_in_the_way(std::uint64_t begin, std::uint64_t end) const;
+    void take(std::uint64_t begin, std::uint64_t end, std::uint64_t epoch);
+
+  private:
+    std::uint64_t head_ = 0;
+    std::vector<Piece> pieces_;
+};
+
+// A peer of the node as this rank sees it.
+struct Peer {
+    std::byte* segment = nullptr;
+    Control* control = nullptr;
+    std::uint64_t epoch_base = 0;  // its block's epochs run ahead of the communicator's by this
+    std::uint64_t done_epoch = 0;  // it is known to have finished this call of the communicator
+};
+
+// Where one area of a rank is in this process, in the call that runs.
+struct Row {
+    std::byte* base;
+    std::int64_t stride_bytes;
+};
+
+// A rank's block tables in a v or w form: `staged` of its scratch, else `send` and `recv` of its buffers.
+struct Table {
+    const StagedBlock* staged;
+    const BlockAt* send;
+    const BlockAt* recv;
+};
+
+struct Comm {
+    MPI_Comm handle;
+    std::int32_t rank = 0;
+    std::int32_t ranks = 0;
+    // none: calls may run here; otherwise why every call is handed back.
+    stats::Reason closed = stats::Reason::not_set_up;
+    bool settled = false;     // open, or closed for good: calls need not be counted any more
+    std::uint32_t calls = 0;   // before it was set up
+
+    topology::NodeMap map;
+    std::int32_t ranks_per_node = 0;
+    std::int32_t domains = 0;
+    std::vector<Peer> peers;  // by rank, this one included
+    Control* control = nullptr;
+    std::byte* segment = nullptr;
+
+    std::uint64_t epoch = 0;       // of the last call begun
+    std::uint64_t done_epoch = 0;  // every rank is known to have finished this call
+    std::uint64_t slot_epoch[kSlots] = {};  // which call each of our slots was last used for
+    Stage stage;
+    sync::WaitPolicy waiting;
+    std::uint64_t wait_ns = 0;  // of the call that runs, when stats are on
+    bool timed = false;
+
+    // What exec keeps between calls so that a call allocates nothing: grown, never shrunk.
+    struct Room {
+        std::byte* memory = nullptr;
+        std::uint64_t bytes = 0;
+    };
+    std::vector<Row> rows;  // kAreas * ranks
+    std::vector<BlockAt> send_blocks, recv_blocks;
+    std::vector<Table> tables;  // v and w forms, by rank
+    Room rooms[4];  // copies of buffers that cannot be used as they are: send and recv, shared and private
+
+    struct Kept {
+        ScheduleKey key;
+        std::unique_ptr<schedule::Schedule> schedule;
+    };
+    std::vector<Kept> schedules;
+    // The policy's last verdict for each collective.
+    struct Memo {
+        std::uint64_t block_bytes = UINT64_MAX - 1;
+        const algorithms::Algorithm* algorithm = nullptr;
+        std::uint64_t segment_bytes = 0;
+        bool by_force = false;
+    };
+    Memo memo[algorithms::kCollectives];
+
+    ~Comm();
+
+    // The schedule of this rank; made at its first use.
+    const schedule::Schedule& schedule_for(const ScheduleKey& key);
+    // Address in this process of an offset in `peer`'s segment.
+    std::byte* at(std::int32_t peer, std::uint64_t offset) const { return peers[peer].segment + offset; }
+    // Any address is allowed; only shared ones give offsets that peers can use.
+    std::uint64_t offset_of(const void* address) const {
+        return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment);
+    }
+    Slot& my_slot() { return control->slots[(peers[rank].epoch_base + epoch) % kSlots]; }
+    const Slot& slot_of(std::int32_t peer) const {
+        return peers[peer].control->slots[(peers[peer].epoch_base + epoch) % kSlots];
+    }
+
+    // Waits, in the call that runs, for a rank's slot or for a milestone of its.
+    void wait_arrived(std::int32_t peer);
+    void wait_milestone(std::int32_t peer, schedule::Milestone milestone);
+    // Waits until all ranks have finished call `epoch` of this communicator.
+    void wait_all_done(std::uint64_t epoch);
+    void raise(schedule::Milestone milestone);
+    // Makes our slot of this epoch ours to write: waits until all who may read its last content are done.
+    Slot& open_slot();
+    // Publishes the slot: what it says is seen by all who wait for us to arrive.
+    void publish(Slot& slot);
+    // `bytes` of our stage ring for this epoch. Requires: bytes <= kStageBytes.
+    std::byte* stage_bytes(std::uint64_t bytes);
+};
+
+// The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that it is
+// used again; then set up by the collective that asks, which all its ranks are in. Returns: never null.
+// Requires: a valid communicator.
+Comm* of(MPI_Comm handle);
+// Counts one collective call on a communicator that is not settled and sets it up when its time has come.
+// Requires: all ranks of the communicator call it in the same collective.
+void count_call(Comm& comm);
+
+// What makes ranks choose alike: a hash of the settings and rules of this process. Ranks whose hashes differ never
+// run a call of ours together. Requires: called before the first count_call().
+void set_choice_hash(std::uint64_t hash);
+
+}  // namespace coco::comm

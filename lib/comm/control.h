@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A rank's control block for one communicator: what its node-mates read of it. It lies in the rank's own segment,
+// only that rank writes it (but for the doorbell's count of sleepers), and it is never given back to the allocator:
+// a freed communicator's block is used again for another one with the epochs going on, so that a late reader of the
+// old communicator still sees monotone counters (comm/control_pool.h).
+//
+//   flag   milestones: (epoch << 20) + milestone, see milestone_value()
+//   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
+//   stage  a ring of bytes: copies of blocks that others read, and tables of displacements (comm/stage.h)
+//
+// All offsets in a slot count from the base of the owner's segment.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "schedule/step.h"
+#include "sync/flag.h"
+
+namespace coco::comm {
+
+inline constexpr std::uint64_t kSlots = 64;
+inline constexpr std::uint64_t kSlotBytes = 128;
+inline constexpr std::uint64_t kInlineBytes = kSlotBytes - 16;
+inline constexpr std::uint64_t kStageBytes = 252 * 1024;
+
+// How a rank's blocks can be had in this call.
+enum class Publish : std::uint8_t {
+    inlined,    // scratch blocks in the slot itself
+    staged,     // scratch blocks in the stage ring
+    direct,     // in the buffers (or shared copies of them) that the slot names
+    segmented,  // bcast: scratch segments in the stage ring, filled one after the other
+    refuse,     // this rank cannot take part: all hand the call back
+};
+
+// Where one area of a rank is: block i at `at` + i * stride. Blocks are dense.
+struct AreaAt {
+    std::uint64_t at;
+    std::int64_t stride_bytes;
+};
+
+// A slot's body when blocks are read or written in place.
+struct DirectBody {
+    AreaAt send;
+    AreaAt recv;
+    std::uint64_t send_table;  // v and w forms: offset of a BlockAt for each rank; then send.at + displacement
+    std::uint64_t recv_table;
+};
+
+struct BlockAt {
+    std::int64_t displacement_bytes;
+    std::uint64_t bytes;
+};
+
+// One entry of a staged v or w form: block j is at scratch + offset. P of them open the staged (or inlined) bytes.
+struct StagedBlock {
+    std::uint32_t offset_bytes;
+    std::uint32_t bytes;
+};
+
+// Bcast: the root says how long its buffer is and how it can be had; the others follow.
+inline constexpr std::uint64_t kBcastInlineBytes = kInlineBytes - 8;
+struct BcastBody {
+    std::uint64_t bytes;
+    union {
+        std::byte inlined[kBcastInlineBytes];
+        struct {
+            std::uint64_t at;             // staged, segmented: the scratch; direct: the buffer
+            std::uint64_t segment_bytes;  // segmented
+        };
+    };
+};
+
+struct alignas(kSlotBytes) Slot {
+    std::atomic<std::uint64_t> epoch{0};  // raised last: what is below belongs to this epoch
+    std::uint32_t signature;              // of the call; unequal on two ranks = the program is wrong
+    Publish publish;
+    std::uint8_t reason;  // stats::Reason, with refuse
+    std::uint16_t unused;
+    union {
+        std::byte inlined[kInlineBytes];
+        std::uint64_t scratch_at;
+        DirectBody direct;
+        BcastBody bcast;
+    };
+};
+static_assert(sizeof(Slot) == kSlotBytes);
+
+struct alignas(kSlotBytes) Control {
+    sync::Flag flag;
+    Slot slots[kSlots];
+    alignas(4096) std::byte stage[kStageBytes];
+};
+
+// Milestones of an epoch in one counter: later epochs are larger than every milestone of earlier ones.
+constexpr std::uint64_t milestone_value(std::uint64_t epoch, schedule::Milestone milestone) {
+    return (epoch << 20) + milestone;
+}
+static_assert(schedule::kDone < (1u << 20));
+
+}  // namespace coco::comm

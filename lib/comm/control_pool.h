@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The control blocks of this process. A block goes round: taken by a communicator, retired when that is freed,
+// free again once every rank of that communicator has finished its last call (until then somebody may still read
+// the block). Blocks are never unmapped or handed back to the allocator.
+// Thread safety: any thread; a lock inside.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "comm/control.h"
+
+namespace coco::comm {
+
+// Who still has to finish before a retired block may be used again: flag values to be reached.
+struct Pending {
+    const std::atomic<std::uint64_t>* flag;
+    std::uint64_t value;
+};
+
+// Returns: a block on the shared heap; null if there is no shared memory for it.
+Control* take_control();
+void retire_control(Control* control, std::vector<Pending> pending);
+
+}  // namespace coco::comm

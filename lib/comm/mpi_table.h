@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The MPI library's own functions and handles, taken from the library itself once it is loaded. The whole lib
+// calls MPI through this table only: libcoco.so has no undefined MPI symbol, so that it loads into any process,
+// also into one that opens MPI later and in a local scope (Python), and its own calls never come back to its doors.
+// Thread safety: mpi() may be called from any thread; the table is immutable once filled.
+#pragma once
+#include <mpi.h>
+
+#include <cstdint>
+
+namespace coco::comm {
+
+// Functions that every MPI since 3.0 has.
+#define COCO_MPI_FUNCTIONS(X)                                                                                  \
+    X(Init) X(Init_thread) X(Initialized) X(Finalize) X(Finalized) X(Abort) X(Query_thread)                     \
+    X(Alltoall) X(Alltoallv) X(Alltoallw) X(Allgather) X(Allgatherv) X(Bcast) X(Allreduce) X(Gatherv)           \
+    X(Gather) X(Barrier) X(Iprobe) X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Group_free)     \
+    X(Group_rank) X(Comm_dup) X(Comm_free) X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr)              \
+    X(Comm_call_errhandler) X(Comm_set_errhandler) X(Type_size_x) X(Type_get_extent_x)                          \
+    X(Type_get_true_extent_x) X(Type_get_envelope) X(Type_get_contents) X(Type_free)                            \
+    X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr) X(Pack) X(Unpack) X(Pack_size) X(Alloc_mem) X(Free_mem)
+
+// Large-count forms and sessions, MPI 4.
+#if MPI_VERSION >= 4
+#define COCO_MPI_FUNCTIONS_4(X)                                                                                \
+    X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Allgather_c) X(Allgatherv_c) X(Bcast_c)                      \
+    X(Session_init) X(Session_finalize) X(Type_get_envelope_c)
+#else
+#define COCO_MPI_FUNCTIONS_4(X)
+#endif
+
+struct MpiTable {
+#define COCO_MPI_MEMBER(name) decltype(&::PMPI_##name) name;
+    COCO_MPI_FUNCTIONS(COCO_MPI_MEMBER)
+    COCO_MPI_FUNCTIONS_4(COCO_MPI_MEMBER)
+#undef COCO_MPI_MEMBER
+    // Handles: constants in the MPICH family, addresses of the library's objects in Open MPI.
+    MPI_Comm comm_world, comm_self, comm_null;
+    MPI_Datatype byte, uint64, datatype_null;
+    MPI_Op min;
+    MPI_Errhandler errors_return;
+    const char* library;  // the file that it came from
+};
+
+// Requires: an MPI library of this flavour is loaded (it is whenever a program calls MPI). Ends the process with
+// one line that says what is wrong if there is none, or one of the other family.
+const MpiTable& mpi();
+
+// The next definition of a function after ours in the loader's order (another tool's, or the library's), by its
+// MPI_ name; null where there is none. For passing calls on so that tools below us see them.
+void* next_function(const char* name);
+
+}  // namespace coco::comm

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The arguments of an intercepted call, as the program gave them: one form for int and large counts.
+#pragma once
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "algorithms/algorithm.h"
+
+namespace coco::dispatch {
+
+// An array of counts or displacements, in any of MPI's integer widths.
+class Numbers {
+  public:
+    Numbers() = default;
+    Numbers(const int* values) : values_(values), wide_(false) {}
+    Numbers(const std::int64_t* values) : values_(values), wide_(true) {}
+    Numbers(const long long* values) : values_(values), wide_(true) {}
+
+    std::int64_t operator[](std::int32_t i) const {
+        return wide_ ? static_cast<const std::int64_t*>(values_)[i] : static_cast<const int*>(values_)[i];
+    }
+    explicit operator bool() const { return values_ != nullptr; }
+
+  private:
+    const void* values_ = nullptr;
+    bool wide_ = false;
+};
+static_assert(sizeof(MPI_Count) == 8 && sizeof(MPI_Aint) == 8);
+
+// One buffer's arguments. v and w forms have counts and displacements, w has types of its own for each block.
+struct BufferArgs {
+    const void* buffer = nullptr;
+    std::int64_t count = 0;
+    MPI_Datatype type{};
+    Numbers counts = {};
+    Numbers displacements = {};
+    const MPI_Datatype* types = nullptr;
+};
+
+struct Args {
+    algorithms::Collective collective;
+    BufferArgs send;  // bcast: unused
+    BufferArgs recv;  // bcast: the buffer
+    int root = 0;
+    MPI_Comm comm;
+};
+
+}  // namespace coco::dispatch

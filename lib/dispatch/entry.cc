@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dispatch/entry.h"
+
+#include <algorithm>
+
+#include "comm/comm.h"
+#include "comm/mpi_table.h"
+#include "dispatch/lifecycle.h"
+#include "dispatch/read.h"
+#include "exec/call.h"
+#include "os/clock.h"
+
+namespace coco::dispatch {
+
+thread_local int t_inside = 0;
+
+namespace {
+
+using algorithms::Algorithm;
+using algorithms::Collective;
+
+struct Chosen {
+    const Algorithm* algorithm;  // null: mpi
+    std::uint64_t segment_bytes;
+    bool by_force;
+};
+
+Chosen choose(comm::Comm& comm, const Common& common) {
+    comm::Comm::Memo& memo = comm.memo[static_cast<int>(common.facts.collective)];
+    std::uint64_t block_bytes = common.has_block ? common.block_bytes : 0;
+    if (memo.block_bytes != block_bytes) {
+        policy::Facts facts{.collective = common.facts.collective,
+                            .nodes = comm.map.nodes(),
+                            .ranks_per_node = comm.ranks_per_node,
+                            .domains = comm.domains,
+                            .block_bytes = std::nullopt};
+        if (common.has_block) facts.block_bytes = block_bytes;
+        policy::Verdict verdict = policy::select(the_policy(), facts);
+        memo = {block_bytes, verdict.choice.algorithm, verdict.choice.segment_bytes, verdict.forced};
+    }
+    return {memo.algorithm, memo.segment_bytes, memo.by_force};
+}
+
+std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
+    if (call.common.collective == Collective::bcast)
+        return comm.rank == call.common.root ? call.local.bytes : 0;
+    if (!call.common.sized) return static_cast<std::uint64_t>(comm.ranks) * call.common.block_bytes;
+    std::uint64_t total = 0;
+    for (const comm::BlockAt& block : call.local.send.blocks) total += block.bytes;
+    return call.local.send.blocks.size() == 1 ? total * static_cast<std::uint64_t>(comm.ranks) : total;
+}
+
+std::uint64_t largest_block(const exec::Call& call, const Common& common) {
+    if (common.has_block) return common.block_bytes;
+    std::uint64_t largest = 0;
+    for (const comm::BlockAt& block : call.local.send.blocks) largest = std::max(largest, block.bytes);
+    return largest;
+}
+
+void hand_back(Taken& taken, stats::Reason reason) {
+    taken.taken = false;
+    taken.count.reason = reason;
+    taken.count.algorithm = "mpi";
+}
+
+// What MPI does when a block is longer than the room for it.
+int raise_truncation(const Args& args) {
+    comm::mpi().Comm_call_errhandler(args.comm, MPI_ERR_TRUNCATE);
+    return MPI_ERR_TRUNCATE;
+}
+
+void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen, Taken& taken) {
+    exec::Call call{.common = common.facts, .local = {}};
+    read_local(args, comm, common, workspace(), call.local);
+    bool counting = taken.begin_ns != 0;
+    comm.timed = counting;
+    comm.wait_ns = 0;
+    exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.segment_bytes);
+    if (counting) {
+        taken.count.bytes = sent_bytes(call, comm);
+        taken.count.block_bytes = largest_block(call, common);
+    }
+    if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
+    taken.taken = true;
+    if (counting) {
+        taken.count.algorithm = exec::fitting(*chosen.algorithm, comm, common.facts).name.data();
+        taken.count.wait_ns = comm.wait_ns;
+        taken.count.staged = outcome.staged;
+        taken.count.total_ns = os::now_ns() - taken.begin_ns;
+        stats::record(taken.count);
+    }
+    if (outcome.truncated) [[unlikely]] taken.result = raise_truncation(args);
+}
+
+void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
+    Common common = read_common(args, comm);
+    taken.count.block_bytes = common.block_bytes;
+    if (!common.valid) [[unlikely]] return hand_back(taken, stats::Reason::bad_arguments);
+    // Nothing to move, and all ranks know it.
+    if (common.has_block && common.block_bytes == 0) {
+        taken.taken = true;
+        return;
+    }
+    Chosen chosen = choose(comm, common);
+    if (chosen.algorithm == nullptr)
+        return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
+    run_chosen(args, comm, common, chosen, taken);
+}
+
+}  // namespace
+
+Taken take(const Args& args) {
+    Taken taken;
+    if (is_switched_off()) return taken;
+    if (stats::enabled()) taken.begin_ns = os::now_ns();
+    taken.count = {.collective = static_cast<std::uint8_t>(args.collective),
+                   .block_bytes = 0,
+                   .reason = stats::Reason::none,
+                   .algorithm = "mpi",
+                   .comm_ranks = 0,
+                   .bytes = 0,
+                   .total_ns = 0,
+                   .wait_ns = 0,
+                   .staged = false};
+    if (args.comm == comm::mpi().comm_null || !wake()) {
+        hand_back(taken, stats::Reason::not_initialized);
+        return taken;
+    }
+    comm::Comm& comm = *comm::of(args.comm);
+    taken.count.comm_ranks = comm.ranks;
+    if (!comm.settled) [[unlikely]] comm::count_call(comm);
+    if (comm.closed != stats::Reason::none)
+        hand_back(taken, comm.closed);
+    else
+        take_open(args, comm, taken);
+    return taken;
+}
+
+void count_handed_back(Taken& taken) {
+    taken.count.total_ns = os::now_ns() - taken.begin_ns;
+    stats::record(taken.count);
+}
+
+}  // namespace coco::dispatch

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The way in: what the doors (interpose/) call. A call is taken here and answered, or handed back to the door, which
+// passes it on to the MPI library.
+// Thread safety: any thread that may call MPI.
+#pragma once
+#include "dispatch/args.h"
+#include "stats/stats.h"
+
+namespace coco::dispatch {
+
+// This thread is inside one of our doors: what comes in now is passed on, it was seen already (or is our own).
+extern thread_local int t_inside;
+
+struct Inside {
+    Inside() { ++t_inside; }
+    ~Inside() { --t_inside; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+};
+
+// What became of a call, and what to count of it.
+struct Taken {
+    bool taken = false;  // answered here, with `result`; else the door passes it on
+    int result = MPI_SUCCESS;
+    std::uint64_t begin_ns = 0;  // 0: nothing is counted
+    stats::Call count{};
+};
+
+Taken take(const Args& args);
+// Counts a call that was handed back, once the MPI library has answered it.
+void count_handed_back(Taken& taken);
+
+// The one path of every call. pass_on: calls the MPI library (or the next tool) with the program's own arguments.
+template <class PassOn>
+int enter(const Args& args, PassOn pass_on) {
+    Inside inside;
+    Taken taken = take(args);
+    if (taken.taken) [[likely]] return taken.result;
+    int result = pass_on();
+    if (taken.begin_ns != 0) count_handed_back(taken);
+    return result;
+}
+
+// Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong setting ends
+// the job with one line.
+void before_init();
+void after_init();
+// Before MPI_Finalize: the report, and what we own of MPI is freed.
+void before_finalize();
+
+}  // namespace coco::dispatch

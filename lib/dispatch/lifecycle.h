@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When the rooms wake and sleep: settings and policy are read once, before MPI_Init or at the first collective seen.
+#pragma once
+#include "policy/policy.h"
+
+namespace coco::dispatch {
+
+// COCO_DISABLE=1: nothing of ours runs.
+bool is_switched_off();
+// Makes ready for calls. Returns: false while MPI is not initialised, or when it is finalised.
+bool wake();
+// Requires: wake() was true once.
+const policy::Policy& the_policy();
+
+}  // namespace coco::dispatch

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dispatch/read.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "comm/mpi_table.h"
+#include "heap/segment.h"
+
+namespace coco::dispatch {
+namespace {
+
+using algorithms::Collective;
+using algorithms::Exchange;
+
+// One side of a call: which blocks, of what type, where.
+struct SideArgs {
+    const BufferArgs& args;
+    std::int32_t blocks;
+    bool sized;
+
+    MPI_Datatype type_of(std::int32_t block) const { return args.types != nullptr ? args.types[block] : args.type; }
+    std::int64_t count_of(std::int32_t block) const { return args.counts ? args.counts[block] : args.count; }
+};
+
+bool is_sized(Collective c) {
+    return c == Collective::alltoallv || c == Collective::alltoallw || c == Collective::allgatherv;
+}
+
+bool counts_are_valid(const SideArgs& side) {
+    if (side.args.types == nullptr && !facts_of(side.args.type).valid) return false;
+    if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
+    for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
+        if (side.count_of(i) < 0 || (side.args.types != nullptr && !facts_of(side.type_of(i)).valid)) return false;
+    return true;
+}
+
+// A null buffer is an error where there is data, unless the type brings absolute addresses.
+bool buffer_is_valid(const SideArgs& side) {
+    if (side.args.buffer != nullptr) return true;
+    for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
+        if (side.count_of(i) != 0 && facts_of(side.type_of(i)).size_bytes != 0 &&
+            facts_of(side.type_of(i)).offset_bytes == 0)
+            return false;
+    return true;
+}
+
+SideArgs send_side(const Args& args, const comm::Comm& comm) {
+    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
+    return {args.send, personal ? comm.ranks : 1, is_sized(args.collective) && personal};
+}
+SideArgs recv_side(const Args& args, const comm::Comm& comm) {
+    bool bcast = args.collective == Collective::bcast;
+    return {args.recv, bcast ? 1 : comm.ranks, is_sized(args.collective)};
+}
+
+std::uint64_t bytes_of(const SideArgs& side, std::int32_t block) {
+    return static_cast<std::uint64_t>(side.count_of(block)) * facts_of(side.type_of(block)).size_bytes;
+}
+
+// MPI requires equal amounts on both sides; programs that differ are left to it.
+bool amounts_agree(const Args& args, const comm::Comm& comm, const exec::CommonFacts& facts) {
+    if (facts.in_place || args.collective == Collective::bcast) return true;
+    SideArgs send = send_side(args, comm), recv = recv_side(args, comm);
+    if (!facts.sized) return bytes_of(send, 0) == bytes_of(recv, 0);
+    if (send.sized) return bytes_of(send, comm.rank) == bytes_of(recv, comm.rank);
+    return bytes_of(send, 0) == bytes_of(recv, comm.rank);
+}
+
+// Displacements count in extents of the type, for w forms in bytes.
+std::int64_t displacement_of(const SideArgs& side, std::int32_t block, const TypeFacts& type) {
+    if (!side.sized) return side.blocks == 1 ? 0 : block * side.args.count * type.extent_bytes;
+    return side.args.displacements[block] * (side.args.types != nullptr ? 1 : type.extent_bytes);
+}
+
+bool all_shared(const exec::Buffer& buffer, std::uint64_t block_bytes) {
+    if (!buffer.blocks.empty()) {
+        for (const comm::BlockAt& block : buffer.blocks)
+            if (block.bytes != 0 && !heap::is_shared(buffer.base + block.displacement_bytes, block.bytes)) return false;
+        return true;
+    }
+    // Equal strides: the outermost blocks decide.
+    const std::byte* last = buffer.base + (buffer.block_count - 1) * buffer.stride_bytes;
+    const std::byte* low = std::min<const std::byte*>(buffer.base, last);
+    const std::byte* high = std::max<const std::byte*>(buffer.base, last) + block_bytes;
+    return heap::is_shared(low, static_cast<std::size_t>(high - low));
+}
+
+class BufferReader {
+  public:
+    BufferReader(const SideArgs& side, std::vector<comm::BlockAt>& blocks, TypePacker& packer, MPI_Comm comm)
+        : side_(side),
+          base_(static_cast<std::byte*>(const_cast<void*>(side.args.buffer))),
+          blocks_(blocks),
+          packer_(packer),
+          comm_(comm) {}
+
+    exec::Buffer read() {
+        exec::Buffer buffer{.base = base_, .block_count = side_.blocks};
+        if (side_.sized)
+            read_sized(buffer);
+        else
+            read_plain(buffer);
+        if (buffer.packer != nullptr) fill_packer();
+        buffer.shared = buffer.packer == nullptr && all_shared(buffer, bytes_of(side_, 0));
+        return buffer;
+    }
+
+    // allgatherv's one send block is sized too.
+    static void make_sized(exec::Buffer& buffer, std::uint64_t bytes, std::vector<comm::BlockAt>& blocks) {
+        blocks.assign(1, {0, bytes});
+        buffer.blocks = blocks;
+    }
+
+  private:
+    void read_plain(exec::Buffer& buffer) {
+        TypeFacts type = facts_of(side_.args.type);
+        buffer.base = base_ + type.offset_bytes;
+        buffer.stride_bytes = side_.args.count * type.extent_bytes;
+        judge(type, side_.args.count, buffer);
+    }
+
+    void read_sized(exec::Buffer& buffer) {
+        blocks_.resize(static_cast<std::size_t>(side_.blocks));
+        bool run = true;
+        for (std::int32_t i = 0; i < side_.blocks; ++i) {
+            TypeFacts type = facts_of(side_.type_of(i));
+            std::uint64_t bytes = bytes_of(side_, i);
+            blocks_[i] = {displacement_of(side_, i, type) + type.offset_bytes, bytes};
+            if (bytes != 0) judge(type, side_.count_of(i), buffer);
+            run = run && type.run;
+        }
+        buffer.gapped = buffer.packer != nullptr && run;
+        buffer.blocks = blocks_;
+    }
+
+    void judge(const TypeFacts& type, std::int64_t count, exec::Buffer& buffer) {
+        if (type.is_dense(static_cast<std::uint64_t>(count))) return;
+        buffer.packer = &packer_;
+        buffer.gapped = type.run;
+    }
+
+    void fill_packer() {
+        packer_.comm = comm_;
+        packer_.blocks.clear();
+        for (std::int32_t i = 0; i < side_.blocks; ++i)
+            packer_.blocks.push_back({base_ + displacement_of(side_, i, facts_of(side_.type_of(i))),
+                                      side_.count_of(i), side_.type_of(i)});
+    }
+
+    const SideArgs& side_;
+    std::byte* base_;
+    std::vector<comm::BlockAt>& blocks_;
+    TypePacker& packer_;
+    MPI_Comm comm_;
+};
+
+// In place, what is sent is what lies in the receive buffer: all of it, or for allgather this rank's own block.
+exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, bool personal, Workspace& space) {
+    exec::Buffer send = recv;
+    if (personal) return send;
+    send.block_count = 1;
+    if (recv.packer != nullptr) {
+        space.send_packer.comm = space.recv_packer.comm;
+        space.send_packer.blocks.assign(1, space.recv_packer.blocks[comm.rank]);
+        send.packer = &space.send_packer;
+    }
+    if (recv.blocks.empty()) {
+        send.base += comm.rank * recv.stride_bytes;
+    } else {
+        send.base += recv.blocks[comm.rank].displacement_bytes;
+        BufferReader::make_sized(send, recv.blocks[comm.rank].bytes, space.send_blocks);
+    }
+    return send;
+}
+
+// The library packs int counts of elements at a time.
+template <class Move>
+void in_portions(const TypePacker::Block& block, Move move) {
+    const TypeFacts type = facts_of(block.type);
+    std::int64_t most = std::max<std::int64_t>(1, INT_MAX / std::max<std::int64_t>(1, static_cast<std::int64_t>(type.size_bytes)));
+    for (std::int64_t done = 0; done < block.count; done += most) {
+        int count = static_cast<int>(std::min(most, block.count - done));
+        move(block.at + done * type.extent_bytes, count, static_cast<std::uint64_t>(done) * type.size_bytes,
+             static_cast<int>(count * static_cast<std::int64_t>(type.size_bytes)));
+    }
+}
+
+}  // namespace
+
+void TypePacker::pack(std::int32_t index, std::byte* target) const {
+    const Block& block = blocks[index];
+    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, int bytes) {
+        int position = 0;
+        comm::mpi().Pack(at, count, block.type, target + done, bytes, &position, comm);
+    });
+}
+
+void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
+    const Block& block = blocks[index];
+    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, int bytes) {
+        int position = 0;
+        comm::mpi().Unpack(const_cast<std::byte*>(source) + done, bytes, &position, at, count, block.type, comm);
+    });
+}
+
+Workspace& workspace() {
+    thread_local Workspace space;
+    return space;
+}
+
+Common read_common(const Args& args, const comm::Comm& comm) {
+    Common common{.facts = {.collective = args.collective,
+                            .root = args.root,
+                            .sized = is_sized(args.collective),
+                            .in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE}};
+    SideArgs recv = recv_side(args, comm);
+    common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != MPI_IN_PLACE &&
+                   counts_are_valid(recv) && buffer_is_valid(recv);
+    if (common.valid && !common.facts.in_place && args.collective != Collective::bcast) {
+        SideArgs send = send_side(args, comm);
+        common.valid = counts_are_valid(send) && buffer_is_valid(send);
+    }
+    common.valid = common.valid && amounts_agree(args, comm, common.facts);
+    if (!common.valid) return common;
+    common.has_block = !common.facts.sized || args.collective == Collective::allgatherv;
+    if (!common.facts.sized) {
+        common.block_bytes = bytes_of(recv, 0);
+        if (args.collective != Collective::bcast) common.facts.block_bytes = common.block_bytes;
+    } else if (common.has_block) {
+        for (std::int32_t i = 0; i < comm.ranks; ++i)
+            common.block_bytes = std::max(common.block_bytes, bytes_of(recv, i));
+    }
+    return common;
+}
+
+void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
+                exec::LocalFacts& local) {
+    SideArgs recv = recv_side(args, comm);
+    exec::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
+    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
+    if (args.collective == Collective::bcast) {
+        local.bytes = common.block_bytes;
+        local.send = local.recv = buffer;
+        return;
+    }
+    local.recv = buffer;
+    if (common.facts.in_place) {
+        local.send = in_place_send(buffer, comm, personal, space);
+        return;
+    }
+    SideArgs send = send_side(args, comm);
+    local.send = BufferReader(send, space.send_blocks, space.send_packer, args.comm).read();
+    if (common.facts.sized && !personal) BufferReader::make_sized(local.send, bytes_of(send, 0), space.send_blocks);
+}
+
+}  // namespace coco::dispatch

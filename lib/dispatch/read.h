@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MPI's arguments -> exec's Call: bytes and blocks. In two parts, as the facts are two: what is common to all ranks
+// decides the path, what is local fills the buffers in once the path is chosen.
+#pragma once
+#include <vector>
+
+#include "comm/comm.h"
+#include "dispatch/args.h"
+#include "dispatch/datatype.h"
+#include "exec/call.h"
+
+namespace coco::dispatch {
+
+// The common facts and whether the arguments are such that MPI will take them. `bytes`: what policy asks for: the
+// block of plain forms, the whole buffer of bcast, the largest block of allgatherv; sized alltoalls have none.
+struct Common {
+    exec::CommonFacts facts;
+    bool valid = true;
+    bool has_block = true;
+    std::uint64_t block_bytes = 0;
+};
+Common read_common(const Args& args, const comm::Comm& comm);
+
+// Packs and unpacks blocks of one buffer by the MPI library.
+class TypePacker final : public exec::Packer {
+  public:
+    struct Block {
+        std::byte* at;
+        std::int64_t count;
+        MPI_Datatype type;
+    };
+    void pack(std::int32_t block, std::byte* target) const override;
+    void unpack(std::int32_t block, const std::byte* source) const override;
+
+    std::vector<Block> blocks;
+    MPI_Comm comm{};
+};
+
+// What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has grown.
+struct Workspace {
+    std::vector<comm::BlockAt> send_blocks, recv_blocks;
+    TypePacker send_packer, recv_packer;
+};
+Workspace& workspace();
+
+// Fills in the local facts. Requires: common is valid.
+void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
+                exec::LocalFacts& local);
+
+}  // namespace coco::dispatch

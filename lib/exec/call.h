@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One call as exec sees it: bytes and blocks, MPI's arguments read already.
+// Common facts are equal on all ranks by MPI's rules, local facts are this rank's own. Only the first may decide
+// which path is taken; the second reach others through the slots.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "algorithms/algorithm.h"
+#include "comm/comm.h"
+#include "stats/stats.h"
+
+namespace coco::exec {
+
+// Turns blocks of a datatype with holes into dense bytes and back.
+class Packer {
+  public:
+    virtual void pack(std::int32_t block, std::byte* target) const = 0;
+    virtual void unpack(std::int32_t block, const std::byte* source) const = 0;
+
+  protected:
+    ~Packer() = default;
+};
+
+// One of this rank's buffers.
+struct Buffer {
+    std::byte* base = nullptr;               // first byte of block 0's data
+    std::int64_t stride_bytes = 0;           // from block to block; plain forms
+    std::span<const comm::BlockAt> blocks;   // v and w forms: by rank, from base
+    std::int32_t block_count = 0;
+    bool shared = true;                      // all of it on the shared heap
+    const Packer* packer = nullptr;          // the blocks are not dense: base and stride mean nothing
+    bool gapped = false;                     // with packer: elements are contiguous, only gaps lie between them
+};
+
+struct CommonFacts {
+    algorithms::Collective collective;
+    std::int32_t root = 0;
+    std::uint64_t block_bytes = 0;  // alltoall, allgather; 0 for v and w forms
+    bool sized = false;             // a v or w form: blocks have sizes of their own
+    bool in_place = false;
+};
+
+struct LocalFacts {
+    Buffer send;
+    Buffer recv;
+    std::uint64_t bytes = 0;  // bcast: the length of this rank's buffer
+};
+
+struct Call {
+    CommonFacts common;
+    LocalFacts local;
+};
+
+struct Outcome {
+    stats::Reason reason = stats::Reason::none;  // not none: nothing was moved, all ranks hand back
+    bool staged = false;                         // this rank copied a buffer to take part
+    bool truncated = false;                      // some rank sent more than this one receives
+};
+
+// Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts and algorithm.
+// segment_bytes: bcast's; 0 = from the caches.
+Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm, std::uint64_t segment_bytes);
+
+// Whether the algorithm can run with these common facts; what is too large for a stage ring cannot be eager.
+// Returns: the algorithm itself, or the one to use in its place.
+const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
+                                     const CommonFacts& common);
+
+}  // namespace coco::exec

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Copying one block, by size: a few moves for small ones, the C library's memcpy for middling ones (it chooses its
+// instructions by cpuid), streaming stores when the data of the call outgrow the last-level cache, so that what is
+// written does not push out what is still to be read.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace coco::exec {
+
+// Requires: the blocks are the same or do not overlap.
+void copy_streaming(std::byte* target, const std::byte* source, std::size_t bytes);
+
+inline void copy_block(std::byte* target, const std::byte* source, std::size_t bytes) {
+    // Two moves that may overlap each other cover every length between one and two times their width.
+    auto ends = [&]<class Word>(Word) {
+        Word first, last;
+        std::memcpy(&first, source, sizeof(Word));
+        std::memcpy(&last, source + bytes - sizeof(Word), sizeof(Word));
+        std::memcpy(target, &first, sizeof(Word));
+        std::memcpy(target + bytes - sizeof(Word), &last, sizeof(Word));
+    };
+    struct Sixteen {
+        std::uint64_t low, high;
+    };
+    struct ThirtyTwo {
+        Sixteen low, high;
+    };
+    if (bytes > 64) {
+        std::memcpy(target, source, bytes);
+    } else if (bytes >= 32) {
+        ends(ThirtyTwo{});
+    } else if (bytes >= 16) {
+        ends(Sixteen{});
+    } else if (bytes >= 8) {
+        ends(std::uint64_t{});
+    } else if (bytes >= 4) {
+        ends(std::uint32_t{});
+    } else if (bytes >= 2) {
+        ends(std::uint16_t{});
+    } else if (bytes == 1) {
+        *target = *source;
+    }
+}
+
+}  // namespace coco::exec

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/exchange.h"
+
+#include "base/log.h"
+#include "comm/mpi_table.h"
+
+namespace coco::exec {
+
+using comm::Publish;
+using comm::Slot;
+
+std::uint32_t signature_of(const CommonFacts& common) {
+    std::uint64_t mixed = common.block_bytes * 0x9E3779B97F4A7C15u;
+    return static_cast<std::uint32_t>(mixed >> 32 << 8) ^ (static_cast<std::uint32_t>(common.root) << 4) ^
+           static_cast<std::uint32_t>(common.collective) ^ (common.in_place ? 8u : 0u);
+}
+
+void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature) {
+    if (comm.slot_of(peer).signature == signature) [[likely]] return;
+    base::log(base::LogLevel::error,
+              base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of " << comm.ranks
+                           << " ranks are in different collectives, or call one with different block sizes: the "
+                              "program is wrong (COCO_DISABLE=1 leaves the check to MPI)");
+    comm::mpi().Abort(comm.handle, MPI_ERR_ARG);
+    __builtin_trap();
+}
+
+stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own) {
+    stats::Reason reason = own;
+    for (std::int32_t r = 0; r < comm.ranks; ++r) {
+        if (r == comm.rank) continue;
+        comm.wait_arrived(r);
+        check_signature(comm, r, signature);
+        if (comm.slot_of(r).publish == Publish::refuse && reason == stats::Reason::none)
+            reason = stats::Reason::peer;
+    }
+    return reason;
+}
+
+Slot& ExchangeView::open_slot() {
+    Slot& slot = comm_.open_slot();
+    slot.signature = signature_;
+    return slot;
+}
+
+void ExchangeView::publish(Slot& slot) {
+    if (published_) return;
+    published_ = true;
+    comm_.publish(slot);
+}
+
+}  // namespace coco::exec

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the plain and the sized exchanges have in common: publishing a slot, agreeing through the slots to hand a
+// call back, and the waits.
+#pragma once
+#include "exec/call.h"
+#include "exec/side.h"
+
+namespace coco::exec {
+
+// Of a call: ranks that publish unequal signatures are in different calls, and the program is wrong.
+std::uint32_t signature_of(const CommonFacts& common);
+// Ends the job if `peer` is in another call than this rank.
+void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature);
+
+// Waits for all slots of this call. Returns: none, or a rank's reason to refuse; `peer` when only others refused.
+stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own);
+
+// The part of a View that does not know about sizes.
+class ExchangeView {
+  public:
+    ExchangeView(comm::Comm& comm, const CommonFacts& common, const algorithms::Algorithm& algorithm)
+        : comm_(comm), common_(common), algorithm_(algorithm), signature_(signature_of(common)) {}
+
+  protected:
+    comm::Row& row(schedule::Area area, std::int32_t owner) {
+        return comm_.rows[static_cast<std::size_t>(area) * static_cast<std::size_t>(comm_.ranks) +
+                          static_cast<std::size_t>(owner)];
+    }
+    // Others' last touch of our buffers need not be waited for when all they touch is a guarded copy.
+    bool must_wait_done(const Side& send) const {
+        return algorithm_.writes_peer_recv || (algorithm_.reads_peer_send && !send.is_guarded());
+    }
+    comm::Slot& open_slot();
+    void publish(comm::Slot& slot);
+
+    comm::Comm& comm_;
+    const CommonFacts& common_;
+    const algorithms::Algorithm& algorithm_;
+    std::uint32_t signature_;
+    bool published_ = false;
+};
+
+// Implemented in uniform.cc and sized.cc. Requires: comm's epoch is this call's.
+Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
+Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
+// bcast.cc; takes its epochs itself: one for each train of segments.
+Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                  std::uint64_t segment_bytes);
+
+}  // namespace coco::exec

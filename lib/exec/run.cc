@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/exchange.h"
+
+namespace coco::exec {
+namespace {
+
+// The row that reads peers' buffers and writes only its own: the plainest one without scratch.
+const algorithms::Algorithm& plain_pull(algorithms::Collective collective) {
+    for (const algorithms::Algorithm& a : algorithms::registry())
+        if (serves(a, collective) && a.reads_peer_send && !a.writes_peer_recv) return a;
+    __builtin_trap();
+}
+
+}  // namespace
+
+const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
+                                     const CommonFacts& common) {
+    bool eager = !algorithm.reads_peer_send && !algorithm.writes_peer_recv;
+    algorithms::Exchange exchange = algorithms::exchange_of(common.collective);
+    if (!eager || common.sized || exchange == algorithms::Exchange::bcast) return algorithm;
+    std::uint64_t blocks = exchange == algorithms::Exchange::alltoall ? static_cast<std::uint64_t>(comm.ranks) : 1;
+    return blocks * common.block_bytes <= comm::kStageBytes ? algorithm : plain_pull(common.collective);
+}
+
+Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+            std::uint64_t segment_bytes) {
+    ++comm.epoch;
+    if (call.common.collective == algorithms::Collective::bcast)
+        return run_bcast(comm, call, algorithm, segment_bytes);
+    const algorithms::Algorithm& fits = fitting(algorithm, comm, call.common);
+    return call.common.sized ? run_sized(comm, call, fits) : run_uniform(comm, call, fits);
+}
+
+}  // namespace coco::exec

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/side.h"
+
+#include "exec/copy_block.h"
+#include "heap/heap.h"
+#include "heap/segment.h"
+
+namespace coco::exec {
+namespace {
+
+constexpr int kPrivateRooms = 2;
+
+std::uint64_t bytes_of_block(const Buffer& buffer, std::int32_t block, std::uint64_t block_bytes) {
+    return buffer.blocks.empty() ? block_bytes : buffer.blocks[block].bytes;
+}
+
+std::byte* user_block(const Buffer& buffer, std::int32_t block) {
+    std::int64_t displacement =
+        buffer.blocks.empty() ? block * buffer.stride_bytes : buffer.blocks[block].displacement_bytes;
+    return buffer.base + displacement;
+}
+
+std::byte* side_block(const Side& side, std::int32_t block) {
+    std::int64_t displacement =
+        side.blocks.empty() ? block * side.stride_bytes : side.blocks[block].displacement_bytes;
+    return side.base + displacement;
+}
+
+Where choose(const Buffer& buffer, const Demand& demand) {
+    bool as_it_is = buffer.packer == nullptr && !demand.must_copy && (!demand.exposed || buffer.shared);
+    if (as_it_is || demand.bytes == 0) return Where::user;
+    if (!demand.exposed) return Where::private_room;
+    return demand.bytes <= kSideLimitBytes ? Where::ring : Where::shared_room;
+}
+
+// Plain private buffers are not doubled: another way to read them may be better than a copy of any size.
+stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
+    if (buffer.packer != nullptr) return buffer.gapped ? stats::Reason::none : stats::Reason::datatype;
+    return demand.must_copy ? stats::Reason::none : demand.if_private;
+}
+
+}  // namespace
+
+std::byte* fetch_room(comm::Comm& comm, int room, std::uint64_t bytes) {
+    comm::Comm::Room& r = comm.rooms[room];
+    if (r.bytes < bytes) {
+        heap::release(r.memory);
+        r.memory = static_cast<std::byte*>(heap::allocate_aligned(64, bytes));
+        r.bytes = r.memory != nullptr ? bytes : 0;
+    }
+    if (r.memory != nullptr && room < kPrivateRooms && !heap::is_shared(r.memory, bytes)) return nullptr;
+    return r.memory;
+}
+
+Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int room) {
+    Side side{.where = choose(buffer, demand),
+              .base = buffer.base,
+              .stride_bytes = buffer.stride_bytes,
+              .blocks = buffer.blocks};
+    if (side.where == Where::user || side.where == Where::ring) return side;
+    if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
+    if (side.refusal != stats::Reason::none) return side;
+    side.base = fetch_room(comm, side.where == Where::shared_room ? room : room + kPrivateRooms, demand.bytes);
+    if (side.base == nullptr)
+        side.refusal = buffer.packer != nullptr ? stats::Reason::datatype : stats::Reason::in_place;
+    return side;
+}
+
+void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,
+             std::vector<comm::BlockAt>& blocks) {
+    if (side.where == Where::user) return;
+    side.base = base;
+    side.stride_bytes = static_cast<std::int64_t>(block_bytes);
+    if (buffer.blocks.empty()) return;
+    blocks.resize(buffer.blocks.size());
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        blocks[i] = {at, buffer.blocks[i].bytes};
+        at += static_cast<std::int64_t>(blocks[i].bytes);
+    }
+    side.blocks = blocks;
+}
+
+void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes) {
+    if (side.where == Where::user) return;
+    for (std::int32_t i = 0; i < buffer.block_count; ++i) {
+        std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
+        if (bytes == 0) continue;
+        if (buffer.packer != nullptr)
+            buffer.packer->pack(i, side_block(side, i));
+        else
+            copy_block(side_block(side, i), user_block(buffer, i), bytes);
+    }
+}
+
+void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes) {
+    if (side.where == Where::user) return;
+    for (std::int32_t i = 0; i < buffer.block_count; ++i) {
+        std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
+        if (bytes == 0) continue;
+        if (buffer.packer != nullptr)
+            buffer.packer->unpack(i, side_block(side, i));
+        else
+            copy_block(user_block(buffer, i), side_block(side, i), bytes);
+    }
+}
+
+}  // namespace coco::exec

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Exchanges whose blocks have sizes of their own: alltoallv, alltoallw, allgatherv. No rank knows another's total,
+// so each says in its slot how its blocks can be had, with a table of where they are; the readers follow. All slots
+// are read before the first block moves: any rank may refuse.
+#include <algorithm>
+
+#include "exec/copy_block.h"
+#include "exec/exchange.h"
+#include "exec/walk.h"
+#include "os/cache.h"
+
+namespace coco::exec {
+namespace {
+
+using comm::BlockAt;
+using comm::Publish;
+using comm::Slot;
+using comm::StagedBlock;
+using schedule::Area;
+using schedule::Milestone;
+using schedule::Step;
+
+// An eager rank copies up to this much out of a shared buffer, to return without waiting for its readers; beyond,
+// they read the buffer itself. From bench/collective, 2 to 8 ranks on 2 cores.
+constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
+
+std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
+
+std::uint64_t total_of(std::span<const BlockAt> blocks) {
+    std::uint64_t total = 0;
+    for (const BlockAt& block : blocks) total += block.bytes;
+    return total;
+}
+
+struct Spot {
+    std::byte* at;
+    std::uint64_t bytes;
+};
+
+class SizedView : public ExchangeView {
+  public:
+    SizedView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
+        : ExchangeView(comm, call.common, algorithm),
+          call_(call),
+          eager_(!algorithm.reads_peer_send),
+          send_total_(total_of(call.local.send.blocks)),
+          recv_total_(total_of(call.local.recv.blocks)) {
+        streaming_ = (send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks) >
+                     os::last_level_cache_bytes();
+    }
+
+    stats::Reason prepare() {
+        auto ranks = static_cast<std::size_t>(comm_.ranks);
+        comm_.rows.resize(schedule::kAreas * ranks);
+        comm_.tables.resize(ranks);
+        plan();
+        place();
+        publish(*slot_);
+        stats::Reason reason = agree(comm_, signature_, refusal());
+        for (std::int32_t r = 0; reason == stats::Reason::none && r < comm_.ranks; ++r)
+            if (r != comm_.rank) arrived(r);
+        return reason;
+    }
+
+    void copy(const Step& step) {
+        if (step.target_area == Area::scratch) return;  // filled in place()
+        Spot from = spot(step.source_area, step.source_owner, step.source_index);
+        Spot to = spot(step.target_area, step.target_owner, step.target_index);
+        truncated_ |= from.bytes > to.bytes;
+        std::uint64_t bytes = std::min(from.bytes, to.bytes);
+        if (from.at == to.at || bytes == 0) return;
+        if (streaming_) [[unlikely]]
+            copy_streaming(to.at, from.at, bytes);
+        else
+            copy_block(to.at, from.at, bytes);
+    }
+
+    void wait(std::int32_t peer, Milestone milestone) {
+        if (milestone == schedule::kArrived) return;  // all have: agree() waited for them
+        if (milestone != schedule::kDone || must_wait_done(send_)) comm_.wait_milestone(peer, milestone);
+    }
+    void raise(Milestone milestone) {
+        if (milestone != schedule::kArrived) comm_.raise(milestone);
+    }
+
+    void finish() {
+        wait_for_readers();
+        empty_side(recv_, call_.local.recv, 0);
+    }
+    bool staged() const { return send_.where != Where::user || recv_.where != Where::user; }
+    bool truncated() const { return truncated_; }
+
+  private:
+    stats::Reason refusal() const {
+        return send_.refusal != stats::Reason::none ? send_.refusal : recv_.refusal;
+    }
+
+    void plan() {
+        const Buffer& send = call_.local.send;
+        bool personal = algorithms::exchange_of(common_.collective) == algorithms::Exchange::alltoall;
+        bool over_own = common_.in_place && personal;
+        // Eager or not, what is not copied to scratch is read in place.
+        copies_out_ = eager_ && copy_out_bytes() <= kSideLimitBytes &&
+                      (send_total_ <= kCopyOutBytes || !send.shared || send.packer != nullptr || over_own);
+        bool exposed = !copies_out_;
+        send_ = plan_side(comm_, send,
+                          {.exposed = exposed,
+                           .must_copy = over_own && exposed,
+                           .if_private = stats::Reason::send_private,
+                           .bytes = send_total_},
+                          0);
+        recv_ = plan_side(comm_, call_.local.recv,
+                          {.exposed = algorithm_.writes_peer_recv,
+                           .must_copy = false,
+                           .if_private = stats::Reason::recv_private,
+                           .bytes = recv_total_},
+                          1);
+    }
+
+    std::uint64_t table_bytes() const { return call_.local.send.blocks.size() * sizeof(StagedBlock); }
+    std::uint64_t copy_out_bytes() const { return table_bytes() + send_total_; }
+
+    // One piece of the ring for all that this rank publishes: tables, then copies.
+    void place() {
+        slot_ = &open_slot();
+        bool inlined = copies_out_ && copy_out_bytes() <= comm::kInlineBytes;
+        auto ranks = static_cast<std::uint64_t>(comm_.ranks);
+        std::uint64_t table = copies_out_ ? 0 : line_up(ranks * sizeof(BlockAt));
+        std::uint64_t scratch = copies_out_ && !inlined ? line_up(copy_out_bytes()) : 0;
+        std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total_) : 0;
+        std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(recv_total_) : 0;
+        std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes;
+        std::byte* stage = all != 0 ? comm_.stage_bytes(all) : nullptr;
+        std::byte* copies = stage + 2 * table + scratch;
+        lay_out(send_, call_.local.send, send_.where == Where::ring ? copies : send_.base, 0, comm_.send_blocks);
+        lay_out(recv_, call_.local.recv, recv_.where == Where::ring ? copies + send_bytes : recv_.base, 0,
+                comm_.recv_blocks);
+        if (refusal() != stats::Reason::none) {
+            slot_->publish = Publish::refuse;
+            return;
+        }
+        fill_side(send_, call_.local.send, 0);
+        row(Area::send, comm_.rank).base = send_.base;
+        row(Area::recv, comm_.rank).base = recv_.base;
+        comm_.tables[comm_.rank] = {nullptr, send_.blocks.data(), recv_.blocks.data()};
+        if (copies_out_)
+            publish_copy(inlined ? slot_->inlined : stage, inlined);
+        else
+            publish_tables(stage, stage + table);
+    }
+
+    void publish_copy(std::byte* scratch, bool inlined) {
+        auto* table = reinterpret_cast<StagedBlock*>(scratch);
+        std::uint64_t at = table_bytes();
+        for (std::size_t i = 0; i < send_.blocks.size(); ++i) {
+            const BlockAt& block = send_.blocks[i];
+            table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(block.bytes)};
+            copy_block(scratch + at, send_.base + block.displacement_bytes, block.bytes);
+            at += block.bytes;
+        }
+        slot_->publish = inlined ? Publish::inlined : Publish::staged;
+        if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
+    }
+
+    void publish_tables(std::byte* send_table, std::byte* recv_table) {
+        std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
+        std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
+        slot_->publish = Publish::direct;
+        slot_->direct = {.send = {comm_.offset_of(send_.base), 0},
+                         .recv = {comm_.offset_of(recv_.base), 0},
+                         .send_table = comm_.offset_of(send_table),
+                         .recv_table = comm_.offset_of(recv_table)};
+    }
+
+    void arrived(std::int32_t peer) {
+        const Slot& slot = comm_.slot_of(peer);
+        if (slot.publish == Publish::direct) {
+            row(Area::send, peer).base = comm_.at(peer, slot.direct.send.at);
+            row(Area::recv, peer).base = comm_.at(peer, slot.direct.recv.at);
+            comm_.tables[peer] = {nullptr,
+                                  reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.send_table)),
+                                  reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.recv_table))};
+            return;
+        }
+        std::byte* scratch = slot.publish == Publish::inlined ? const_cast<std::byte*>(slot.inlined)
+                                                              : comm_.at(peer, slot.scratch_at);
+        row(Area::scratch, peer).base = scratch;
+        comm_.tables[peer] = {reinterpret_cast<const StagedBlock*>(scratch), nullptr, nullptr};
+    }
+
+    Spot spot(Area area, std::int32_t owner, std::int32_t index) {
+        const comm::Table& table = comm_.tables[owner];
+        if (area == Area::scratch && table.staged != nullptr) {
+            const StagedBlock& block = table.staged[index];
+            return {row(Area::scratch, owner).base + block.offset_bytes, block.bytes};
+        }
+        // An eager rank that publishes in place: its scratch is its send buffer.
+        bool recv = area == Area::recv;
+        const BlockAt& block = recv ? table.recv[index] : table.send[index];
+        return {row(recv ? Area::recv : Area::send, owner).base + block.displacement_bytes, block.bytes};
+    }
+
+    // An eager schedule has no waits for readers: its scratch needs none, a buffer read in place does.
+    void wait_for_readers() {
+        if (!eager_ || copies_out_ || send_.is_guarded()) return;
+        bool to_all = send_.blocks.size() == 1;
+        for (std::int32_t r = 0; r < comm_.ranks; ++r)
+            if (r != comm_.rank && send_.blocks[to_all ? 0 : r].bytes != 0)
+                comm_.wait_milestone(r, schedule::kDone);
+    }
+
+    const Call& call_;
+    const bool eager_;
+    const std::uint64_t send_total_, recv_total_;
+    bool streaming_, copies_out_ = false, truncated_ = false;
+    Side send_, recv_;
+    Slot* slot_ = nullptr;
+};
+
+}  // namespace
+
+Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
+    const schedule::Schedule& schedule = comm.schedule_for(
+        {&algorithm, algorithms::exchange_of(call.common.collective), .root = 0, .segments = 1});
+    SizedView view(comm, call, algorithm);
+    Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
+    if (outcome.reason != stats::Reason::none) {
+        comm.raise(schedule::kDone);
+        return outcome;
+    }
+    walk(schedule, view);
+    view.finish();
+    outcome.truncated = view.truncated();
+    return outcome;
+}
+
+}  // namespace coco::exec

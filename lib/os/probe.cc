@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/probe.h"
+
+#include <fcntl.h>
+#include <hwloc.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "base/env.h"
+
+namespace coco::os {
+namespace {
+
+struct Destroy {
+    void operator()(hwloc_topology_t t) const { hwloc_topology_destroy(t); }
+};
+using Topology = std::unique_ptr<hwloc_topology, Destroy>;
+
+Topology new_topology() {
+    hwloc_topology_t topology = nullptr;
+    return Topology(hwloc_topology_init(&topology) == 0 ? topology : nullptr);
+}
+
+// This machine with nothing but its NUMA nodes, caches and CPUs.
+Topology load_caches() {
+    Topology topology = new_topology();
+    if (!topology) return topology;
+    hwloc_topology_set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_cache_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL);
+    // Asking the CPUs themselves moves this thread to each of them in turn; the kernel's tables say the same.
+    hwloc_topology_set_components(topology.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+    if (hwloc_topology_load(topology.get()) != 0) topology.reset();
+    return topology;
+}
+
+void add_cache(Caches& caches, hwloc_obj_t cache) {
+    if (!hwloc_obj_type_is_dcache(cache->type)) return;
+    std::uint64_t bytes = cache->attr->cache.size;
+    if (cache->attr->cache.depth == 1) caches.l1_bytes = bytes;
+    if (cache->attr->cache.depth == 2) caches.l2_bytes = bytes;
+    caches.last_level_bytes = bytes;
+    caches.last_level_cpus = std::max(1, hwloc_bitmap_weight(cache->cpuset));
+}
+
+std::uint64_t ask_libc(int name) { return static_cast<std::uint64_t>(std::max(0L, sysconf(name))); }
+
+Caches find_caches() {
+    Caches found;
+    Topology topology = load_caches();
+    hwloc_obj_t pu = nullptr;
+    if (topology) pu = hwloc_get_pu_obj_by_os_index(topology.get(), static_cast<unsigned>(seat().cpu));
+    for (hwloc_obj_t object = pu; object != nullptr; object = object->parent) add_cache(found, object);
+    if (found.l1_bytes == 0) found.l1_bytes = ask_libc(_SC_LEVEL1_DCACHE_SIZE);
+    if (found.l2_bytes == 0) found.l2_bytes = ask_libc(_SC_LEVEL2_CACHE_SIZE);
+    if (found.last_level_bytes == 0)
+        found.last_level_bytes = std::max(ask_libc(_SC_LEVEL3_CACHE_SIZE), found.l2_bytes);
+    return found;
+}
+
+std::string read_file(const std::string& path) {
+    std::string text;
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return text;
+    char buffer[4096];
+    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
+        text.append(buffer, static_cast<std::size_t>(n));
+    close(fd);
+    return text;
+}
+
+// The first word of `text`, which loses it.
+std::string_view next_word(std::string_view& text) {
+    constexpr std::string_view kBlank = " \t\n";
+    text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+    std::string_view word = text.substr(0, text.find_first_of(kBlank));
+    text.remove_prefix(word.size());
+    return word;
+}
+
+// "50000 100000" -> 1 (rounded down, at least 1); "max 100000", "-1 100000" and anything else -> 0.
+std::int32_t whole_cpus(std::string_view text) {
+    std::uint64_t quota = 0, period = 0;
+    if (!base::parse_number(next_word(text), quota) || !base::parse_number(next_word(text), period)) return 0;
+    if (quota == 0 || period == 0) return 0;
+    return static_cast<std::int32_t>(std::clamp<std::uint64_t>(quota / period, 1, Cpus::kMost));
+}
+
+std::int32_t tighter(std::int32_t a, std::int32_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+
+// The quota of the group at `path` below `mount` and of those above it; `version` is that of control groups.
+std::int32_t quota_up_from(const std::string& mount, std::string path, int version) {
+    for (std::int32_t quota = 0;;) {
+        std::string group = mount + path + "/";
+        std::string text = version == 2 ? read_file(group + "cpu.max")
+                                        : read_file(group + "cpu.cfs_quota_us") + " " +
+                                              read_file(group + "cpu.cfs_period_us");
+        quota = tighter(quota, whole_cpus(text));
+        if (path.empty()) return quota;
+        path.erase(path.find_last_of('/'));
+    }
+}
+
+bool lists(std::string_view comma_separated, std::string_view word) {
+    for (std::size_t at = 0; at <= comma_separated.size();) {
+        std::size_t comma = std::min(comma_separated.find(',', at), comma_separated.size());
+        if (comma_separated.substr(at, comma - at) == word) return true;
+        at = comma + 1;
+    }
+    return false;
+}
+
+std::optional<topology::Invented> synthetic_machine(std::string_view text, std::string& error) {
+    Topology topology = new_topology();
+    if (!topology || hwloc_topology_set_synthetic(topology.get(), std::string(text).c_str()) != 0 ||
+        hwloc_topology_load(topology.get()) != 0) {
+        error = "\"" + std::string(text) + "\" is no synthetic description that hwloc understands";
+        return std::nullopt;
+    }
+    return topology::Invented{1, std::max(1, hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_NUMANODE))};
+}
+
+}  // namespace
+
+Seat seat() {
+    unsigned cpu = 0, domain = 0;
+    if (getcpu(&cpu, &domain) != 0) return {0, 0};
+    return {static_cast<std::int32_t>(domain), static_cast<std::int32_t>(cpu)};
+}
+
+const Caches& caches() {
+    static const Caches found = find_caches();
+    return found;
+}
+
+std::int32_t Cpus::count() const {
+    std::int32_t bits = 0;
+    for (std::uint64_t word : mask) bits += std::popcount(word);
+    return std::max(1, tighter(quota, bits));
+}
+
+void Cpus::join(const Cpus& other) {
+    for (int w = 0; w < kMost / 64; ++w) mask[w] |= other.mask[w];
+    quota = tighter(quota, other.quota);
+}
+
+Cpus usable_cpus() {
+    Cpus cpus{};
+    if (sched_getaffinity(0, sizeof cpus.mask, reinterpret_cast<cpu_set_t*>(cpus.mask)) != 0)
+        cpus.mask[0] = 1;
+    cpus.quota = cpu_quota();
+    return cpus;
+}
+
+std::int32_t cpu_quota(std::string_view root) {
+    const std::string prefix(root), mount = prefix + "/sys/fs/cgroup";
+    const std::string groups = read_file(prefix + "/proc/self/cgroup");
+    std::int32_t quota = 0;
+    // Lines "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1).
+    for (std::string_view rest = groups; !rest.empty();) {
+        std::string_view line = next_word(rest);
+        std::size_t first = line.find(':'), second = line.find(':', first + 1);
+        if (second == line.npos) continue;
+        std::string_view controllers = line.substr(first + 1, second - first - 1);
+        std::string path(line.substr(second + 1));
+        while (!path.empty() && path.back() == '/') path.pop_back();
+        if (controllers.empty())
+            quota = tighter(quota, quota_up_from(mount, path, 2));
+        else if (lists(controllers, "cpu"))
+            quota = tighter(quota, quota_up_from(mount + "/cpu", path, 1));
+    }
+    return quota;
+}
+
+std::optional<topology::Invented> invented_machine(std::string_view text, std::string& error) {
+    // Only hwloc's words carry a colon, and its bare numbers begin with a digit.
+    bool for_hwloc = text.find(':') != text.npos || (!text.empty() && text[0] >= '0' && text[0] <= '9');
+    return for_hwloc ? synthetic_machine(text, error) : topology::parse_invented(text, error);
+}
+
+}  // namespace coco::os

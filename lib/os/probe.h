@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where this process sits on the real machine, what its caches are, how many CPUs it may use; and machines
+// that COCO_TOPOLOGY invents. Called by comm and dispatch when a communicator is set up, never at load time:
+// caches() and invented_machine() go through hwloc, which allocates and takes 1-5 ms (measured on 2 cores,
+// loading hwloc's plugins included); the others are a system call or a few. Safety: any thread; not below
+// malloc (hwloc), not in signal handlers. The only file that knows hwloc. Fails: an unknown domain is 0, an
+// unknown cache 0 bytes.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "topology/node_map.h"
+
+namespace coco::os {
+
+// Where the calling thread is bound or, when its binding leaves a choice, where it runs right now: the
+// operating system's numbers of NUMA node and CPU.
+struct Seat {
+    std::int32_t domain;
+    std::int32_t cpu;
+};
+Seat seat();
+
+// Data caches above the calling thread's CPU, in bytes; last_level may be the same cache as l2.
+struct Caches {
+    std::uint64_t l1_bytes = 0;
+    std::uint64_t l2_bytes = 0;
+    std::uint64_t last_level_bytes = 0;
+    std::int32_t last_level_cpus = 1;  // how many CPUs share it
+};
+// Looked up at the first call, then remembered.
+const Caches& caches();
+
+// CPUs that a process, or several on a node together, may use. Plain data, fit for shared memory.
+struct Cpus {
+    static constexpr int kMost = 8192;  // Linux' own limit
+    std::uint64_t mask[kMost / 64];
+    std::int32_t quota;  // whole CPUs' time that the control group grants, at least 1; 0: no limit
+
+    std::int32_t count() const;
+    // With those of another process of the same job on the node. The tighter quota counts.
+    void join(const Cpus& other);
+};
+Cpus usable_cpus();
+// The quota of this process's control group (v1 or v2) and of all above it, with `root` in front of /proc and
+// /sys.
+std::int32_t cpu_quota(std::string_view root = "");
+
+// Reads COCO_TOPOLOGY: "nodes=N,domains=M", or a synthetic description of hwloc's ("numa:2 core:4 pu:1"),
+// which is one node with that many domains. Returns: nothing if it is neither (then `error` says why).
+std::optional<topology::Invented> invented_machine(std::string_view text, std::string& error);
+
+}  // namespace coco::os

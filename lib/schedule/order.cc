@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/order.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+namespace coco::schedule {
+namespace {
+
+// A part of the matrix and its two halves on the curve.
+struct Box {
+    Cell corner;
+    Matrix size;
+
+    bool single() const { return size.cells() == 1; }
+    bool cuts_rows() const { return size.rows >= size.columns; }
+    Box half(bool second) const {
+        Box box = *this;
+        std::int32_t& extent = cuts_rows() ? box.size.rows : box.size.columns;
+        std::int32_t first = (extent + 1) / 2;
+        if (second) (cuts_rows() ? box.corner.row : box.corner.column) += first;
+        extent = second ? extent - first : first;
+        return box;
+    }
+    bool holds(Cell cell) const {
+        return cell.row >= corner.row && cell.row < corner.row + size.rows && cell.column >= corner.column &&
+               cell.column < corner.column + size.columns;
+    }
+};
+
+// Appends the cells of `box` whose positions in it are at or above `first`, until `cells` is `wanted` long.
+void walk(const Box& box, std::int64_t first, std::size_t wanted, std::vector<Cell>& cells) {
+    if (cells.size() == wanted) return;
+    if (box.single()) {
+        cells.push_back(box.corner);
+        return;
+    }
+    Box upper = box.half(false);
+    std::int64_t in_upper = upper.size.cells();
+    if (first < in_upper) walk(upper, first, wanted, cells);
+    walk(box.half(true), std::max<std::int64_t>(first - in_upper, 0), wanted, cells);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("bmi2"))) void extract(std::uint64_t first, std::int64_t count,
+                                             std::vector<Cell>& cells) {
+    for (std::uint64_t code = first; count > 0; --count, ++code)
+        cells.push_back({static_cast<std::int32_t>(__builtin_ia32_pext_di(code, 0xAAAAAAAAAAAAAAAAu)),
+                         static_cast<std::int32_t>(__builtin_ia32_pext_di(code, 0x5555555555555555u))});
+}
+bool can_extract() { return __builtin_cpu_supports("bmi2") != 0; }
+#else
+void extract(std::uint64_t, std::int64_t, std::vector<Cell>&) {}
+bool can_extract() { return false; }
+#endif
+
+}  // namespace
+
+std::int64_t morton_position(Matrix matrix, Cell cell) {
+    std::int64_t position = 0;
+    for (Box box{{0, 0}, matrix}; !box.single();) {
+        Box first = box.half(false);
+        bool second = !first.holds(cell);
+        if (second) position += first.size.cells();
+        box = second ? box.half(true) : first;
+    }
+    return position;
+}
+
+Cell morton_cell(Matrix matrix, std::int64_t position) {
+    Box box{{0, 0}, matrix};
+    while (!box.single()) {
+        Box first = box.half(false);
+        bool second = position >= first.size.cells();
+        if (second) position -= first.size.cells();
+        box = second ? box.half(true) : first;
+    }
+    return box.corner;
+}
+
+std::vector<Cell> morton_range(Matrix matrix, std::int64_t first, std::int64_t count) {
+    std::vector<Cell> cells;
+    if (count == 0) return cells;
+    cells.reserve(static_cast<std::size_t>(count));
+    bool interleaves =
+        matrix.rows == matrix.columns && std::has_single_bit(static_cast<std::uint32_t>(matrix.rows));
+    if (interleaves && can_extract())
+        extract(static_cast<std::uint64_t>(first), count, cells);
+    else
+        walk({{0, 0}, matrix}, first, static_cast<std::size_t>(count), cells);
+    return cells;
+}
+
+std::vector<std::int32_t> peers_nearest_first(const topology::NodeMap& map, std::int32_t rank) {
+    std::vector<std::int32_t> peers;
+    std::int32_t domains = map.domains(), own_domain = map.domain[static_cast<std::size_t>(rank)];
+    auto own = map.ranks_in_domain(own_domain);
+    auto behind_me = std::upper_bound(own.begin(), own.end(), rank) - own.begin();
+    for (std::int32_t i = 0; i < domains; ++i) {
+        auto members = map.ranks_in_domain((own_domain + i) % domains);
+        std::rotate(members.begin(), members.begin() + behind_me % std::ssize(members), members.end());
+        std::copy_if(members.begin(), members.end(), std::back_inserter(peers),
+                     [&](auto r) { return r != rank; });
+    }
+    return peers;
+}
+
+}  // namespace coco::schedule

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sync/flag.h"
+
+#include <immintrin.h>
+#include <sched.h>
+
+#include "os/futex.h"
+
+namespace coco::sync {
+namespace {
+
+bool reached(const std::atomic<std::uint64_t>& word, std::uint64_t target) {
+    return word.load(std::memory_order_acquire) >= target;  // pairs with the release in raise()
+}
+
+bool spin(const std::atomic<std::uint64_t>& word, std::uint64_t target, const WaitPolicy& policy) {
+    for (std::uint32_t i = 0; i < policy.spins; ++i) {
+        if (reached(word, target)) return true;
+        _mm_pause();
+    }
+    return false;
+}
+
+bool yield(const std::atomic<std::uint64_t>& word, std::uint64_t target, std::uint32_t yields,
+           const WaitPolicy& policy) {
+    for (std::uint32_t i = 1; i <= yields; ++i) {
+        sched_yield();
+        if (reached(word, target)) return true;
+        if (policy.progress != nullptr && i % policy.yields_per_progress == 0) policy.progress();
+        if (reached(word, target)) return true;
+    }
+    return false;
+}
+
+// The bell's count is read before the word is looked at again: a ring after that makes the sleep return.
+void sleep_once(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
+                std::uint64_t timeout_ns) {
+    bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    std::uint32_t rings = bell.rings.load(std::memory_order_seq_cst);
+    if (!reached(word, target)) os::futex_wait(bell.rings, rings, timeout_ns);
+    bell.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void ring(Doorbell& bell) {
+    bell.rings.fetch_add(1, std::memory_order_seq_cst);
+    os::futex_wake_all(bell.rings);
+}
+
+void wait_slowly(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
+                 const WaitPolicy& policy) {
+    if (spin(word, target, policy)) return;
+    std::uint32_t yields = policy.yields;
+    while (!yield(word, target, yields, policy)) {
+        sleep_once(word, bell, target, policy.sleep_ns);
+        if (reached(word, target)) return;
+        yields = 4 * policy.yields_per_progress;  // once asleep, only look around between two sleeps
+    }
+}
+
+}  // namespace coco::sync

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A rank's flag: a counter in shared memory that only its owner raises and any process of the node waits for.
+// Monotone: it never goes down. What is written before a raise is seen after the wait that it ends.
+// Thread safety: one raiser, any number of waiters. This room knows no MPI: what has to be done while waiting
+// comes in through WaitPolicy.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/bits.h"
+
+namespace coco::sync {
+
+// Where waiters for words of one owner sleep.
+struct Doorbell {
+    std::atomic<std::uint32_t> sleepers{0};
+    std::atomic<std::uint32_t> rings{0};
+};
+
+struct alignas(base::kCacheLineBytes) Flag {
+    std::atomic<std::uint64_t> value{0};
+    Doorbell doorbell;
+};
+
+// How a rank waits: spin with pause, then yield and drive progress, then sleep with a bound, again and again.
+struct WaitPolicy {
+    std::uint32_t spins = 2000;            // 0 where ranks outnumber CPUs
+    std::uint32_t yields = 20000;          // before the first sleep
+    std::uint32_t yields_per_progress = 1;
+    std::uint64_t sleep_ns = 200'000;      // longest sleep without driving progress
+    void (*progress)() = nullptr;          // drives the MPI library; may be null
+};
+
+// Waits until `word` is at least `target`. `bell` belongs to the raiser of the word. Never gives up.
+void wait_slowly(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
+                 const WaitPolicy& policy);
+
+inline void wait(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
+                 const WaitPolicy& policy) {
+    // Acquire pairs with the release in raise().
+    if (word.load(std::memory_order_acquire) >= target) return;
+    wait_slowly(word, bell, target, policy);
+}
+
+// Wakes those who sleep at the bell. Called by raise(); apart for words outside a Flag.
+void ring(Doorbell& bell);
+
+// Requires: value is above the word's, and only this thread raises it.
+inline void raise(std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t value) {
+    word.store(value, std::memory_order_release);
+    // No fence between the store and this load: a sleeper missed in that window wakes by its own bound.
+    if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] ring(bell);
+}
+
+}  // namespace coco::sync

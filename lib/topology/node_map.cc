@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topology/node_map.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/env.h"
+#include "topology/share.h"
+
+namespace coco::topology {
+namespace {
+
+constexpr std::uint64_t kMostInvented = 1 << 20;
+
+std::int32_t count_of(const std::vector<std::int32_t>& numbers) {
+    return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) + 1;
+}
+
+std::vector<std::int32_t> ranks_with(const std::vector<std::int32_t>& numbers, std::int32_t wanted) {
+    std::vector<std::int32_t> ranks;
+    for (std::size_t r = 0; r < numbers.size(); ++r)
+        if (numbers[r] == wanted) ranks.push_back(static_cast<std::int32_t>(r));
+    return ranks;
+}
+
+// Numbers keys 0, 1, ... in the order in which they are first asked for.
+template <typename Key>
+class Numbering {
+  public:
+    std::int32_t operator()(const Key& key) {
+        return numbers_.try_emplace(key, static_cast<std::int32_t>(numbers_.size())).first->second;
+    }
+
+  private:
+    std::map<Key, std::int32_t> numbers_;
+};
+
+std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+// Reads one "key=count". Returns: false with `error` set.
+bool parse_entry(std::string_view entry, Invented& machine, bool seen[2], std::string& error) {
+    auto equals = entry.find('=');
+    std::string_view key = entry.substr(0, equals);
+    bool is_nodes = key == "nodes";
+    if (equals == entry.npos || (!is_nodes && key != "domains")) {
+        error = quoted(entry) + " is neither nodes=N nor domains=M";
+        return false;
+    }
+    if (seen[is_nodes]) {
+        error = std::string(key) + " is given twice";
+        return false;
+    }
+    seen[is_nodes] = true;
+    std::uint64_t count = 0;
+    if (!base::parse_number(entry.substr(equals + 1), count) || count == 0 || count > kMostInvented) {
+        error = std::string(key) + " must be a number from 1 to " + std::to_string(kMostInvented) + ", not " +
+                quoted(entry.substr(equals + 1));
+        return false;
+    }
+    (is_nodes ? machine.nodes : machine.domains) = static_cast<std::int32_t>(count);
+    return true;
+}
+
+}  // namespace
+
+std::int32_t NodeMap::nodes() const { return count_of(node); }
+std::int32_t NodeMap::domains() const { return count_of(domain); }
+std::vector<std::int32_t> NodeMap::ranks_on_node(std::int32_t node_index) const {
+    return ranks_with(node, node_index);
+}
+std::vector<std::int32_t> NodeMap::ranks_in_domain(std::int32_t domain_index) const {
+    return ranks_with(domain, domain_index);
+}
+
+NodeMap make_node_map(const std::vector<std::uint64_t>& node_label,
+                      const std::vector<std::uint64_t>& domain_label) {
+    NodeMap map;
+    Numbering<std::uint64_t> node_number;
+    Numbering<std::pair<std::int32_t, std::uint64_t>> domain_number;
+    for (std::size_t r = 0; r < node_label.size(); ++r) {
+        map.node.push_back(node_number(node_label[r]));
+        map.domain.push_back(domain_number({map.node.back(), domain_label[r]}));
+    }
+    return map;
+}
+
+NodeMap one_node(std::int32_t ranks, std::int32_t domains) {
+    NodeMap map;
+    map.node.assign(static_cast<std::size_t>(ranks), 0);
+    for (std::int32_t r = 0; r < ranks; ++r)
+        map.domain.push_back(static_cast<std::int32_t>(part_of(ranks, domains, r)));
+    return map;
+}
+
+std::optional<Invented> parse_invented(std::string_view text, std::string& error) {
+    Invented machine;
+    bool seen[2] = {false, false};
+    for (std::size_t at = 0; at <= text.size();) {
+        std::size_t comma = std::min(text.find(',', at), text.size());
+        if (!parse_entry(text.substr(at, comma - at), machine, seen, error)) return std::nullopt;
+        at = comma + 1;
+    }
+    return machine;
+}
+
+Seat deal(const Invented& machine, std::int32_t world_ranks, std::int32_t world_rank) {
+    std::int64_t node = part_of(world_ranks, machine.nodes, world_rank);
+    Share on_node = share_of(world_ranks, machine.nodes, node);
+    std::int64_t domain = part_of(on_node.count, machine.domains, world_rank - on_node.first);
+    return {static_cast<std::int32_t>(node), static_cast<std::int32_t>(domain)};
+}
+
+}  // namespace coco::topology

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Cutting `total` things in a row into `parts` nearly equal shares, the first ones one longer: ranks over
+// nodes and domains, a curve over ranks. Requires everywhere: parts >= 1. Thread safety: pure functions.
+#pragma once
+#include <cstdint>
+
+namespace coco::topology {
+
+struct Share {
+    std::int64_t first;
+    std::int64_t count;
+};
+
+constexpr Share share_of(std::int64_t total, std::int64_t parts, std::int64_t part) {
+    std::int64_t least = total / parts, longer = total % parts;
+    return {part * least + (part < longer ? part : longer), least + (part < longer ? 1 : 0)};
+}
+
+// The part in whose share `position` lies. Requires: 0 <= position < total.
+constexpr std::int64_t part_of(std::int64_t total, std::int64_t parts, std::int64_t position) {
+    std::int64_t least = total / parts, longer = total % parts;
+    std::int64_t in_longer = longer * (least + 1);
+    return position < in_longer ? position / (least + 1) : longer + (position - in_longer) / least;
+}
+
+}  // namespace coco::topology

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every registry row, every exchange it serves, every small machine: three calls in a row must be right.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "shapes.h"
+
+using namespace coco;
+using namespace coco::simulator;
+using algorithms::Exchange;
+
+namespace {
+
+constexpr std::int32_t kMostRanks = 33;
+constexpr std::int32_t kMostSegments = 9;
+
+void require_right(const std::string& what, const topology::NodeMap& map, const std::vector<Call>& calls) {
+    std::string fault = simulate(map, calls).fault;
+    INFO(what);
+    REQUIRE(fault == "");
+}
+
+// Three calls from roots that change in between.
+void check(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments) {
+    std::int32_t next = (root + 1) % map.ranks();
+    Call first = make_call(*row.algorithm, row.exchange, map, root, segments);
+    Call second = make_call(*row.algorithm, row.exchange, map, next, segments);
+    require_right(to_text(row, map, root, segments), map, {first, second, first});
+}
+
+std::vector<std::int32_t> roots(std::int32_t ranks) {
+    if (ranks > 9) return {0, ranks / 2, ranks - 1};
+    std::vector<std::int32_t> all;
+    for (std::int32_t r = 0; r < ranks; ++r) all.push_back(r);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("every exchange among all ranks is right on every machine", "[schedule]") {
+    for (const Row& row : rows())
+        for (std::int32_t ranks = 1; row.exchange != Exchange::bcast && ranks <= kMostRanks; ++ranks)
+            for (const auto& map : machines(ranks)) check(row, map, 0, 1);
+}
+
+TEST_CASE("every bcast is right from every root with any number of segments", "[schedule]") {
+    for (const Row& row : rows())
+        for (std::int32_t ranks = 1; row.exchange == Exchange::bcast && ranks <= kMostRanks; ++ranks)
+            for (std::int32_t root : roots(ranks))
+                for (std::int32_t n = 1; n <= (row.algorithm->segmented ? kMostSegments : 1); ++n)
+                    check(row, topology::one_node(ranks), root, n);
+}
+
+TEST_CASE("any three algorithms may follow each other", "[schedule]") {
+    for (std::int32_t ranks : {2, 3, 5}) {
+        auto map = topology::one_node(ranks, 2);
+        std::vector<Call> calls;
+        for (const Row& row : rows())
+            for (std::int32_t root : {0, 1})
+                if (root == 0 || row.exchange == Exchange::bcast)
+                    calls.push_back(
+                        make_call(*row.algorithm, row.exchange, map, root, row.algorithm->segmented ? 6 : 1));
+        for (std::size_t i = 0; i < calls.size(); ++i)
+            for (std::size_t j = 0; j < calls.size(); ++j)
+                for (std::size_t k = 0; k < calls.size(); ++k)
+                    require_right(std::to_string(i) + " " + std::to_string(j) + " " + std::to_string(k), map,
+                                  {calls[i], calls[j], calls[k]});
+    }
+}
+
+TEST_CASE("the registry says truly which areas of peers an algorithm touches", "[schedule]") {
+    // That it touches no more is checked in every simulation; here that it does touch what it claims.
+    for (const auto& algorithm : algorithms::registry()) {
+        bool reads = false, writes = false;
+        for (const Row& row : rows()) {
+            if (row.algorithm != &algorithm) continue;
+            auto map = topology::one_node(9);
+            Verdict verdict = simulate(map, {make_call(algorithm, row.exchange, map)});
+            reads |= verdict.read_peer_send;
+            writes |= verdict.wrote_peer_recv;
+        }
+        INFO(algorithm.name);
+        CHECK(reads == algorithm.reads_peer_send);
+        CHECK(writes == algorithm.writes_peer_recv);
+    }
+}
+
+TEST_CASE("ranks wait for no more than they must", "[schedule]") {
+    // Morton: about 4 sqrt(P) waits instead of the 2 (P - 1) of two barriers.
+    auto map = topology::one_node(64);
+    for (const Row& row : rows()) {
+        if (row.algorithm->name != "morton") continue;
+        for (const auto& schedule : make_call(*row.algorithm, row.exchange, map).schedules) {
+            auto waits = std::count_if(schedule.steps.begin(), schedule.steps.end(),
+                                       [](const auto& s) { return s.act == schedule::Act::wait; });
+            CHECK(waits <= 4 * 8);
+        }
+    }
+}

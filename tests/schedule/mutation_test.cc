@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The test of the test: what is broken on purpose must be found. First calls written by hand, one for each
+// thing that the simulator looks for; then every step of every algorithm on small machines, left out, moved
+// or bent.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "form.h"
+#include "shapes.h"
+
+using namespace coco;
+using namespace coco::simulator;
+using algorithms::Exchange;
+using schedule::Act;
+using schedule::Area;
+using schedule::Builder;
+using schedule::kArrived;
+using schedule::kDone;
+using schedule::Schedule;
+using schedule::Step;
+
+namespace {
+
+Call by_hand(Exchange exchange, std::vector<Schedule> schedules) {
+    Call call{exchange, 0, 1, true, true, {}};
+    call.schedules = std::move(schedules);
+    return call;
+}
+
+// A bcast on two ranks, as it should be.
+Schedule root_of_two() { return Builder().raise(kArrived).raise(kDone).wait(1, kDone).take(); }
+Builder leaf_of_two() { return Builder().wait(0, kArrived).copy({0, Area::send, 0}, {1, Area::recv, 0}); }
+
+std::string fault_of(const Call& call, const topology::NodeMap& map = topology::one_node(2)) {
+    return simulate(map, {call, call, call}).fault;
+}
+void require_fault(const std::string& wanted, const Call& call,
+                   const topology::NodeMap& map = topology::one_node(2)) {
+    CHECK_THAT(fault_of(call, map), Catch::Contains(wanted));
+}
+
+// All ways to break one step. Each returns false if it does not apply.
+using Mutation = std::function<bool(const Call&, Schedule&, std::size_t step)>;
+struct Named {
+    const char* name;
+    Mutation apply;
+};
+
+bool drop(const Call&, Schedule& s, std::size_t i) {
+    s.steps.erase(s.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    return true;
+}
+// A raise or a copy too early: before what came before it.
+bool move_earlier(const Call&, Schedule& s, std::size_t i) {
+    if (i == 0 || s.steps[i].act == Act::wait) return false;
+    if (s.steps[i].act == Act::copy && s.steps[i - 1].act != Act::wait) return false;
+    std::swap(s.steps[i - 1], s.steps[i]);
+    return true;
+}
+// A wait for the milestone before the one that counts.
+bool wait_for_less(const Call& call, Schedule& s, std::size_t i) {
+    Step& step = s.steps[i];
+    if (step.act != Act::wait) return false;
+    const Step* before = nullptr;
+    for (const Step& other : call.schedules[static_cast<std::size_t>(step.source_owner)].steps)
+        if (other.act == Act::raise && other.milestone < step.milestone) before = &other;
+    if (before == nullptr) return false;
+    step.milestone = before->milestone;
+    return true;
+}
+// Whether a rank waits for this before it raises the same milestone itself: then waiting for that rank
+// instead is as good, and no mistake (the readers of one segment of a bcast).
+bool passes_on(const Schedule& s, const Step& wait) {
+    auto is = [&](Act act) {
+        return [&, act](const Step& other) {
+            return other.act == act && other.milestone == wait.milestone &&
+                   (act == Act::raise || other.source_owner == wait.source_owner);
+        };
+    };
+    auto waits = std::find_if(s.steps.begin(), s.steps.end(), is(Act::wait));
+    return std::find_if(waits, s.steps.end(), is(Act::raise)) != s.steps.end();
+}
+bool wait_for_another(const Call& call, Schedule& s, std::size_t i) {
+    Step& step = s.steps[i];
+    if (step.act != Act::wait) return false;
+    std::int32_t another = (step.source_owner + 1) % static_cast<std::int32_t>(call.schedules.size());
+    if (passes_on(call.schedules[static_cast<std::size_t>(another)], step)) return false;
+    step.source_owner = another;
+    return true;
+}
+bool bend_source_index(const Call& call, Schedule& s, std::size_t i) {
+    Step& step = s.steps[i];
+    if (step.act != Act::copy) return false;
+    std::int32_t blocks = extent(call, step.source_owner, step.source_area);
+    step.source_index = blocks > 1 ? (step.source_index + 1) % blocks : 1;
+    return true;
+}
+bool bend_target_index(const Call& call, Schedule& s, std::size_t i) {
+    Step& step = s.steps[i];
+    if (step.act != Act::copy) return false;
+    std::int32_t blocks = extent(call, step.target_owner, step.target_area);
+    step.target_index = blocks > 1 ? (step.target_index + 1) % blocks : 1;
+    return true;
+}
+bool bend_source_owner(const Call& call, Schedule& s, std::size_t i) {
+    if (s.steps[i].act != Act::copy) return false;
+    s.steps[i].source_owner =
+        (s.steps[i].source_owner + 1) % static_cast<std::int32_t>(call.schedules.size());
+    return true;
+}
+bool bend_target_owner(const Call& call, Schedule& s, std::size_t i) {
+    if (s.steps[i].act != Act::copy) return false;
+    s.steps[i].target_owner =
+        (s.steps[i].target_owner + 1) % static_cast<std::int32_t>(call.schedules.size());
+    return true;
+}
+
+const Named kMutations[] = {
+    {"drop", drop},
+    {"move earlier", move_earlier},
+    {"wait for less", wait_for_less},
+    {"wait for another", wait_for_another},
+    {"bend source index", bend_source_index},
+    {"bend target index", bend_target_index},
+    {"bend source owner", bend_source_owner},
+    {"bend target owner", bend_target_owner},
+};
+
+// Applies a mutation to each step of each rank in turn. Returns how many were tried.
+int break_every_step(const Named& mutation, const topology::NodeMap& map, const Call& right) {
+    int tried = 0;
+    for (std::size_t r = 0; r < right.schedules.size(); ++r)
+        for (std::size_t i = 0; i < right.schedules[r].steps.size(); ++i) {
+            Call wrong = right;
+            if (!mutation.apply(right, wrong.schedules[r], i)) continue;
+            ++tried;
+            INFO(mutation.name << " at rank " << r << ", step " << i);
+            CHECK(simulate(map, {wrong, wrong, wrong}).fault != "");
+        }
+    return tried;
+}
+
+}  // namespace
+
+TEST_CASE("the simulator accepts what is right", "[schedule]") {
+    CHECK(fault_of(by_hand(Exchange::bcast, {root_of_two(), leaf_of_two().raise(kDone).take()})) == "");
+}
+
+TEST_CASE("the simulator finds what is wrong", "[schedule]") {
+    auto bcast = [](Schedule root, Schedule leaf) { return by_hand(Exchange::bcast, {root, leaf}); };
+    Schedule leaf = leaf_of_two().raise(kDone).take();
+    SECTION("wrong data") {
+        require_fault("wrong data", bcast(root_of_two(), Builder().wait(0, kArrived).raise(kDone).take()));
+    }
+    SECTION("a race with the caller before the call") {
+        require_fault(
+            "while rank",
+            bcast(root_of_two(), Builder().copy({0, Area::send, 0}, {1, Area::recv, 0}).raise(kDone).take()));
+    }
+    SECTION("a race with the caller behind the call") {
+        require_fault("while rank", bcast(Builder().raise(kArrived).raise(kDone).take(), leaf));
+    }
+    SECTION("deadlock") {
+        Schedule both[2];
+        for (std::int32_t r : {0, 1})
+            both[r] = Builder().wait(1 - r, kArrived).raise(kArrived).raise(kDone).take();
+        require_fault("deadlock", bcast(both[0], both[1]));
+    }
+    SECTION("a wait for what is never raised") {
+        require_fault("never raises", bcast(Builder().raise(kDone).wait(1, kDone).take(), leaf));
+    }
+    SECTION("a copy that leaves its node") {
+        require_fault("another node", bcast(root_of_two(), leaf), topology::make_node_map({1, 2}, {0, 0}));
+    }
+    SECTION("a place that does not exist") {
+        require_fault(
+            "does not exist",
+            bcast(Builder().copy({0, Area::send, 0}, {0, Area::scratch, 0}).raise(kDone).take(), leaf));
+    }
+    SECTION("a written send area") {
+        require_fault("writes to a send area",
+                      bcast(root_of_two(),
+                            leaf_of_two().copy({1, Area::recv, 0}, {0, Area::send, 0}).raise(kDone).take()));
+    }
+    SECTION("a schedule without kDone") {
+        require_fault("does not raise kDone",
+                      bcast(Builder().raise(kArrived).raise(kDone).take(), leaf_of_two().take()));
+    }
+    SECTION("a copy after kDone") {
+        require_fault("after kDone", bcast(root_of_two(), Builder()
+                                                              .wait(0, kArrived)
+                                                              .raise(kDone)
+                                                              .copy({0, Area::send, 0}, {1, Area::recv, 0})
+                                                              .take()));
+    }
+    SECTION("milestones that fall") {
+        require_fault("out of order", bcast(Builder().raise(2).raise(1).raise(kDone).take(), leaf));
+    }
+    SECTION("a registry row that denies what is read or written") {
+        Call call = bcast(root_of_two(), leaf);
+        call.may_read_peer_send = false;
+        require_fault("against its registry row", call);
+    }
+}
+
+TEST_CASE("scratch needs the guard of the executor", "[schedule]") {
+    // Eager alltoalls alone do not: a rank comes to the third when all are in the second, so out of the
+    // first. But the root of a bcast waits for nobody, until its ring is full.
+    auto map = topology::one_node(3);
+    const auto& eager = *algorithms::find("eager");
+    Call bcast = make_call(eager, Exchange::bcast, map);
+    Call alltoall = make_call(eager, Exchange::alltoall, map);
+    Call ring = make_call(*algorithms::find("segmented"), Exchange::bcast, map, 0, 3);
+    for (const auto& calls :
+         {std::vector{bcast, bcast, bcast}, {ring, ring, ring}, {alltoall, bcast, alltoall}}) {
+        CHECK(simulate(map, calls).fault == "");
+        CHECK_THAT(simulate(map, calls, false).fault, Catch::Contains("while rank"));
+    }
+}
+
+TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule]") {
+    for (const Named& mutation : kMutations) {
+        int tried = 0;
+        for (const Row& row : rows())
+            for (std::int32_t ranks = 2; ranks <= 7; ++ranks)
+                for (const auto& map : machines(ranks))
+                    for (std::int32_t segments : {1, 3, 6}) {
+                        if (segments > 1 && !row.algorithm->segmented) continue;
+                        Call call = make_call(*row.algorithm, row.exchange, map, ranks / 2, segments);
+                        INFO(to_text(row, map, ranks / 2, segments));
+                        tried += break_every_step(mutation, map, call);
+                    }
+        CHECK(tried > 100);
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the schedule tests go through: every registry row with every exchange that it serves, and machines on
+// paper.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "simulator.h"
+
+namespace coco::simulator {
+
+struct Row {
+    const algorithms::Algorithm* algorithm;
+    algorithms::Exchange exchange;
+};
+std::vector<Row> rows();
+// One node with its ranks in 1, 2, 3 domains, in very uneven ones, and dealt to domains round robin.
+std::vector<topology::NodeMap> machines(std::int32_t ranks);
+// "naive alltoall 5 ranks, domains 0 0 0 1 1, root 0, 1 segments", for messages of failed tests.
+std::string to_text(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments);
+
+}  // namespace coco::simulator

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "simulator.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "form.h"
+#include "memory.h"
+
+namespace coco::simulator {
+namespace {
+
+using algorithms::Exchange;
+using schedule::Act;
+using schedule::Area;
+using schedule::kDone;
+using schedule::Milestone;
+using schedule::Place;
+using schedule::Schedule;
+using schedule::Step;
+
+struct Fault : std::runtime_error {
+    using runtime_error::runtime_error;
+};
+
+struct Raised {
+    std::size_t call;
+    Milestone milestone;
+    Clock clock;
+};
+
+struct Rank {
+    std::int32_t number;
+    std::size_t call = 0;
+    std::size_t step = 0;
+    bool in_call = false;
+    bool scratch_is_mine = false;  // the guard of this call has been passed
+    Clock clock;
+    std::vector<Raised> raised;
+    std::vector<Cell> send, recv, scratch[2];
+};
+
+class Simulation {
+  public:
+    Simulation(const topology::NodeMap& map, const std::vector<Call>& calls, bool guarded)
+        : map_(map), calls_(calls), guarded_(guarded), ranks_(static_cast<std::size_t>(map.ranks())) {
+        std::size_t blocks = ranks_.size(), scratch = 0;
+        for (const Call& call : calls) {
+            blocks = std::max(blocks, static_cast<std::size_t>(call.segments));
+            for (const Schedule& s : call.schedules)
+                scratch = std::max(scratch, static_cast<std::size_t>(s.scratch_blocks));
+        }
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            Rank& rank = ranks_[r];
+            rank.number = static_cast<std::int32_t>(r);
+            rank.clock.assign(ranks_.size(), 0);
+            for (auto* area : {&rank.send, &rank.recv}) area->resize(blocks);
+            for (auto& set : rank.scratch) set.resize(scratch);
+        }
+    }
+
+    Verdict run() {
+        try {
+            for (const Call& call : calls_) {
+                std::string fault = check_form(call, map_);
+                if (!fault.empty()) throw Fault(fault);
+            }
+            for (bool moved = true; moved;) {
+                moved = false;
+                for (Rank& rank : ranks_)
+                    while (advance(rank)) moved = true;
+            }
+            for (Rank& rank : ranks_)
+                if (rank.call < calls_.size()) throw Fault(where(rank) + "waits for ever: deadlock");
+        } catch (const Fault& fault) {
+            verdict_.fault = fault.what();
+        }
+        return verdict_;
+    }
+
+  private:
+    // Does one thing. Returns: false if the rank has to wait, or is through.
+    bool advance(Rank& rank) {
+        if (rank.call == calls_.size()) return false;
+        const Call& call = calls_[rank.call];
+        const auto& steps = call.schedules[static_cast<std::size_t>(rank.number)].steps;
+        if (!rank.in_call)
+            enter(rank);
+        else if (rank.step == steps.size())
+            leave(rank, call);
+        else if (!take(rank, steps[rank.step]))
+            return false;
+        else
+            ++rank.step;
+        return true;
+    }
+
+    // The caller, before a call: all that it owns is overwritten, its send blocks with what this call shall
+    // carry.
+    void enter(Rank& rank) {
+        scribble(rank);
+        rank.step = 0;
+        rank.in_call = true;
+        rank.scratch_is_mine = false;
+    }
+
+    // The caller, behind a call: looks at all blocks, and after the last one writes them once more.
+    void leave(Rank& rank, const Call& call) {
+        for (Area area : {Area::send, Area::recv})
+            for (std::int32_t i = 0; i < extent(call, rank.number, area); ++i) {
+                Place place{rank.number, area, i};
+                if (read(rank, place) != expected(call, rank.call, place))
+                    throw Fault(where(rank) + "finds wrong data in " + to_text(place));
+            }
+        rank.in_call = false;
+        if (++rank.call == calls_.size()) scribble(rank);
+    }
+
+    void scribble(Rank& rank) {
+        for (Area area : {Area::send, Area::recv})
+            for (std::size_t i = 0; i < rank.send.size(); ++i) {
+                Place place{rank.number, area, static_cast<std::int32_t>(i)};
+                write(rank, place, area == Area::send ? name_of(rank.call, place) : -1);
+            }
+    }
+
+    bool take(Rank& rank, const Step& step) {
+        if (step.act == Act::wait)
+            return has_raised(step.source_owner, rank.call, step.milestone, rank.clock);
+        if (step.act == Act::raise) {
+            tick(rank);
+            rank.raised.push_back({rank.call, step.milestone, rank.clock});
+            return true;
+        }
+        if (step.target_area == Area::scratch && step.target_owner == rank.number && !pass_guard(rank))
+            return false;
+        write(rank, step.target(), read(rank, step.source()));
+        verdict_.read_peer_send |= step.source_area == Area::send && step.source_owner != rank.number;
+        verdict_.wrote_peer_recv |= step.target_area == Area::recv && step.target_owner != rank.number;
+        return true;
+    }
+
+    bool pass_guard(Rank& rank) {
+        if (!guarded_ || rank.scratch_is_mine || rank.call < 2) return true;
+        for (const Rank& other : ranks_)
+            if (other.number != rank.number && !has_raised(other.number, rank.call - 2, kDone, rank.clock))
+                return false;
+        return rank.scratch_is_mine = true;
+    }
+
+    // Learns what `number` knew when it first came to this milestone or past it.
+    bool has_raised(std::int32_t number, std::size_t call, Milestone milestone, Clock& clock) {
+        const auto& raised = ranks_[static_cast<std::size_t>(number)].raised;
+        auto at = std::lower_bound(raised.begin(), raised.end(), std::pair{call, milestone},
+                                   [](const Raised& r, auto key) {
+                                       return std::pair{r.call, r.milestone} < key;
+                                   });
+        if (at == raised.end()) return false;
+        learn(clock, at->clock);
+        return true;
+    }
+
+    std::int64_t read(Rank& rank, Place place) {
+        tick(rank);
+        Cell& cell = cell_at(rank, place);
+        std::int32_t rival = cell.read(rank.number, rank.clock);
+        if (rival >= 0) race(rank, "reads ", place, rival);
+        return cell.value();
+    }
+    void write(Rank& rank, Place place, std::int64_t value) {
+        tick(rank);
+        std::int32_t rival = cell_at(rank, place).write(rank.number, rank.clock, value);
+        if (rival >= 0) race(rank, "writes ", place, rival);
+    }
+    [[noreturn]] static void race(const Rank& rank, const char* does, Place place, std::int32_t rival) {
+        throw Fault(where(rank) + does + to_text(place) + " while rank " + std::to_string(rival) +
+                    " touches it");
+    }
+    static void tick(Rank& rank) { ++rank.clock[static_cast<std::size_t>(rank.number)]; }
+
+    Cell& cell_at(const Rank& rank, Place place) {
+        Rank& owner = ranks_[static_cast<std::size_t>(place.owner)];
+        auto& cells = place.area == Area::send   ? owner.send
+                      : place.area == Area::recv ? owner.recv
+                                                 : owner.scratch[rank.call % 2];
+        return cells[static_cast<std::size_t>(place.index)];
+    }
+
+    // A name that no other block of the run has.
+    std::int64_t name_of(std::size_t call, Place sent) const {
+        auto blocks = static_cast<std::int64_t>(ranks_.front().send.size());
+        return (static_cast<std::int64_t>(call) * map_.ranks() + sent.owner) * blocks + sent.index;
+    }
+    std::int64_t expected(const Call& call, std::size_t number, Place place) const {
+        if (place.area == Area::send) return name_of(number, place);
+        if (call.exchange == Exchange::bcast) return name_of(number, {call.root, Area::send, place.index});
+        bool personal = call.exchange == Exchange::alltoall;
+        return name_of(number, {place.index, Area::send, personal ? place.owner : 0});
+    }
+    static std::string where(const Rank& rank) {
+        return "rank " + std::to_string(rank.number) + ", call " + std::to_string(rank.call) + ", step " +
+               std::to_string(rank.step) + ": ";
+    }
+
+    const topology::NodeMap& map_;
+    const std::vector<Call>& calls_;
+    bool guarded_;
+    std::vector<Rank> ranks_;
+    Verdict verdict_;
+};
+
+}  // namespace
+
+Call make_call(const algorithms::Algorithm& algorithm, Exchange exchange, const topology::NodeMap& map,
+               std::int32_t root, std::int32_t segments) {
+    Call call{exchange, root, segments, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}};
+    for (std::int32_t r = 0; r < map.ranks(); ++r)
+        call.schedules.push_back(algorithm.make_schedule({exchange, r, &map, root, segments}));
+    return call;
+}
+
+Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, bool guarded) {
+    return Simulation(map, calls, guarded).run();
+}
+
+}  // namespace coco::simulator

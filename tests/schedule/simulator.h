@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs the schedules of all ranks over symbolic memory and finds what can go wrong in any order of events:
+// wrong data, races, deadlock, copies that leave a node, steps that break the rules of schedule/step.h.
+//
+// The caller is part of the run: before each call it writes all of its send and recv areas, after it it reads
+// and checks them, then goes on to write them again. Order is that of vector clocks: a wait learns what its
+// partner knew when it raised the milestone, and no more. So one run stands for all runs.
+//
+// The executor's own promise is part of it too: scratch alternates between two sets by call, and a rank that
+// owns scratch waits, before it first writes there, until all ranks are done with the call before the last.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+
+namespace coco::simulator {
+
+struct Call {
+    algorithms::Exchange exchange;
+    std::int32_t root = 0;
+    std::int32_t segments = 1;
+    // What the registry says of the algorithm.
+    bool may_read_peer_send = true;
+    bool may_write_peer_recv = true;
+    std::vector<schedule::Schedule> schedules;  // by rank
+};
+
+// The call of a registry row on this map. `root` and `segments` count for bcast only.
+Call make_call(const algorithms::Algorithm& algorithm, algorithms::Exchange exchange,
+               const topology::NodeMap& map, std::int32_t root = 0, std::int32_t segments = 1);
+
+struct Verdict {
+    std::string fault;  // the first one, with rank, call and place; empty: all is well
+    bool read_peer_send = false;
+    bool wrote_peer_recv = false;
+};
+
+// `guarded` = false leaves out the executor's promise.
+Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, bool guarded = true);
+
+}  // namespace coco::simulator

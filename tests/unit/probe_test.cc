@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/probe.h"
+
+#include <hwloc.h>
+#include <sched.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+using namespace coco;
+using namespace coco::os;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A made-up /proc and /sys, gone with the object.
+class Root {
+  public:
+    Root() {
+        std::string name = (fs::temp_directory_path() / "coco_probe_XXXXXX").string();
+        path_ = mkdtemp(name.data());
+    }
+    ~Root() { fs::remove_all(path_); }
+    Root& with(const std::string& file, const std::string& text) {
+        fs::create_directories((path_ / file).parent_path());
+        std::ofstream(path_ / file) << text;
+        return *this;
+    }
+    std::int32_t quota() const { return cpu_quota(path_.string()); }
+
+  private:
+    fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("the seat is a CPU that may be used, in the domain that hwloc says", "[probe]") {
+    cpu_set_t before, one;
+    REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+    hwloc_topology_t machine;
+    hwloc_topology_init(&machine);
+    hwloc_topology_load(machine);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &before)) continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+        Seat here = seat();
+        CHECK(here.cpu == cpu);
+        hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(machine, static_cast<unsigned>(cpu));
+        REQUIRE(pu != nullptr);
+        CHECK(hwloc_bitmap_isset(pu->nodeset, static_cast<unsigned>(here.domain)));
+        CHECK(usable_cpus().count() == 1);
+    }
+    hwloc_topology_destroy(machine);
+    sched_setaffinity(0, sizeof before, &before);
+}
+
+TEST_CASE("caches grow with their level and are found once", "[probe]") {
+    const Caches& found = caches();
+    CHECK(found.l1_bytes >= 4096);
+    CHECK(found.l2_bytes >= found.l1_bytes);
+    CHECK(found.last_level_bytes >= found.l2_bytes);
+    CHECK(found.last_level_cpus >= 1);
+    CHECK(&caches() == &found);
+}
+
+TEST_CASE("usable CPUs are those of the affinity mask, or fewer by quota", "[probe]") {
+    cpu_set_t mask;
+    REQUIRE(sched_getaffinity(0, sizeof mask, &mask) == 0);
+    Cpus cpus = usable_cpus();
+    cpus.quota = 0;
+    CHECK(cpus.count() == CPU_COUNT(&mask));
+    cpus.quota = 1;
+    CHECK(cpus.count() == 1);
+}
+
+TEST_CASE("CPUs of several processes join", "[probe]") {
+    Cpus a{}, b{};
+    a.mask[0] = 0b0011;
+    b.mask[0] = 0b0110;
+    b.mask[3] = 1;
+    a.join(b);
+    CHECK(a.count() == 4);
+    b.quota = 2;
+    a.join(b);
+    CHECK(a.count() == 2);
+    a.quota = 3;
+    a.join(b);
+    CHECK(a.quota == 2);
+}
+
+TEST_CASE("the quota is that of the tightest control group above", "[probe]") {
+    CHECK(Root().quota() == 0);
+    CHECK(Root().with("proc/self/cgroup", "0::/\n").with("sys/fs/cgroup/cpu.max", "max 100000\n").quota() ==
+          0);
+    CHECK(
+        Root().with("proc/self/cgroup", "0::/\n").with("sys/fs/cgroup/cpu.max", "250000 100000\n").quota() ==
+        2);
+    CHECK(Root().with("proc/self/cgroup", "0::/\n").with("sys/fs/cgroup/cpu.max", "50000 100000\n").quota() ==
+          1);
+    CHECK(Root()
+              .with("proc/self/cgroup", "0::/job/step\n")
+              .with("sys/fs/cgroup/job/cpu.max", "300000 100000\n")
+              .with("sys/fs/cgroup/job/step/cpu.max", "800000 100000\n")
+              .quota() == 3);
+    CHECK(Root()
+              .with("proc/self/cgroup", "3:memory:/x\n2:cpu,cpuacct:/job\n")
+              .with("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "400000\n")
+              .with("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n")
+              .with("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
+              .with("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
+              .quota() == 4);
+    CHECK(Root().with("proc/self/cgroup", "garbage\n0::\n").quota() == 0);
+}
+
+TEST_CASE("machines are invented in our words or in hwloc's", "[probe]") {
+    std::string error;
+    auto read = [&](const char* text) {
+        auto machine = invented_machine(text, error);
+        REQUIRE(machine);
+        return std::pair{machine->nodes, machine->domains};
+    };
+    CHECK(read("nodes=4,domains=2") == std::pair{4, 2});
+    CHECK(read("numa:2 core:4 pu:1") == std::pair{1, 2});
+    CHECK(read("pack:3 numa:2 core:4 pu:2") == std::pair{1, 6});
+    CHECK(read("core:4 pu:1") == std::pair{1, 1});
+    CHECK(read("2 4 1").first == 1);  // hwloc guesses which level has the memory
+    for (auto wrong : {"numa:", "numa:0", "domino:2 pu:1", "nodes:4,domains:2"}) {
+        INFO(wrong);
+        CHECK_FALSE(invented_machine(wrong, error));
+        CHECK_THAT(error, Catch::Contains("hwloc"));
+    }
+    CHECK_FALSE(invented_machine("sockets=2", error));
+    CHECK_THAT(error, Catch::Contains("neither nodes=N"));
+}
