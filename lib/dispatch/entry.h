@@ -4,6 +4,7 @@
 // passes it on to the MPI library.
 // Thread safety: any thread that may call MPI.
 #pragma once
+#include "comm/mpi_table.h"
 #include "dispatch/args.h"
 #include "stats/stats.h"
 
