@@ -11,8 +11,9 @@
 //   1, 2, ...     the algorithm's own
 //   kDone         the rank will touch no other rank's memory in this call any more
 // A rank that somebody waits for at kArrived raises it; every schedule raises kDone. After kDone come only
-// waits for the kDone of those ranks that touch this rank's send or recv area: exec leaves these waits out when it
-// has published a staged copy of the send area, which the next calls guard (see comm/stage.h).
+// waits for the kDone of those ranks that touch this rank's send or recv area. Exec leaves these waits out when it
+// has published a staged copy of the send area, which the next calls guard (see comm/stage.h), and the
+// algorithm writes no peer's recv area.
 #pragma once
 #include <cstdint>
 
