@@ -134,18 +134,18 @@ COCO_DOOR int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Se
 }
 #endif
 
-// Memory from MPI_Alloc_mem lies on the shared heap like malloc's.
+// Memory from MPI_Alloc_mem lies on the shared heap like malloc's; all of it does, so that Free_mem knows whose it is.
 namespace {
 
 int alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-    void* memory = size < 0 ? nullptr : coco::heap::allocate_aligned(64, size > 0 ? static_cast<std::size_t>(size) : 1);
-    if (memory == nullptr) return mpi().Alloc_mem(size, info, baseptr);
+    if (size < 0) return mpi().Alloc_mem(size, info, baseptr);  // raises the error
+    void* memory = coco::heap::allocate_aligned(64, size > 0 ? static_cast<std::size_t>(size) : 1);
+    if (memory == nullptr) return coco::dispatch::raise_error(MPI_ERR_NO_MEM);
     *static_cast<void**>(baseptr) = memory;
     return MPI_SUCCESS;
 }
 
 int free_mem(void* base) {
-    if (base != nullptr && !coco::heap::owns(base)) return mpi().Free_mem(base);
     coco::heap::release(base);
     return MPI_SUCCESS;
 }

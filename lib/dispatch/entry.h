@@ -43,6 +43,9 @@ int enter(const Args& args, PassOn pass_on) {
     return result;
 }
 
+// Raises an error that has no communicator, as the MPI library would. Returns: the error, if the handler returns.
+int raise_error(int error);
+
 // Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong setting ends
 // the job with one line.
 void before_init();
