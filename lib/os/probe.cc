@@ -51,8 +51,6 @@ Topology load_caches() {
     if (!topology) return topology;
     hwloc_topology_set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_cache_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL);
-    // Asking the CPUs themselves moves this thread to each of them in turn; the kernel's tables say the same.
-    hwloc_topology_set_components(topology.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     if (hwloc_topology_load(topology.get()) != 0) topology.reset();
     return topology;
 }
@@ -84,7 +82,7 @@ std::int32_t count_cpus(std::string_view list) {
     return static_cast<std::int32_t>(std::min<std::uint64_t>(cpus, Cpus::kMost));
 }
 
-// From hwloc, which reads all CPUs of the machine for it.
+// From hwloc, which asks the CPUs themselves; for that it moves this thread to each of them and back.
 void add_all_by_hwloc(Caches& caches, std::int32_t cpu) {
     Topology topology = load_caches();
     if (!topology) return;
