@@ -110,7 +110,7 @@ bool try_make(std::uint64_t bytes) {
     if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(bytes)) == 0 &&
         publish(object, base, bytes))
         return true;
-    if (base != nullptr) munmap(base, bytes);
+    if (base != nullptr) munmap(base, bytes + os::kPageBytes);
     close(object.fd);
     return false;
 }
