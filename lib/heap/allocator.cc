@@ -13,10 +13,22 @@ void* coco_je_realloc(void* block, std::size_t bytes);
 void coco_je_free(void* block);
 void* coco_je_memalign(std::size_t alignment, std::size_t bytes);
 std::size_t coco_je_malloc_usable_size(const void* block);
+int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* value,
+                    std::size_t value_bytes);
 }
 #pragma GCC visibility pop
 
 namespace coco::heap {
+namespace {
+
+// jemalloc makes its first arena before it has read oversize_threshold (5.3): without this, the main thread's
+// blocks from 8 MiB on are given back at every free, which glibc does from 32 MiB on.
+__attribute__((constructor)) void correct_first_arena() {
+    std::size_t bytes = 32u << 20;
+    coco_je_mallctl("arena.0.oversize_threshold", nullptr, nullptr, &bytes, sizeof bytes);
+}
+
+}  // namespace
 
 void wake() { own(); }
 

@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "heap/other_allocators.h"
 #include "heap/own_segment.h"
 #include "heap/spans.h"
 #include "os/process.h"
@@ -109,13 +110,14 @@ bool try_make(std::uint64_t bytes) {
     if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(bytes)) == 0 &&
         publish(object, base, bytes))
         return true;
-    if (base != nullptr) munmap(base, bytes);
+    if (base != nullptr) munmap(base, bytes + os::kPageBytes);
     close(object.fd);
     return false;
 }
 
 void make_own() {
     int saved = errno;
+    report_other_allocators();
     std::uint64_t bytes = wanted_bytes();
     bool wanted = bytes != 0;
     while (bytes >= kSmallest && !try_make(bytes)) bytes = (bytes / 2) & ~(os::kHugePageBytes - 1);

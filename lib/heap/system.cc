@@ -19,11 +19,13 @@
 // narenas: fixed, as counting CPUs by itself makes jemalloc write to stderr in bound ranks.
 // retain: what is freed stays carved, its pages go back by punching holes.
 // oversize_threshold: blocks that glibc always maps and unmaps are given back at once too; smaller ones after
-// dirty_decay_ms. zero_realloc: as glibc.
+// dirty_decay_ms. tcache_max: blocks of 100 KB are common message buffers.
+// zero_realloc: as glibc.
 COCO_FROM_JEMALLOC const char* coco_je_malloc_conf;
 const char* coco_je_malloc_conf =
     "narenas:8,background_thread:false,retain:true,dss:disabled,oversize_threshold:33554432,"
-    "dirty_decay_ms:10000,muzzy_decay_ms:0,metadata_thp:disabled,thp:default,zero_realloc:free,abort:false";
+    "dirty_decay_ms:10000,muzzy_decay_ms:0,tcache_max:262144,metadata_thp:disabled,thp:default,zero_realloc:"
+    "free,abort:false";
 
 namespace coco::heap {
 namespace {

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the heap costs a program that knows nothing of us: run it with and without the preload and compare.
+//   heap_harm [REPEATS]     one line a measurement, the best of REPEATS (default 7)
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace {
+
+double seconds(const std::function<void()>& work) {
+    auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void measure(const char* name, int repeats, const char* unit, double units,
+             const std::function<void()>& work) {
+    double best = 1e30;
+    for (int i = 0; i < repeats; ++i) best = std::min(best, seconds(work));
+    std::printf("%-28s %10.2f ns/%s\n", name, best * 1e9 / units, unit);
+}
+
+void pairs(std::size_t bytes) {
+    for (int i = 0; i < 5'000'000; ++i) {
+        void* block = std::malloc(bytes);
+        asm volatile("" ::"r"(block) : "memory");
+        std::free(block);
+    }
+}
+
+// A live set of 20,000 blocks of 16 B to 64 KiB, mostly small, replaced at random.
+void mixed() {
+    static std::vector<void*> live(20000);
+    std::minstd_rand random(1);
+    for (int i = 0; i < 2'000'000; ++i) {
+        void*& block = live[random() % live.size()];
+        std::free(block);
+        std::size_t bytes = 16u << (random() % (random() % 16 == 0 ? 12 : 5));
+        block = std::malloc(bytes);
+        std::memset(block, 1, 16);
+    }
+}
+
+constexpr std::size_t kArray = 256u << 20;
+
+void touch(std::size_t bytes) {
+    char* block = static_cast<char*>(std::malloc(bytes));
+    for (std::size_t i = 0; i < bytes; i += 4096) block[i] = 1;
+    asm volatile("" ::"r"(block) : "memory");
+    std::free(block);
+}
+
+struct Arrays {
+    double* a = static_cast<double*>(std::malloc(kArray));
+    double* b = static_cast<double*>(std::malloc(kArray));
+    double* c = static_cast<double*>(std::malloc(kArray));
+    std::size_t n = kArray / sizeof(double);
+    void triad() const {
+        for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + 3.0 * c[i];
+    }
+    // A read that jumps between pages: what address translation costs.
+    double jumps() const {
+        double sum = 0;
+        std::minstd_rand random(1);
+        for (int i = 0; i < 2'000'000; ++i) sum += b[random() * 16807ull % n];
+        return sum;
+    }
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    int repeats = count > 1 ? std::atoi(arguments[1]) : 7;
+    measure("malloc+free 64 B", repeats, "pair", 5e6, [] { pairs(64); });
+    measure("malloc+free 4 KiB", repeats, "pair", 5e6, [] { pairs(4096); });
+    measure("malloc+free 100 KB", repeats, "pair", 5e6, [] { pairs(100000); });
+    measure("mixed sizes", repeats, "replacement", 2e6, mixed);
+    measure("touch and free 8 MiB", repeats, "page", 2048, [] { touch(8u << 20); });
+    measure("touch and free 256 MiB", repeats, "page", 65536, [] { touch(kArray); });
+    Arrays arrays;
+    for (double* x : {arrays.a, arrays.b, arrays.c}) std::memset(x, 1, kArray);
+    double sink = 0;
+    measure("triad 3 x 256 MiB", repeats, "element", static_cast<double>(arrays.n), [&] { arrays.triad(); });
+    measure("random reads in 256 MiB", repeats, "read", 2e6, [&] { sink += arrays.jumps(); });
+    return sink == 1.5;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The heap below a program of its own malloc: run as a rank with COCO_HEAP_LIMIT=64M.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <vector>
+
+#include "heap/heap.h"
+#include "heap/segment.h"
+#include "heap/spans.h"
+
+using namespace coco::heap;
+
+TEST_CASE("blocks are shared up to the limit and private beyond", "[heap]") {
+    wake();
+    REQUIRE(own().bytes != 0);
+    CHECK(figures().limit_bytes == 64u << 20);
+    void* small = allocate(100);
+    CHECK(is_shared(small, 100));
+    CHECK(offset_of(small) < own().bytes);
+    CHECK_FALSE(is_shared(&small));
+    CHECK_FALSE(is_shared(own().base + own().bytes));
+    CHECK_FALSE(is_shared(own().base + own().bytes - 1, 2));
+    CHECK_FALSE(is_shared(own().base - 1));
+    CHECK_FALSE(is_shared(small, SIZE_MAX));
+
+    std::vector<void*> blocks;
+    for (int i = 0; i < 100; ++i) blocks.push_back(allocate(1u << 20));
+    std::size_t shared = 0;
+    for (void* block : blocks) {
+        std::memset(block, 1, 1u << 20);
+        shared += is_shared(block, 1u << 20);
+    }
+    CHECK(shared >= 32);
+    CHECK(shared < 64);
+    CHECK(figures().private_bytes > 0);
+    CHECK(figures().carved_bytes <= figures().limit_bytes);
+    CHECK(figures().carved_bytes_max >= figures().carved_bytes);
+    for (void* block : blocks) release(block);
+    release(small);
+}
+
+TEST_CASE("spans that are given back are joined and taken again", "[heap]") {
+    std::uint64_t before = figures().carved_bytes;
+    constexpr std::uint64_t kPage = 4096;
+    std::uint64_t all = take_span(9 * kPage);
+    REQUIRE(all != 0);
+    CHECK(figures().carved_bytes == before + 9 * kPage);
+    give_span(all, 3 * kPage);
+    give_span(all + 6 * kPage, 3 * kPage);
+    give_span(all + 3 * kPage, 3 * kPage);  // joins both neighbours
+    CHECK(figures().carved_bytes == before);
+    CHECK(take_span(9 * kPage) == all);
+    give_span(all, 9 * kPage);
+    CHECK(take_span(own().bytes) == 0);
+}

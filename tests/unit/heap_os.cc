@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "os/clock.h"
+#include "os/futex.h"
+#include "os/process.h"
+#include "os/shared_memory.h"
+
+using namespace coco::os;
+
+TEST_CASE("memory objects are sparse, aligned, punched and told apart", "[os]") {
+    Via via = GENERATE(Via::memfd, Via::shm_open);
+    constexpr std::uint64_t kBytes = 64u << 20;
+    MemoryObject object = make_memory_object(kBytes, via);
+    REQUIRE(object.fd >= 0);
+    CHECK(object.on_mount == (via == Via::shm_open));
+    std::byte* base = map_object(object.fd, kBytes);
+    REQUIRE(base != nullptr);
+    CHECK(reinterpret_cast<std::uintptr_t>(base) % kHugePageBytes == 0);
+
+    std::uint64_t begin = 1, end = 1;
+    CHECK_FALSE(next_written(object.fd, 0, kBytes, begin, end));
+    base[5 * kPageBytes] = std::byte{1};
+    base[6 * kPageBytes] = std::byte{2};
+    REQUIRE(next_written(object.fd, 0, kBytes, begin, end));
+    CHECK(begin == 5 * kPageBytes);
+    CHECK(end == 7 * kPageBytes);
+    CHECK_FALSE(next_written(object.fd, end, kBytes, begin, end));
+
+    CHECK(punch_hole(base + 5 * kPageBytes, kPageBytes));
+    CHECK(base[5 * kPageBytes] == std::byte{0});
+    CHECK(base[6 * kPageBytes] == std::byte{2});
+    CHECK(reserve_pages(object.fd, 0, 16 * kPageBytes));
+    struct stat facts {};
+    REQUIRE(fstat(object.fd, &facts) == 0);
+    CHECK(facts.st_blocks * 512 >= 16 * static_cast<long>(kPageBytes));
+    munmap(base, kBytes);
+    close(object.fd);
+}
+
+TEST_CASE("an unknown descriptor counts as all written", "[os]") {
+    std::uint64_t begin = 0, end = 0;
+    CHECK(next_written(-1, 4096, 8192, begin, end));
+    CHECK(begin == 4096);
+    CHECK(end == 8192);
+    CHECK_FALSE(next_written(-1, 8192, 8192, begin, end));
+}
+
+TEST_CASE("identity is stable, cookies are not", "[os]") {
+    CHECK(host_identity() == host_identity());
+    std::uint64_t first = random_cookie();
+    CHECK(first != 0);
+    CHECK(first != random_cookie());
+}
+
+TEST_CASE("a futex sleeper is woken, and does not sleep on a changed word", "[os]") {
+    std::atomic<std::uint32_t> word{0};
+    futex_wait(word, 1, 60'000'000'000u);  // returns at once: the word is not 1
+    std::atomic<bool> woken{false};
+    std::thread sleeper([&] {
+        while (word.load() == 0) futex_wait(word, 0, 60'000'000'000u);
+        woken = true;
+    });
+    word = 1;
+    futex_wake_all(word);
+    sleeper.join();
+    CHECK(woken);
+    std::uint64_t before = now_ns();
+    futex_wait(word, 1, 1'000'000);
+    CHECK(now_ns() > before);
+}
