@@ -117,7 +117,8 @@ std::optional<topology::Invented> synthetic_machine(std::string_view text, std::
     Topology topology = new_topology();
     if (!topology || hwloc_topology_set_synthetic(topology.get(), std::string(text).c_str()) != 0 ||
         hwloc_topology_load(topology.get()) != 0) {
-        error = "\"" + std::string(text) + "\" is no synthetic description that hwloc understands";
+        error =
+            std::string(1, '"').append(text).append("\" is no synthetic description that hwloc understands");
         return std::nullopt;
     }
     return topology::Invented{1, std::max(1, hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_NUMANODE))};

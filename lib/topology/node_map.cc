@@ -35,7 +35,7 @@ class Numbering {
     std::map<Key, std::int32_t> numbers_;
 };
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string quoted(std::string_view text) { return std::string(1, '"').append(text).append(1, '"'); }
 
 // Reads one "key=count". Returns: false with `error` set.
 bool parse_entry(std::string_view entry, Invented& machine, bool seen[2], std::string& error) {
