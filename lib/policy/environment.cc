@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -63,10 +64,13 @@ std::optional<Error> read_rules(Policy& policy) {
     std::string file(base::env("COCO_POLICY"));
     policy.source = file.empty() ? "built-in" : file;
     if (file.empty()) return parse_rules(default_rules(), policy.source, policy.rules);
+    std::error_code ignored;
+    bool folder = std::filesystem::is_directory(file, ignored);  // opens, but cannot be read
     std::ifstream in(file);
     std::ostringstream text;
-    if (in) text << in.rdbuf();
-    if (!in.is_open() || text.bad())
+    if (in && !folder) text << in.rdbuf();
+    if (folder) errno = EISDIR;
+    if (!in.is_open() || folder)
         return Error{wrong("COCO_POLICY", std::string("cannot be read (") + std::strerror(errno) +
                                               "): must be " + base::setting("COCO_POLICY").choices)};
     if (auto error = parse_rules(text.str(), file, policy.rules))
