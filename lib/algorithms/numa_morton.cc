@@ -20,6 +20,7 @@ namespace coco::algorithms {
 
 schedule::Schedule make_numa_morton(const Shape& shape) {
     std::vector<Group> domains;
+    domains.reserve(static_cast<std::size_t>(shape.map->domains()));
     for (std::int32_t d = 0; d < shape.map->domains(); ++d) domains.push_back(shape.map->ranks_in_domain(d));
     return along_curves(shape, domains);
 }

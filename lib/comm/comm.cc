@@ -50,7 +50,8 @@ void close(Comm& comm, stats::Reason reason) {
 }
 
 Comm* make(MPI_Comm handle) {
-    auto* comm = new Comm{.handle = handle};
+    auto* comm = new Comm;
+    comm->handle = handle;
     int inter = 0;
     mpi().Comm_test_inter(handle, &inter);
     mpi().Comm_rank(handle, &comm->rank);

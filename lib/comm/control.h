@@ -61,14 +61,15 @@ struct StagedBlock {
 
 // Bcast: the root says how long its buffer is and how it can be had; the others follow.
 inline constexpr std::uint64_t kBcastInlineBytes = kInlineBytes - 8;
+struct BcastAt {
+    std::uint64_t at;             // staged, segmented: the scratch; direct: the buffer
+    std::uint64_t segment_bytes;  // segmented
+};
 struct BcastBody {
     std::uint64_t bytes;
     union {
         std::byte inlined[kBcastInlineBytes];
-        struct {
-            std::uint64_t at;             // staged, segmented: the scratch; direct: the buffer
-            std::uint64_t segment_bytes;  // segmented
-        };
+        BcastAt there;
     };
 };
 

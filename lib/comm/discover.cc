@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/discover.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cstring>
 #include <optional>
 
 #include "base/env.h"
@@ -21,8 +18,6 @@
 namespace coco::comm {
 namespace {
 
-constexpr int kCpuWords = 16;
-
 // What each rank tells all others of the communicator. Travels as bytes between equal programs of one job.
 struct Card {
     heap::SegmentId segment;
@@ -32,7 +27,7 @@ struct Card {
     std::uint64_t node_label;
     std::uint64_t domain_label;
     std::uint64_t local_ranks;  // of the whole job on this node, as the launcher says; 0: unknown
-    std::uint64_t cpus[kCpuWords];
+    os::Cpus cpus;
 };
 
 std::atomic<std::uint64_t> g_choice_hash{0};
@@ -43,14 +38,6 @@ std::uint64_t launcher_local_ranks() {
         if (base::parse_number(base::env(name), number)) return number;
     }
     return 0;
-}
-
-void fill_cpus(std::uint64_t (&cpus)[kCpuWords]) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    for (int cpu = 0; cpu < 64 * kCpuWords && cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(cpu, &set)) cpus[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
 }
 
 struct WorldSeat {
@@ -70,17 +57,16 @@ WorldSeat world_seat(const Comm& comm) {
 }
 
 void fill_labels(const Comm& comm, Card& card) {
+    card.node_label = card.segment.host;
+    card.domain_label = static_cast<std::uint64_t>(os::seat().domain);
     std::string error;
     std::string_view invented = base::env("COCO_TOPOLOGY");
+    auto machine = invented.empty() ? std::nullopt : os::invented_machine(invented, error);
+    if (!machine) return;
     WorldSeat world = world_seat(comm);
-    card.node_label = card.segment.host;
-    if (auto machine = invented.empty() ? std::nullopt : topology::parse_invented(invented, error)) {
-        topology::Seat seat = topology::deal(*machine, world.ranks, world.rank);
-        card.node_label += static_cast<std::uint64_t>(seat.node);
-        card.domain_label = static_cast<std::uint64_t>(seat.domain);
-        return;
-    }
-    card.domain_label = os::domain_of_this_process(invented, world.ranks, world.rank);
+    topology::Seat seat = topology::deal(*machine, world.ranks, world.rank);
+    card.node_label += static_cast<std::uint64_t>(seat.node);
+    card.domain_label = static_cast<std::uint64_t>(seat.domain);
 }
 
 Card make_card(const Comm& comm) {
@@ -88,7 +74,7 @@ Card make_card(const Comm& comm) {
     card.segment = heap::own_id();
     card.choice_hash = g_choice_hash.load(std::memory_order_relaxed);
     card.local_ranks = launcher_local_ranks();
-    fill_cpus(card.cpus);
+    card.cpus = os::usable_cpus();
     fill_labels(comm, card);
     if (comm.control != nullptr) {
         card.control_at = comm.offset_of(comm.control);
@@ -130,16 +116,15 @@ bool map_peers(Comm& comm, const std::vector<Card>& cards) {
 
 // More ranks than the CPUs that they may use between them: whoever spins then keeps another from running.
 bool is_crowded(const Comm& comm, const std::vector<Card>& cards) {
-    std::uint64_t all[kCpuWords] = {};
-    int mates = 0, cpus = 0;
+    os::Cpus all = cards[comm.rank].cpus;
+    int mates = 0;
     for (const Card& card : cards) {
         if (card.segment.host != cards[comm.rank].segment.host) continue;
         ++mates;
-        for (int w = 0; w < kCpuWords; ++w) all[w] |= card.cpus[w];
+        all.join(card.cpus);
     }
-    for (std::uint64_t word : all) cpus += std::popcount(word);
     auto online = static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN));
-    return mates > cpus || cards[comm.rank].local_ranks > online;
+    return mates > all.count() || cards[comm.rank].local_ranks > online;
 }
 
 void choose_waiting(Comm& comm, bool crowded) {
@@ -191,6 +176,7 @@ stats::Reason set_up(Comm& comm) {
         return reason;
     }
     choose_waiting(comm, is_crowded(comm, cards));
+    os::caches();  // looked up now, not in a call that is timed
     COCO_LOG(debug, "communicator of " << comm.ranks << " ranks set up"
                                        << (comm.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
     return stats::Reason::none;

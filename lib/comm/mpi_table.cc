@@ -80,7 +80,11 @@ void* symbol(const Found& library, const char* name) {
 
 void fill_handles(MpiTable& table, [[maybe_unused]] const Found& library) {
 #ifdef OPEN_MPI
-    auto at = [&](const char* name) { return symbol(library, name); };
+    // A program that names an object may hold the copy that counts (copy relocation): the global scope knows it.
+    auto at = [&](const char* name) {
+        void* global = dlsym(RTLD_DEFAULT, name);
+        return global != nullptr ? global : symbol(library, name);
+    };
     table.comm_world = static_cast<MPI_Comm>(at("ompi_mpi_comm_world"));
     table.comm_self = static_cast<MPI_Comm>(at("ompi_mpi_comm_self"));
     table.comm_null = static_cast<MPI_Comm>(at("ompi_mpi_comm_null"));

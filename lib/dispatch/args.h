@@ -41,8 +41,8 @@ struct BufferArgs {
 
 struct Args {
     algorithms::Collective collective;
-    BufferArgs send;  // bcast: unused
-    BufferArgs recv;  // bcast: the buffer
+    BufferArgs send = {};  // bcast: unused
+    BufferArgs recv = {};  // bcast: the buffer
     int root = 0;
     MPI_Comm comm;
 };

@@ -136,6 +136,11 @@ Taken take(const Args& args) {
     return taken;
 }
 
+int raise_error(int error) {
+    comm::mpi().Comm_call_errhandler(comm::mpi().comm_world, error);
+    return error;
+}
+
 void count_handed_back(Taken& taken) {
     taken.count.total_ns = os::now_ns() - taken.begin_ns;
     stats::record(taken.count);

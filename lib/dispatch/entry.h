@@ -4,6 +4,7 @@
 // passes it on to the MPI library.
 // Thread safety: any thread that may call MPI.
 #pragma once
+#include "comm/mpi_table.h"
 #include "dispatch/args.h"
 #include "stats/stats.h"
 
@@ -41,6 +42,9 @@ int enter(const Args& args, PassOn pass_on) {
     if (taken.begin_ns != 0) count_handed_back(taken);
     return result;
 }
+
+// Raises an error that has no communicator, as the MPI library would. Returns: the error, if the handler returns.
+int raise_error(int error);
 
 // Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong setting ends
 // the job with one line.

@@ -17,7 +17,6 @@
 #include "heap/heap.h"
 #include "os/probe.h"
 #include "stats/stats.h"
-#include "topology/node_map.h"
 
 namespace coco::dispatch {
 namespace {
@@ -54,8 +53,7 @@ std::string read_settings() {
     if (auto delay = base::env("COCO_TEST_DELAY"); !delay.empty() && !base::parse_number(delay, exec::g_delay_us))
         return wrong("COCO_TEST_DELAY");
     std::string why;
-    if (auto machine = base::env("COCO_TOPOLOGY"); !machine.empty() && !topology::parse_invented(machine, why) &&
-                                                   !os::is_synthetic_machine(machine))
+    if (auto machine = base::env("COCO_TOPOLOGY"); !machine.empty() && !os::invented_machine(machine, why))
         return wrong("COCO_TOPOLOGY") + " (" + why + ")";
     if (!stats::configure()) return wrong("COCO_STATS");
     if (auto error = policy::from_environment(policy_in_force())) return error->line;

@@ -9,7 +9,7 @@
 #include "exec/exchange.h"
 #include "exec/walk.h"
 #include "heap/segment.h"
-#include "os/cache.h"
+#include "os/probe.h"
 
 namespace coco::exec {
 namespace {
@@ -44,7 +44,7 @@ struct Way {
 
 std::uint64_t segment_bytes_for(std::uint64_t wanted_bytes) {
     // Half of the L2 cache holds what is being filled and what is being read.
-    std::uint64_t bytes = wanted_bytes != 0 ? wanted_bytes : os::l2_cache_bytes() / 16;
+    std::uint64_t bytes = wanted_bytes != 0 ? wanted_bytes : os::caches().l2_bytes / 16;
     return std::clamp<std::uint64_t>(base::round_up(bytes, 64), 1024, kSegmentBytesMax);
 }
 
@@ -70,7 +70,7 @@ class BcastView {
     BcastView(comm::Comm& comm, std::int32_t root, const Way& way, std::byte* base, std::uint64_t bytes)
         : comm_(comm), root_(root), way_(way), base_(base), bytes_(bytes) {
         unit_bytes_ = way.publish == Publish::segmented ? way.segment_bytes : bytes;
-        streaming_ = bytes * 2 > os::last_level_cache_bytes();
+        streaming_ = bytes * 2 > os::caches().last_level_bytes;
     }
 
     std::int32_t segments() const {
@@ -83,20 +83,20 @@ class BcastView {
         slot_->signature = static_cast<std::uint32_t>(signature);
         slot_->publish = way_.publish;
         slot_->bcast.bytes = total_bytes;
-        slot_->bcast.segment_bytes = way_.segment_bytes;
+        
         source_ = base_;
         if (way_.publish == Publish::inlined) {
             scratch_ = slot_->bcast.inlined;
             return;
         }
         if (way_.publish != Publish::direct) scratch_ = comm_.stage_bytes(scratch_bytes());
-        slot_->bcast.at = comm_.offset_of(way_.publish == Publish::direct ? base_ : scratch_);
+        slot_->bcast.there = {comm_.offset_of(way_.publish == Publish::direct ? base_ : scratch_), way_.segment_bytes};
     }
 
     // What the root has published. Requires: its slot was waited for.
     void follow(const Slot& slot) {
         std::byte* at = way_.publish == Publish::inlined ? const_cast<std::byte*>(slot.bcast.inlined)
-                                                         : comm_.at(root_, slot.bcast.at);
+                                                         : comm_.at(root_, slot.bcast.there.at);
         source_ = scratch_ = at;
     }
 
@@ -180,7 +180,7 @@ bool receive_all(comm::Comm& comm, const Call& call, std::byte* buffer) {
         comm.wait_arrived(root);
         check_signature(comm, root, signature_of(call.common));
         const Slot& slot = comm.slot_of(root);
-        Way way{slot.publish, slot.bcast.bytes, slot.publish == Publish::segmented ? slot.bcast.segment_bytes : 0};
+        Way way{slot.publish, slot.bcast.bytes, slot.publish == Publish::segmented ? slot.bcast.there.segment_bytes : 0};
         total = way.bytes;
         step = bytes_per_epoch(way);
         std::uint64_t here = std::min(step, total - at);

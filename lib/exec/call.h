@@ -28,7 +28,7 @@ class Packer {
 struct Buffer {
     std::byte* base = nullptr;               // first byte of block 0's data
     std::int64_t stride_bytes = 0;           // from block to block; plain forms
-    std::span<const comm::BlockAt> blocks;   // v and w forms: by rank, from base
+    std::span<const comm::BlockAt> blocks = {};  // v and w forms: by rank, from base
     std::int32_t block_count = 0;
     bool shared = true;                      // all of it on the shared heap
     const Packer* packer = nullptr;          // the blocks are not dense: base and stride mean nothing

@@ -8,7 +8,7 @@
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/walk.h"
-#include "os/cache.h"
+#include "os/probe.h"
 
 namespace coco::exec {
 namespace {
@@ -47,7 +47,7 @@ class SizedView : public ExchangeView {
           send_total_(total_of(call.local.send.blocks)),
           recv_total_(total_of(call.local.recv.blocks)) {
         streaming_ = (send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks) >
-                     os::last_level_cache_bytes();
+                     os::caches().last_level_bytes;
     }
 
     stats::Reason prepare() {
@@ -222,7 +222,7 @@ class SizedView : public ExchangeView {
 
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
     const schedule::Schedule& schedule = comm.schedule_for(
-        {&algorithm, algorithms::exchange_of(call.common.collective), .root = 0, .segments = 1});
+        {&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
     SizedView view(comm, call, algorithm);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {

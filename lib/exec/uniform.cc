@@ -4,7 +4,7 @@
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/walk.h"
-#include "os/cache.h"
+#include "os/probe.h"
 
 namespace coco::exec {
 namespace {
@@ -24,7 +24,7 @@ class UniformView : public ExchangeView {
           bytes_(call.common.block_bytes),
           scratch_bytes_(static_cast<std::uint64_t>(schedule.scratch_blocks) * bytes_) {
         std::uint64_t moved = static_cast<std::uint64_t>(comm.ranks) * static_cast<std::uint64_t>(comm.ranks) * bytes_;
-        streaming_ = 2 * moved > os::last_level_cache_bytes();
+        streaming_ = 2 * moved > os::caches().last_level_bytes;
     }
 
     // Returns: the reason of a rank that refuses, on all ranks.
@@ -165,7 +165,7 @@ class UniformView : public ExchangeView {
 
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
     const schedule::Schedule& schedule = comm.schedule_for(
-        {&algorithm, algorithms::exchange_of(call.common.collective), .root = 0, .segments = 1});
+        {&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
     UniformView view(comm, call, algorithm, schedule);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory on this rank's segment: the allocator behind the malloc door, and libcoco's own way to get shared memory.
-// The allocator is jemalloc with extent hooks that carve from the segment. Past COCO_HEAP_LIMIT, or when the
-// system has no more, allocation goes on in private memory: ask is_shared when it matters.
-// Thread safety: any thread. Fails: null and errno ENOMEM, as malloc does.
+// Memory on this rank's segment: the allocator behind the malloc door, and libcoco's own way to get shared
+// memory. The allocator is jemalloc; what it would ask of the system (mmap, munmap, madvise, pthread_atfork)
+// it asks of this room, so its very first page is on the segment. Past COCO_HEAP_LIMIT, or when the system
+// has no more, allocation goes on in private memory: ask is_shared when it matters. Thread safety: any
+// thread. Fails: null and errno ENOMEM, as malloc does; releasing keeps errno.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace coco::heap {
 
-// Makes the segment and sets up the allocator if that has not happened yet; cheap when it has. Called by the
-// malloc door before every allocation and by the library at MPI_Init. Safe before libc's constructors have run.
+// Makes the segment and sets up the allocator if that has not happened yet; cheap when it has. For the
+// library at MPI_Init: allocating wakes by itself. Safe before libc's constructors have run.
 void wake();
 
 void* allocate(std::size_t bytes);
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each);
 void* allocate_aligned(std::size_t alignment, std::size_t bytes);  // Requires: alignment is a power of two
-void* reallocate(void* block, std::size_t bytes);
-void release(void* block);  // null is allowed
+void* reallocate(void* block, std::size_t bytes);  // 0 bytes releases the block and returns null
+void release(void* block);                         // null is allowed
 std::size_t usable_bytes(const void* block);
-// Whether `block` came from this allocator (shared or private part).
-bool owns(const void* block);
 
 struct HeapFigures {
-    std::uint64_t limit_bytes;     // most that may come from the segment
-    std::uint64_t carved_bytes;    // handed to the allocator now
+    std::uint64_t limit_bytes;   // most that may come from the segment
+    std::uint64_t carved_bytes;  // handed to the allocator now
     std::uint64_t carved_bytes_max;
-    std::uint64_t private_bytes;   // handed out in private memory because the segment could not
-    bool huge_pages;               // the kernel grants huge pages to the segment
+    std::uint64_t
+        private_bytes;  // handed to the allocator now in private memory because the segment could not
+    bool huge_pages;    // the kernel grants huge pages to the segment
 };
 HeapFigures figures();
 

@@ -3,17 +3,15 @@
 // This process's segment of the shared heap, and the peers' segments.
 //
 // Own segment: a memfd made before the first allocation (below malloc, before main), mapped MAP_SHARED at an
-// address of the kernel's choice, sparse, 2 MiB aligned. Only MPI ranks get one (launcher's environment, or an
-// MPI library loaded); COCO_HEAP_LIMIT=0 and failures leave the process without: everything still works, on
-// private memory.
-// Peers: mapped on first use through /proc/PID/fd/N, checked (size, cookie), at any address, MADV_DONTDUMP and
-// MADV_DONTFORK, never unmapped while the process lives.
-// An address is (rank, offset): the same block is at own().base + offset in its owner and at
-// map_peer(...) + offset in a peer.
+// address of the kernel's choice, sparse, 2 MiB aligned. Only MPI ranks get one (launcher's environment, or
+// an MPI library loaded); COCO_HEAP_LIMIT=0 and failures leave the process without: everything still works,
+// on private memory. Peers: mapped on first use through /proc/PID/fd/N, checked (size, cookie), at any
+// address, MADV_DONTDUMP and MADV_DONTFORK, never unmapped while the process lives. An address is (rank,
+// offset): the same block is at own().base + offset in its owner and at map_peer(...) + offset in a peer.
 //
-// Thread safety: all functions may be called from any thread. Process safety: a forked child has a private copy
-// of the heap at the same addresses and is no rank: own().bytes is 0 there.
-// This room uses no malloc, new or stdio.
+// Thread safety: all functions may be called from any thread. Process safety: a forked child has a private
+// copy of the heap at the same addresses and is no rank: own().bytes is 0 there. This room uses no malloc,
+// new or stdio.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +26,7 @@ struct Segment {
 
 // How another process of the node finds this one's segment. Trivially copyable: travels by MPI as bytes.
 struct SegmentId {
-    std::uint64_t host;    // hash of boot id and of the pid, ipc and user namespaces: equal = may try to map
+    std::uint64_t host;    // hash of boot id and of the pid and user namespaces: equal = may try to map
     std::uint64_t cookie;  // random, unique to the segment; 0: no segment
     std::uint64_t bytes;
     std::int32_t pid;

@@ -25,42 +25,6 @@ Topology new_topology() {
     return Topology(hwloc_topology_init(&topology) == 0 ? topology : nullptr);
 }
 
-// This machine with nothing but its NUMA nodes, caches and CPUs.
-Topology load_caches() {
-    Topology topology = new_topology();
-    if (!topology) return topology;
-    hwloc_topology_set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_cache_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL);
-    // Asking the CPUs themselves moves this thread to each of them in turn; the kernel's tables say the same.
-    hwloc_topology_set_components(topology.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    if (hwloc_topology_load(topology.get()) != 0) topology.reset();
-    return topology;
-}
-
-void add_cache(Caches& caches, hwloc_obj_t cache) {
-    if (!hwloc_obj_type_is_dcache(cache->type)) return;
-    std::uint64_t bytes = cache->attr->cache.size;
-    if (cache->attr->cache.depth == 1) caches.l1_bytes = bytes;
-    if (cache->attr->cache.depth == 2) caches.l2_bytes = bytes;
-    caches.last_level_bytes = bytes;
-    caches.last_level_cpus = std::max(1, hwloc_bitmap_weight(cache->cpuset));
-}
-
-std::uint64_t ask_libc(int name) { return static_cast<std::uint64_t>(std::max(0L, sysconf(name))); }
-
-Caches find_caches() {
-    Caches found;
-    Topology topology = load_caches();
-    hwloc_obj_t pu = nullptr;
-    if (topology) pu = hwloc_get_pu_obj_by_os_index(topology.get(), static_cast<unsigned>(seat().cpu));
-    for (hwloc_obj_t object = pu; object != nullptr; object = object->parent) add_cache(found, object);
-    if (found.l1_bytes == 0) found.l1_bytes = ask_libc(_SC_LEVEL1_DCACHE_SIZE);
-    if (found.l2_bytes == 0) found.l2_bytes = ask_libc(_SC_LEVEL2_CACHE_SIZE);
-    if (found.last_level_bytes == 0)
-        found.last_level_bytes = std::max(ask_libc(_SC_LEVEL3_CACHE_SIZE), found.l2_bytes);
-    return found;
-}
-
 std::string read_file(const std::string& path) {
     std::string text;
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -79,6 +43,86 @@ std::string_view next_word(std::string_view& text) {
     std::string_view word = text.substr(0, text.find_first_of(kBlank));
     text.remove_prefix(word.size());
     return word;
+}
+
+// This machine with nothing but its NUMA nodes, caches and CPUs.
+Topology load_caches() {
+    Topology topology = new_topology();
+    if (!topology) return topology;
+    hwloc_topology_set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_cache_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (hwloc_topology_load(topology.get()) != 0) topology.reset();
+    return topology;
+}
+
+void add_cache(Caches& caches, std::uint64_t level, std::uint64_t bytes, std::int32_t cpus) {
+    if (level == 1) caches.l1_bytes = bytes;
+    if (level == 2) caches.l2_bytes = bytes;
+    if (bytes < caches.last_level_bytes) return;
+    caches.last_level_bytes = bytes;
+    caches.last_level_cpus = std::max(1, cpus);
+}
+
+// How many CPUs "0-3,8,10-11" names.
+std::int32_t count_cpus(std::string_view list) {
+    std::uint64_t cpus = 0;
+    for (std::size_t at = 0; at <= list.size();) {
+        std::size_t comma = std::min(list.find(',', at), list.size());
+        std::string_view range = list.substr(at, comma - at);
+        std::size_t dash = std::min(range.find('-'), range.size());
+        std::uint64_t first = 0, last = 0;
+        if (!base::parse_number(range.substr(0, dash), first)) return 0;
+        if (dash == range.size())
+            last = first;
+        else if (!base::parse_number(range.substr(dash + 1), last) || last < first)
+            return 0;
+        cpus += last - first + 1;
+        at = comma + 1;
+    }
+    return static_cast<std::int32_t>(std::min<std::uint64_t>(cpus, Cpus::kMost));
+}
+
+// From hwloc, which asks the CPUs themselves; for that it moves this thread to each of them and back.
+void add_all_by_hwloc(Caches& caches, std::int32_t cpu) {
+    Topology topology = load_caches();
+    if (!topology) return;
+    hwloc_obj_t object = hwloc_get_pu_obj_by_os_index(topology.get(), static_cast<unsigned>(cpu));
+    for (; object != nullptr; object = object->parent)
+        if (hwloc_obj_type_is_dcache(object->type))
+            add_cache(caches, object->attr->cache.depth, object->attr->cache.size,
+                      hwloc_bitmap_weight(object->cpuset));
+}
+
+}  // namespace
+
+Caches kernel_caches(std::int32_t cpu, std::string_view root) {
+    Caches found;
+    const std::string folder =
+        std::string(root) + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index";
+    for (int i = 0;; ++i) {
+        const std::string cache = folder + std::to_string(i) + "/";
+        const std::string level = read_file(cache + "level"), type = read_file(cache + "type");
+        const std::string size = read_file(cache + "size"), cpus = read_file(cache + "shared_cpu_list");
+        if (level.empty()) return found;
+        auto word = [](std::string_view text) { return next_word(text); };
+        std::uint64_t number = 0, bytes = 0;
+        if (word(type) != "Instruction" && base::parse_number(word(level), number) &&
+            base::parse_bytes(word(size), bytes))
+            add_cache(found, number, bytes, count_cpus(word(cpus)));
+    }
+}
+
+namespace {
+
+Caches find_caches() {
+    std::int32_t cpu = seat().cpu;
+    Caches found = kernel_caches(cpu);
+    if (found.l1_bytes == 0 || found.l2_bytes == 0) add_all_by_hwloc(found, cpu);
+    // Nobody tells (some sandboxes): what any server of the last ten years has at least.
+    if (found.l1_bytes == 0) found.l1_bytes = 32 << 10;
+    if (found.l2_bytes == 0) found.l2_bytes = 256 << 10;
+    if (found.last_level_bytes < found.l2_bytes) found.last_level_bytes = 8 << 20;
+    return found;
 }
 
 // "50000 100000" -> 1 (rounded down, at least 1); "max 100000", "-1 100000" and anything else -> 0.

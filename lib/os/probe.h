@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where this process sits on the real machine, what its caches are, how many CPUs it may use; and machines
-// that COCO_TOPOLOGY invents. Called by comm and dispatch when a communicator is set up, never at load time:
-// caches() and invented_machine() go through hwloc, which allocates and takes 1-5 ms (measured on 2 cores,
-// loading hwloc's plugins included); the others are a system call or a few. Safety: any thread; not below
-// malloc (hwloc), not in signal handlers. The only file that knows hwloc. Fails: an unknown domain is 0, an
-// unknown cache 0 bytes.
+// that COCO_TOPOLOGY invents. Called when a communicator is set up, never at load time. hwloc takes 2-6 ms to
+// load its plugins and a machine of 2 cores, and more on larger ones: so the kernel is asked first, and hwloc
+// only for what the kernel does not tell. The rest is a few system calls.
+//
+// Safety: any thread; not below malloc, not in signal handlers. The only file that knows hwloc.
+// Fails: an unknown domain is 0, an unknown cache that of a small server.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -31,8 +32,10 @@ struct Caches {
     std::uint64_t last_level_bytes = 0;
     std::int32_t last_level_cpus = 1;  // how many CPUs share it
 };
-// Looked up at the first call, then remembered.
+// Looked up at the first call, then remembered. No size is 0.
 const Caches& caches();
+// Of one CPU, from the kernel's tables, with `root` in front of /sys. All 0 where it has none.
+Caches kernel_caches(std::int32_t cpu, std::string_view root = "");
 
 // CPUs that a process, or several on a node together, may use. Plain data, fit for shared memory.
 struct Cpus {

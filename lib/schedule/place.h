@@ -4,8 +4,10 @@
 // communicator. Areas:
 //   send     alltoall: block `index` goes to rank `index`; allgather: the rank's one block, index 0;
 //            bcast: on the root only, segment `index`
-//   recv     alltoall and allgather: block `index` comes from rank `index`; bcast: on the others, segment `index`
-//   scratch  the owner's space on the shared heap for this call; what an index means is the algorithm's affair
+//   recv     alltoall and allgather: block `index` comes from rank `index`;
+//            bcast: on the others, segment `index`
+//   scratch  the owner's space on the shared heap for this call; what an index means is the algorithm's
+//            affair
 #pragma once
 #include <cstdint>
 

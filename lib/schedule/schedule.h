@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A schedule: the steps of one rank, as data. It depends on the shape alone (collective, rank, node map, root,
-// segments, parameters): no addresses, byte counts, datatypes, time or environment. Made once per shape and
-// kept with the communicator; walked by exec, proved by tests/schedule's simulator.
+// A schedule: the steps of one rank, as data. It depends on the shape alone (collective, rank, node map,
+// root, segments, parameters): no addresses, byte counts, datatypes, time or environment. Made once per shape
+// and kept with the communicator; walked by exec, proved by tests/schedule's simulator.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -22,8 +22,8 @@ struct Schedule {
 class Builder {
   public:
     Builder& copy(Place source, Place target) {
-        schedule_.steps.push_back({Act::copy, source.area, target.area, source.owner, source.index, target.owner,
-                                   target.index, 0});
+        schedule_.steps.push_back(
+            {Act::copy, source.area, target.area, source.owner, source.index, target.owner, target.index, 0});
         return *this;
     }
     Builder& raise(Milestone milestone) {

@@ -11,8 +11,9 @@
 //   1, 2, ...     the algorithm's own
 //   kDone         the rank will touch no other rank's memory in this call any more
 // A rank that somebody waits for at kArrived raises it; every schedule raises kDone. After kDone come only
-// waits for the kDone of those ranks that touch this rank's send or recv area: exec leaves these waits out when it
-// has published a staged copy of the send area, which the next calls guard (see comm/stage.h).
+// waits for the kDone of those ranks that touch this rank's send or recv area. Exec leaves these waits out
+// when it has published a staged copy of the send area, which the next calls guard (see comm/comm.h), and the
+// algorithm writes no peer's recv area.
 #pragma once
 #include <cstdint>
 
@@ -28,13 +29,13 @@ enum class Act : std::uint8_t { copy, raise, wait };
 
 struct Step {
     Act act;
-    Area source_area;             // copy
-    Area target_area;             // copy
-    std::int32_t source_owner;    // copy; wait: the rank waited for
-    std::int32_t source_index;    // copy
-    std::int32_t target_owner;    // copy
-    std::int32_t target_index;    // copy
-    Milestone milestone;          // raise, wait
+    Area source_area;           // copy
+    Area target_area;           // copy
+    std::int32_t source_owner;  // copy; wait: the rank waited for
+    std::int32_t source_index;  // copy
+    std::int32_t target_owner;  // copy
+    std::int32_t target_index;  // copy
+    Milestone milestone;        // raise, wait
 
     Place source() const { return {source_owner, source_area, source_index}; }
     Place target() const { return {target_owner, target_area, target_index}; }

@@ -15,8 +15,9 @@ namespace {
 constexpr std::int32_t kMostRanks = 33;
 constexpr std::int32_t kMostSegments = 9;
 
-void require_right(const std::string& what, const topology::NodeMap& map, const std::vector<Call>& calls) {
-    std::string fault = simulate(map, calls).fault;
+void require_right(const std::string& what, const topology::NodeMap& map, const std::vector<Call>& calls,
+                   const Executor& executor = {}) {
+    std::string fault = simulate(map, calls, executor).fault;
     INFO(what);
     REQUIRE(fault == "");
 }
@@ -52,7 +53,7 @@ TEST_CASE("every bcast is right from every root with any number of segments", "[
                     check(row, topology::one_node(ranks), root, n);
 }
 
-TEST_CASE("any three algorithms may follow each other", "[schedule]") {
+TEST_CASE("any three algorithms may follow each other, whoever stages", "[schedule]") {
     for (std::int32_t ranks : {2, 3, 5}) {
         auto map = topology::one_node(ranks, 2);
         std::vector<Call> calls;
@@ -61,11 +62,14 @@ TEST_CASE("any three algorithms may follow each other", "[schedule]") {
                 if (root == 0 || row.exchange == Exchange::bcast)
                     calls.push_back(
                         make_call(*row.algorithm, row.exchange, map, root, row.algorithm->segmented ? 6 : 1));
-        for (std::size_t i = 0; i < calls.size(); ++i)
-            for (std::size_t j = 0; j < calls.size(); ++j)
-                for (std::size_t k = 0; k < calls.size(); ++k)
-                    require_right(std::to_string(i) + " " + std::to_string(j) + " " + std::to_string(k), map,
-                                  {calls[i], calls[j], calls[k]});
+        for (const auto& staged : {std::vector<bool>{}, {true}, {false, true}, std::vector<bool>(5, true)})
+            for (std::size_t n = 0; n < calls.size() * calls.size() * calls.size(); ++n) {
+                std::size_t i = n % calls.size(), j = n / calls.size() % calls.size();
+                std::size_t k = n / calls.size() / calls.size();
+                INFO(ranks << " ranks, " << staged.size() << " entries in staged");
+                require_right(std::to_string(i) + " " + std::to_string(j) + " " + std::to_string(k), map,
+                              {calls[i], calls[j], calls[k]}, {.guarded = true, .staged = staged});
+            }
     }
 }
 

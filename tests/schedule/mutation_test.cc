@@ -216,8 +216,16 @@ TEST_CASE("scratch needs the guard of the executor", "[schedule]") {
     for (const auto& calls :
          {std::vector{bcast, bcast, bcast}, {ring, ring, ring}, {alltoall, bcast, alltoall}}) {
         CHECK(simulate(map, calls).fault == "");
-        CHECK_THAT(simulate(map, calls, false).fault, Catch::Contains("while rank"));
+        CHECK_THAT(simulate(map, calls, {.guarded = false}).fault, Catch::Contains("while rank"));
     }
+}
+
+TEST_CASE("staged send areas need the guard of the executor", "[schedule]") {
+    auto map = topology::one_node(3);
+    Call direct = make_call(*algorithms::find("direct"), Exchange::bcast, map);
+    std::vector<Call> calls{direct, direct, direct};
+    CHECK_THAT(simulate(map, calls, {.guarded = false, .staged = {true}}).fault,
+               Catch::Contains("while rank"));
 }
 
 TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule]") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shapes.h"
 
-#include <algorithm>
+#include <sstream>
 
 namespace coco::simulator {
 namespace {
@@ -40,10 +40,11 @@ std::vector<topology::NodeMap> machines(std::int32_t ranks) {
 
 std::string to_text(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments) {
     constexpr const char* kExchanges[] = {"alltoall", "allgather", "bcast"};
-    std::string text(row.algorithm->name);
-    text += std::string(" ") + kExchanges[static_cast<int>(row.exchange)] + ", domains of ranks:";
-    for (std::int32_t d : map.domain) text += " " + std::to_string(d);
-    return text + ", root " + std::to_string(root) + ", " + std::to_string(segments) + " segments";
+    std::ostringstream text;
+    text << row.algorithm->name << " " << kExchanges[static_cast<int>(row.exchange)] << ", domains of ranks:";
+    for (std::int32_t d : map.domain) text << " " << d;
+    text << ", root " << root << ", " << segments << " segments";
+    return text.str();
 }
 
 }  // namespace coco::simulator

@@ -35,15 +35,20 @@ struct Rank {
     std::size_t step = 0;
     bool in_call = false;
     bool scratch_is_mine = false;  // the guard of this call has been passed
+    bool stages = false;           // its peers read staged copies of its send area
+    bool has_staged = false;       // in this call
     Clock clock;
     std::vector<Raised> raised;
-    std::vector<Cell> send, recv, scratch[2];
+    std::vector<Cell> send, recv, scratch[2], stage[2];
 };
 
 class Simulation {
   public:
-    Simulation(const topology::NodeMap& map, const std::vector<Call>& calls, bool guarded)
-        : map_(map), calls_(calls), guarded_(guarded), ranks_(static_cast<std::size_t>(map.ranks())) {
+    Simulation(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor)
+        : map_(map),
+          calls_(calls),
+          guarded_(executor.guarded),
+          ranks_(static_cast<std::size_t>(map.ranks())) {
         std::size_t blocks = ranks_.size(), scratch = 0;
         for (const Call& call : calls) {
             blocks = std::max(blocks, static_cast<std::size_t>(call.segments));
@@ -54,7 +59,8 @@ class Simulation {
             Rank& rank = ranks_[r];
             rank.number = static_cast<std::int32_t>(r);
             rank.clock.assign(ranks_.size(), 0);
-            for (auto* area : {&rank.send, &rank.recv}) area->resize(blocks);
+            rank.stages = r < executor.staged.size() && executor.staged[r];
+            for (auto* area : {&rank.send, &rank.recv, &rank.stage[0], &rank.stage[1]}) area->resize(blocks);
             for (auto& set : rank.scratch) set.resize(scratch);
         }
     }
@@ -88,6 +94,8 @@ class Simulation {
             enter(rank);
         else if (rank.step == steps.size())
             leave(rank, call);
+        else if (rank.stages && !rank.has_staged)
+            return stage(rank, call);
         else if (!take(rank, steps[rank.step]))
             return false;
         else
@@ -101,7 +109,18 @@ class Simulation {
         scribble(rank);
         rank.step = 0;
         rank.in_call = true;
-        rank.scratch_is_mine = false;
+        rank.scratch_is_mine = rank.has_staged = false;
+    }
+
+    // Returns: false if the rank has to wait.
+    bool stage(Rank& rank, const Call& call) {
+        if (!pass_guard(rank)) return false;
+        for (std::int32_t i = 0; i < extent(call, rank.number, Area::send); ++i) {
+            Place place{rank.number, Area::send, i};
+            write_cell(rank, rank.stage[rank.call % 2][static_cast<std::size_t>(i)], place,
+                       read(rank, place));
+        }
+        return rank.has_staged = true;
     }
 
     // The caller, behind a call: looks at all blocks, and after the last one writes them once more.
@@ -125,6 +144,7 @@ class Simulation {
     }
 
     bool take(Rank& rank, const Step& step) {
+        if (rank.stages && !calls_[rank.call].may_write_peer_recv && is_done(rank)) return true;
         if (step.act == Act::wait)
             return has_raised(step.source_owner, rank.call, step.milestone, rank.clock);
         if (step.act == Act::raise) {
@@ -138,6 +158,11 @@ class Simulation {
         verdict_.read_peer_send |= step.source_area == Area::send && step.source_owner != rank.number;
         verdict_.wrote_peer_recv |= step.target_area == Area::recv && step.target_owner != rank.number;
         return true;
+    }
+
+    static bool is_done(const Rank& rank) {
+        return !rank.raised.empty() && rank.raised.back().call == rank.call &&
+               rank.raised.back().milestone == kDone;
     }
 
     bool pass_guard(Rank& rank) {
@@ -168,8 +193,11 @@ class Simulation {
         return cell.value();
     }
     void write(Rank& rank, Place place, std::int64_t value) {
+        write_cell(rank, cell_at(rank, place), place, value);
+    }
+    static void write_cell(Rank& rank, Cell& cell, Place place, std::int64_t value) {
         tick(rank);
-        std::int32_t rival = cell_at(rank, place).write(rank.number, rank.clock, value);
+        std::int32_t rival = cell.write(rank.number, rank.clock, value);
         if (rival >= 0) race(rank, "writes ", place, rival);
     }
     [[noreturn]] static void race(const Rank& rank, const char* does, Place place, std::int32_t rival) {
@@ -180,7 +208,9 @@ class Simulation {
 
     Cell& cell_at(const Rank& rank, Place place) {
         Rank& owner = ranks_[static_cast<std::size_t>(place.owner)];
-        auto& cells = place.area == Area::send   ? owner.send
+        bool staged = owner.stages && place.area == Area::send && rank.number != owner.number;
+        auto& cells = staged                     ? owner.stage[rank.call % 2]
+                      : place.area == Area::send ? owner.send
                       : place.area == Area::recv ? owner.recv
                                                  : owner.scratch[rank.call % 2];
         return cells[static_cast<std::size_t>(place.index)];
@@ -219,8 +249,8 @@ Call make_call(const algorithms::Algorithm& algorithm, Exchange exchange, const 
     return call;
 }
 
-Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, bool guarded) {
-    return Simulation(map, calls, guarded).run();
+Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor) {
+    return Simulation(map, calls, executor).run();
 }
 
 }  // namespace coco::simulator

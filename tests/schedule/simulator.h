@@ -7,8 +7,10 @@
 // and checks them, then goes on to write them again. Order is that of vector clocks: a wait learns what its
 // partner knew when it raised the milestone, and no more. So one run stands for all runs.
 //
-// The executor's own promise is part of it too: scratch alternates between two sets by call, and a rank that
-// owns scratch waits, before it first writes there, until all ranks are done with the call before the last.
+// The executor's own promises are part of it too. Scratch alternates between two sets by call, and before a
+// rank first writes there it waits until all ranks are done with the call before the last. A rank whose send
+// area is not on the shared heap copies it to such alternating space at first, peers read it there, and when
+// nobody writes its recv area the rank leaves out the waits after kDone.
 #pragma once
 #include <string>
 #include <vector>
@@ -37,7 +39,10 @@ struct Verdict {
     bool wrote_peer_recv = false;
 };
 
-// `guarded` = false leaves out the executor's promise.
-Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, bool guarded = true);
+struct Executor {
+    bool guarded = true;         // false: writes scratch without waiting for its old readers
+    std::vector<bool> staged{};  // ranks that stage their send areas; those past the end do not
+};
+Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor = {});
 
 }  // namespace coco::simulator

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+
+#include "base/bits.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "heap/own_segment.h"
+#include "heap/spans.h"
+#include "os/process.h"
+#include "os/shared_memory.h"
+
+namespace coco::heap {
+namespace {
+
+// At the start of every segment: what a peer checks before it believes.
+struct Header {
+    std::uint64_t magic;
+    std::uint64_t cookie;
+    std::uint64_t bytes;
+    std::int32_t pid;
+    std::uint32_t version;
+};
+constexpr std::uint64_t kMagic = 0x6f636f6362696c00u;  // "\0libcoco"
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kSmallest = 2 * kFirstSpan;
+
+constinit Segment g_own;
+constinit SegmentId g_id{};
+constinit Range g_carvable{};
+constinit bool g_on_mount = false;
+constinit ino_t g_inode = 0;
+constinit std::mutex g_making;
+constinit std::atomic<bool> g_made{false};
+
+struct Peer {
+    std::uint64_t cookie;
+    std::byte* base;
+};
+constexpr int kMostPeers = 4096;
+constinit Peer g_peers[kMostPeers] = {};
+constinit int g_peer_count = 0;
+constinit std::mutex g_peers_lock;
+
+// A segment never takes more than a quarter of a bounded address space, and no more than the process may
+// write to one file: the kernel counts a memfd as a file.
+std::uint64_t within_limits(std::uint64_t bytes) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur / 4);
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur);
+    return bytes & ~(os::kHugePageBytes - 1);
+}
+
+// A wrong COCO_HEAP_LIMIT counts as unset here; MPI_Init refuses it.
+std::uint64_t wanted_bytes() {
+    if (base::env("COCO_DISABLE") == "1" || !os::is_mpi_rank()) return 0;
+    std::uint64_t bytes = 0;
+    if (base::parse_bytes(base::env("COCO_HEAP_LIMIT"), bytes)) {
+        if (bytes == 0) return 0;
+        return within_limits(base::round_up(std::min(bytes, std::uint64_t{1} << 46), os::kHugePageBytes) +
+                             kFirstSpan);
+    }
+    struct sysinfo memory {};
+    if (sysinfo(&memory) != 0) return 0;
+    return within_limits(memory.totalram * memory.mem_unit / 2);
+}
+
+// /dev/shm is small in many containers: take at most half of what is free there.
+std::uint64_t within_mount(int fd, std::uint64_t bytes) {
+    struct statvfs mount {};
+    if (fstatvfs(fd, &mount) != 0) return bytes;
+    std::uint64_t half = mount.f_bavail * mount.f_frsize / 2;
+    return std::min(bytes, half & ~(os::kHugePageBytes - 1));
+}
+
+bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes) {
+    if (object.on_mount && !os::reserve_pages(object.fd, 0, os::kPageBytes)) return false;
+    struct stat facts {};
+    if (fstat(object.fd, &facts) != 0) return false;
+    g_inode = facts.st_ino;
+    g_on_mount = object.on_mount;
+    g_id = {os::host_identity(), os::random_cookie(), bytes, getpid(), object.fd};
+    *reinterpret_cast<Header*>(base) = {kMagic, g_id.cookie, bytes, g_id.pid, kVersion};
+    madvise(base, bytes, MADV_HUGEPAGE);
+    g_carvable = {base, bytes};
+    g_own = {base, bytes, object.fd};
+    return true;
+}
+
+bool try_make(std::uint64_t bytes) {
+    os::MemoryObject object = os::make_memory_object(bytes);
+    if (object.fd < 0) return false;
+    if (object.on_mount) bytes = within_mount(object.fd, bytes);
+    std::byte* base = bytes >= kSmallest ? os::map_object(object.fd, bytes) : nullptr;
+    if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(bytes)) == 0 &&
+        publish(object, base, bytes))
+        return true;
+    if (base != nullptr) munmap(base, bytes);
+    close(object.fd);
+    return false;
+}
+
+void make_own() {
+    int saved = errno;
+    std::uint64_t bytes = wanted_bytes();
+    bool wanted = bytes != 0;
+    while (bytes >= kSmallest && !try_make(bytes)) bytes = (bytes / 2) & ~(os::kHugePageBytes - 1);
+    if (wanted && g_own.bytes == 0)
+        COCO_LOG(info, "no shared heap: errno " << errno << "; allocation is private");
+    errno = saved;
+}
+
+bool header_matches(const std::byte* base, const SegmentId& peer) {
+    const Header& header = *reinterpret_cast<const Header*>(base);
+    return header.magic == kMagic && header.version == kVersion && header.cookie == peer.cookie &&
+           header.bytes == peer.bytes && header.pid == peer.pid;
+}
+
+std::byte* refuse(const SegmentId& peer, const char* why) {
+    COCO_LOG(info, "cannot map the heap of process " << peer.pid << ": " << why << ", errno " << errno);
+    return nullptr;
+}
+
+std::byte* map_descriptor(const SegmentId& peer, int fd) {
+    struct stat facts {};
+    if (fstat(fd, &facts) != 0 || facts.st_size < 0 ||
+        static_cast<std::uint64_t>(facts.st_size) != peer.bytes)
+        return refuse(peer, "another size");
+    std::byte* base = os::map_object(fd, peer.bytes);
+    if (base == nullptr) return refuse(peer, "no address space");
+    if (!header_matches(base, peer)) {
+        munmap(base, peer.bytes + os::kPageBytes);
+        return refuse(peer, "not its segment");
+    }
+    madvise(base, peer.bytes, MADV_DONTDUMP);
+    madvise(base, peer.bytes, MADV_DONTFORK);
+    madvise(base, peer.bytes, MADV_HUGEPAGE);
+    return base;
+}
+
+std::byte* open_peer(const SegmentId& peer) {
+    base::Text path;
+    path << "/proc/" << peer.pid << "/fd/" << peer.fd << '\0';
+    int fd = open(path.view().data(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) return refuse(peer, path.view().data());
+    std::byte* base = map_descriptor(peer, fd);
+    close(fd);
+    return base;
+}
+
+}  // namespace
+
+const Segment& own() {
+    // Acquire: pairs with the release below, so whoever sees g_made sees g_own.
+    if (!g_made.load(std::memory_order_acquire)) {
+        std::scoped_lock hold(g_making);
+        if (!g_made.load(std::memory_order_relaxed)) make_own();
+        g_made.store(true, std::memory_order_release);
+    }
+    return g_own;
+}
+
+SegmentId own_id() {
+    own();
+    return g_id;
+}
+
+bool is_shared(const void* address, std::size_t bytes) {
+    std::uint64_t offset = offset_of(address);
+    return offset < g_own.bytes && bytes <= g_own.bytes - offset;
+}
+
+std::uint64_t offset_of(const void* address) {
+    return reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(g_own.base);
+}
+
+std::byte* map_peer(const SegmentId& peer) {
+    const Segment& mine = own();
+    if (mine.bytes == 0 || peer.cookie == 0 || peer.host != g_id.host) return nullptr;
+    if (peer.cookie == g_id.cookie) return mine.base;
+    std::scoped_lock hold(g_peers_lock);
+    for (int i = 0; i < g_peer_count; ++i)
+        if (g_peers[i].cookie == peer.cookie) return g_peers[i].base;
+    if (g_peer_count == kMostPeers) return refuse(peer, "too many peers");
+    std::byte* base = open_peer(peer);
+    if (base != nullptr) g_peers[g_peer_count++] = {peer.cookie, base};
+    return base;
+}
+
+Range carvable() {
+    own();
+    return g_carvable;
+}
+
+bool is_own_descriptor(int fd) {
+    struct stat facts {};
+    return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_ino == g_inode;
+}
+
+bool must_reserve_pages() { return g_on_mount; }
+
+void forget_segments() {
+    if (is_own_descriptor(g_own.fd)) close(g_own.fd);
+    g_own = {};
+    g_id = {};
+    g_peer_count = 0;
+}
+
+}  // namespace coco::heap

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The system as jemalloc sees it. private_jemalloc.sh points jemalloc's calls of mmap, munmap, madvise, ...
+// here, so every page of it, metadata included, lies on the own segment from the first allocation on, and no
+// part of jemalloc's inside is relied upon. All of these keep errno when they succeed: free must.
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "heap/fork.h"
+#include "heap/own_segment.h"
+#include "heap/segment.h"
+#include "heap/spans.h"
+#include "os/shared_memory.h"
+
+#define COCO_FROM_JEMALLOC extern "C" __attribute__((visibility("hidden")))
+
+// narenas: fixed, as counting CPUs by itself makes jemalloc write to stderr in bound ranks.
+// retain: what is freed stays carved, its pages go back by punching holes.
+// oversize_threshold: blocks that glibc always maps and unmaps are given back at once too; smaller ones after
+// dirty_decay_ms. zero_realloc: as glibc.
+COCO_FROM_JEMALLOC const char* coco_je_malloc_conf;
+const char* coco_je_malloc_conf =
+    "narenas:8,background_thread:false,retain:true,dss:disabled,oversize_threshold:33554432,"
+    "dirty_decay_ms:10000,muzzy_decay_ms:0,metadata_thp:disabled,thp:default,zero_realloc:free,abort:false";
+
+namespace coco::heap {
+namespace {
+
+// Offset of an address in the carvable range; at or beyond its size if it is not there.
+std::uint64_t carvable_offset(const void* address) {
+    return reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(carvable().base);
+}
+bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
+
+// Makes a range read as zeros and gives its pages back.
+int give_up_pages(void* address, std::uint64_t bytes) {
+    if (is_shared(address)) return os::punch_hole(address, bytes) ? 0 : -1;
+    return madvise(address, bytes, MADV_DONTNEED);
+}
+
+void* carve(std::uint64_t bytes) {
+    Range range = carvable();
+    if (range.bytes == 0) return nullptr;
+    std::uint64_t offset = take_span(bytes);
+    if (offset == 0) return nullptr;
+    if (own().bytes != 0 && must_reserve_pages() && !os::reserve_pages(own().fd, offset, bytes)) {
+        give_span(offset, bytes);
+        return nullptr;
+    }
+    return range.base + offset;
+}
+
+void* map(void* hint, std::size_t bytes, int protection, int flags) {
+    if ((flags & MAP_FIXED) != 0 && is_carvable(hint)) {  // commit or decommit of what is carved
+        if (protection == PROT_NONE) give_up_pages(hint, bytes);
+        return hint;
+    }
+    if (hint == nullptr)
+        if (void* carved = carve(bytes)) return carved;
+    void* mapped = mmap(hint, bytes, protection, flags, -1, 0);
+    if (mapped != MAP_FAILED && (flags & MAP_FIXED) == 0) count_private(static_cast<std::int64_t>(bytes));
+    return mapped;
+}
+
+int unmap(void* address, std::size_t bytes) {
+    if (is_carvable(address)) {
+        give_up_pages(address, bytes);
+        give_span(carvable_offset(address), bytes);
+        return 0;
+    }
+    count_private(-static_cast<std::int64_t>(bytes));
+    return munmap(address, bytes);
+}
+
+int advise(void* address, std::size_t bytes, int advice) {
+    if (!is_shared(address)) return madvise(address, bytes, advice);
+    if (advice == MADV_DONTNEED) return give_up_pages(address, bytes);
+    if (advice != MADV_FREE) return madvise(address, bytes, advice);
+    errno = EINVAL;  // the kernel has no lazy freeing of shared memory
+    return -1;
+}
+
+// Runs a call and puts errno back if it succeeded.
+template <class Call>
+auto keeping_errno(Call call) {
+    int saved = errno;
+    auto result = call();
+    if (reinterpret_cast<std::intptr_t>(result) != -1) errno = saved;
+    return result;
+}
+
+}  // namespace
+}  // namespace coco::heap
+
+COCO_FROM_JEMALLOC void* coco_je_system_mmap(void* hint, std::size_t bytes, int protection, int flags, int,
+                                             off_t) {
+    return coco::heap::keeping_errno([&] { return coco::heap::map(hint, bytes, protection, flags); });
+}
+COCO_FROM_JEMALLOC int coco_je_system_munmap(void* address, std::size_t bytes) {
+    return static_cast<int>(
+        coco::heap::keeping_errno([&] { return std::intptr_t{coco::heap::unmap(address, bytes)}; }));
+}
+COCO_FROM_JEMALLOC int coco_je_system_madvise(void* address, std::size_t bytes, int advice) {
+    return static_cast<int>(
+        coco::heap::keeping_errno([&] { return std::intptr_t{coco::heap::advise(address, bytes, advice)}; }));
+}
+COCO_FROM_JEMALLOC int coco_je_system_pthread_atfork(void (*prepare)(), void (*parent)(), void (*child)()) {
+    return coco::heap::guard_forks(prepare, parent, child);
+}
+// Settings of another jemalloc (MALLOC_CONF, /etc/malloc.conf) are not for this one, and its only dlsym is
+// for background threads, which are off: dlsym allocates.
+COCO_FROM_JEMALLOC char* coco_je_system_secure_getenv(const char*) { return nullptr; }
+COCO_FROM_JEMALLOC long coco_je_system_readlink(const char*, char*, std::size_t) { return -1; }
+COCO_FROM_JEMALLOC void* coco_je_system_dlsym(void*, const char*) { return nullptr; }

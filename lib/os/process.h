@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What this process is: on which host, and whether it is an MPI rank. Read once at start by the heap.
+// Works below malloc and before libc's constructors. Thread safety: any thread.
+#pragma once
+#include <cstdint>
+
+namespace coco::os {
+
+// Hash of the boot id and of the pid and user namespaces: two processes with equal hashes see the same
+// /proc/PID and may try to map each other's memory. (Other namespaces do not matter to /proc/PID/fd.)
+std::uint64_t host_identity();
+// Random, never 0.
+std::uint64_t random_cookie();
+// Whether an MPI launcher started this process (its environment says so) or an MPI library is loaded.
+bool is_mpi_rank();
+
+}  // namespace coco::os

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "os/process.h"
+
+namespace coco::os {
+namespace {
+
+int open_unlinked() {
+    base::Text name;
+    name << "/coco-" << getpid() << '-' << random_cookie() << '\0';
+    int fd = shm_open(name.view().data(), O_RDWR | O_CREAT | O_EXCL, 0600);  // sets O_CLOEXEC
+    if (fd >= 0) shm_unlink(name.view().data());
+    return fd;
+}
+
+}  // namespace
+
+MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
+    MemoryObject object;
+    if (via == Via::memfd) object.fd = memfd_create("coco-heap", MFD_CLOEXEC);
+    if (object.fd < 0) {
+        object.fd = open_unlinked();
+        object.on_mount = true;
+    }
+    if (object.fd >= 0 && ftruncate(object.fd, static_cast<off_t>(bytes)) != 0) {
+        int why = errno;
+        close(object.fd);
+        object.fd = -1;
+        errno = why;
+    }
+    return object;
+}
+
+std::byte* map_object(int fd, std::uint64_t bytes) {
+    std::uint64_t room = bytes + kHugePageBytes + kPageBytes;
+    void* reserved = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) return nullptr;
+    auto first = reinterpret_cast<std::uint64_t>(reserved);
+    std::uint64_t begin = (first + kHugePageBytes - 1) & ~(kHugePageBytes - 1);
+    std::uint64_t end = begin + bytes + kPageBytes;
+    if (begin > first) munmap(reserved, begin - first);
+    if (first + room > end) munmap(reinterpret_cast<void*>(end), first + room - end);
+    void* mapped = mmap(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
+    if (mapped != MAP_FAILED) return static_cast<std::byte*>(mapped);
+    munmap(reinterpret_cast<void*>(begin), end - begin);
+    return nullptr;
+}
+
+// By address, not by descriptor: the program may have closed the descriptor (daemons close all).
+bool punch_hole(void* address, std::uint64_t bytes) { return madvise(address, bytes, MADV_REMOVE) == 0; }
+
+bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes) {
+    return fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+}
+
+bool next_written(int fd, std::uint64_t from, std::uint64_t limit, std::uint64_t& begin, std::uint64_t& end) {
+    if (from >= limit) return false;
+    off_t data = lseek(fd, static_cast<off_t>(from), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return false;
+    off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+    begin = data < 0 ? from : static_cast<std::uint64_t>(data);
+    end = hole < 0 || static_cast<std::uint64_t>(hole) > limit ? limit : static_cast<std::uint64_t>(hole);
+    return begin < limit;
+}
+
+bool huge_pages_granted() {
+    char text[128] = {};
+    int fd = open("/sys/kernel/mm/transparent_hugepage/shmem_enabled", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0) close(fd);
+    if (n <= 0) return false;
+    std::string_view choices(text, static_cast<std::size_t>(n));
+    for (std::string_view granted : {"[always]", "[advise]", "[within_size]", "[force]"})
+        if (choices.find(granted) != std::string_view::npos) return true;
+    return false;
+}
+
+}  // namespace coco::os

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory objects without a name that other processes can map, and what the kernel does with ranges of them.
+// Called by the heap. No malloc. Thread safety: any thread. Fails: by return value, errno says why.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace coco::os {
+
+struct MemoryObject {
+    int fd = -1;            // O_CLOEXEC; -1: could not be made
+    bool on_mount = false;  // lives on /dev/shm, whose size limits it: reserve_pages before touching
+};
+
+enum class Via { memfd, shm_open };
+// A sparse object of `bytes`, gone when its last user is.
+MemoryObject make_memory_object(std::uint64_t bytes, Via via = Via::memfd);
+// Maps all of it readable and writable, shared, without reserving memory, 2 MiB aligned, with an inaccessible
+// page after its end (so nothing is ever adjacent). Null when the address space has no room.
+std::byte* map_object(int fd, std::uint64_t bytes);
+// Gives the pages of a range back to the system; the range reads as zeros afterwards.
+bool punch_hole(void* address, std::uint64_t bytes);
+// Takes the pages of a range now, so that touching them later cannot raise SIGBUS.
+bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes);
+// The next written range at or after `from`, below `limit`. Returns: false if there is none. A range that the
+// system cannot tell about counts as written.
+bool next_written(int fd, std::uint64_t from, std::uint64_t limit, std::uint64_t& begin, std::uint64_t& end);
+// Whether the kernel grants huge pages to shared memory that asks for them.
+bool huge_pages_granted();
+
+constexpr std::uint64_t kHugePageBytes = 2u << 20;
+constexpr std::uint64_t kPageBytes = 4096;
+
+}  // namespace coco::os

@@ -1,0 +1,13 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! The collectives by use mpi_f08.
+program use_mpi_f08
+  use mpi_f08
+  implicit none
+  integer, parameter :: ints = 96
+  integer, allocatable :: from(:), to(:), counts(:), places(:)
+  type(MPI_Datatype), allocatable :: types(:)
+  type(MPI_Datatype) :: absolute
+  integer(kind=MPI_ADDRESS_KIND) :: address
+  integer :: me, ranks, code, wrong, turn, i
+  include 'body.inc'
+end program use_mpi_f08

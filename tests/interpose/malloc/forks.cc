@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fork in all its ways: parent, child and grandchild each see their own data, and a fork amid busy threads
+// works.
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "expect.h"
+
+extern char** environ;
+
+namespace {
+
+constexpr std::size_t kBytes = 20u << 20;
+
+bool all_are(const std::vector<char>& data, char value) {
+    for (char c : data)
+        if (c != value) return false;
+    return true;
+}
+
+int exit_code(pid_t child) {
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+    return WEXITSTATUS(status);
+}
+
+// Allocates and frees much, which must stay within this process.
+void churn() {
+    for (int i = 0; i < 2000; ++i) {
+        std::string text(static_cast<std::size_t>(i) * 37 % 5000 + 1, 'c');
+        std::vector<int> numbers(static_cast<std::size_t>(i) % 3000 + 1, i);
+        if (text[0] != 'c' || numbers.back() != i) std::abort();
+    }
+}
+
+// Parent and child write all of a block, then each looks for its own value after the other has written.
+void check_own_data(int depth) {
+    std::vector<char> data(kBytes, 'a');
+    int to_child[2], to_parent[2];
+    EXPECT(pipe(to_child) == 0 && pipe(to_parent) == 0);
+    char token = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        bool inherited = all_are(data, 'a') && !lies_on_shared_heap(data.data());
+        std::memset(data.data(), 'c', kBytes);
+        churn();
+        (void)!write(to_parent[1], "x", 1);
+        (void)!read(to_child[0], &token, 1);
+        EXPECT(inherited && all_are(data, 'c'));
+        if (depth > 0) check_own_data(depth - 1);
+        exit(failures());  // runs destructors and atexit functions on the copied heap
+    }
+    std::memset(data.data(), 'p', kBytes);  // at once: the child's copy must be complete already
+    churn();
+    (void)!read(to_parent[0], &token, 1);
+    EXPECT(all_are(data, 'p'));
+    (void)!write(to_child[1], "x", 1);
+    EXPECT(exit_code(child) == 0);
+    for (int fd : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) close(fd);
+}
+
+void check_busy_threads() {
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            while (!stop) churn();
+        });
+    for (int i = 0; i < 10; ++i) {
+        pid_t child = fork();
+        if (child == 0) {
+            churn();
+            _exit(0);
+        }
+        EXPECT(exit_code(child) == 0);
+    }
+    stop = true;
+    for (auto& t : threads) t.join();
+}
+
+void check_programs() {
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/true", "true", nullptr);
+        _exit(9);
+    }
+    EXPECT(exit_code(child) == 0);
+    char name[] = "true";
+    char* arguments[] = {name, nullptr};
+    EXPECT(posix_spawn(&child, "/bin/true", nullptr, nullptr, arguments, environ) == 0);
+    EXPECT(exit_code(child) == 0);
+    EXPECT(system("exit 3") == 3 << 8);
+    FILE* out = popen("echo told", "r");
+    char line[16] = {};
+    EXPECT(out != nullptr && std::fgets(line, sizeof line, out) != nullptr &&
+           std::strcmp(line, "told\n") == 0);
+    EXPECT(pclose(out) == 0);
+}
+
+// A process that has closed what it did not open (as daemons do) still gives its child a whole copy.
+void check_closed_descriptors() {
+    std::vector<char> data(kBytes, 'd');
+    for (int fd = 3; fd < 256; ++fd) close(fd);
+    pid_t child = fork();
+    if (child == 0) _exit(all_are(data, 'd') && !lies_on_shared_heap(data.data()) ? 0 : 1);
+    EXPECT(exit_code(child) == 0);
+}
+
+// A fork that the system refuses leaves the parent as it was.
+void check_refused_fork() {
+    if (geteuid() == 0 && setuid(65534) != 0) return;  // the limit does not bind root
+    rlimit none{0, 0};
+    EXPECT(setrlimit(RLIMIT_NPROC, &none) == 0);
+    EXPECT(fork() == -1);
+    churn();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    std::vector<char> probe(1000);
+    bool expected = count > 1 && std::strcmp(arguments[1], "shared") == 0;
+    EXPECT(lies_on_shared_heap(probe.data()) == expected);
+    check_own_data(1);
+    check_busy_threads();
+    check_programs();
+    check_closed_descriptors();
+    check_refused_fork();
+    return failures();
+}

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# run.sh LIBRARY SITUATION PROGRAM [ARG...]: runs a program with the malloc door preloaded in a situation: as a rank
+# (rank), as no rank (other), with a small heap (small), with none (none), with a small address space (tight).
+set -u
+library=$1 situation=$2
+shift 2
+unset PMI_RANK PMI_ID PMIX_RANK OMPI_COMM_WORLD_RANK MPI_LOCALRANKID PALS_RANKID COCO_HEAP_LIMIT COCO_DISABLE
+case $situation in
+    other) ;;
+    small) export PMI_RANK=0 COCO_HEAP_LIMIT=64M ;;
+    none)  export PMI_RANK=0 COCO_HEAP_LIMIT=0 ;;
+    tight) export PMI_RANK=0; ulimit -v 500000 ;;
+    files) export PMI_RANK=0; ulimit -f 100000 ;;
+    rank)  export PMI_RANK=0 ;;
+    *) echo "run.sh: unknown situation $situation" >&2; exit 2 ;;
+esac
+LD_PRELOAD=$library exec "$@"

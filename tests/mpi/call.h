@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One collective call as data, and its proof: the call is made twice on the same memory with the same
+// contents, once as programs do and once through the MPI library's own function; every byte of both buffers
+// must end alike: data, holes, and guards before and after. Every rank of the communicator verifies the same
+// call.
+#pragma once
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "memory.h"
+#include "plain_mpi.h"
+#include "support/check.h"
+
+namespace test {
+
+enum class Kind { alltoall, alltoallv, alltoallw, allgather, allgatherv, bcast };
+inline constexpr int kKinds = 6;
+inline const char* name_of(Kind kind) {
+    constexpr const char* kNames[] = {"alltoall",  "alltoallv",  "alltoallw",
+                                      "allgather", "allgatherv", "bcast"};
+    return kNames[static_cast<int>(kind)];
+}
+
+// One buffer's blocks. Plain forms use the first entries and no displacements; the w form one type per rank,
+// with displacements in bytes; the v forms the first type, with displacements in extents.
+struct Side {
+    std::vector<MPI_Datatype> types;
+    std::vector<int> counts;
+    std::vector<int> displacements;
+};
+
+struct Call {
+    Kind kind = Kind::alltoall;
+    MPI_Comm comm = MPI_COMM_WORLD;
+    int root = 0;
+    bool in_place = false;
+    bool large = false;           // the _c form, where the MPI has it
+    bool null_when_empty = true;  // a buffer without bytes is passed as NULL
+    Side send, recv;              // bcast: recv only
+    Placement send_at = Placement::heap, recv_at = Placement::heap;
+    std::uint64_t seed = 0;  // of the contents; another one on each rank
+};
+
+struct Span {
+    MPI_Aint low = 0, high = 0;
+    void cover(MPI_Aint from, MPI_Aint to) {
+        if (low == high) low = from, high = to;
+        low = std::min(low, from), high = std::max(high, to);
+    }
+};
+
+// The ranks on the other side: the group itself, the remote group of an intercommunicator.
+inline int peers_of(MPI_Comm comm) {
+    int inter = 0, size = 0;
+    MPI_Comm_test_inter(comm, &inter);
+    if (inter)
+        MPI_Comm_remote_size(comm, &size);
+    else
+        MPI_Comm_size(comm, &size);
+    return size;
+}
+
+// The bytes that `blocks` blocks of a side touch, relative to the buffer's address.
+inline Span span_of(const Side& side, int blocks) {
+    Span span;
+    for (int b = 0; b < blocks; ++b) {
+        const auto i = static_cast<std::size_t>(b);
+        const bool uniform = side.displacements.empty();
+        const int count = uniform ? side.counts[0] : side.counts[i];
+        MPI_Datatype type = side.types.size() == 1 ? side.types[0] : side.types[i];
+        MPI_Aint lower, extent, true_lower, true_extent;
+        MPI_Type_get_extent(type, &lower, &extent);
+        MPI_Type_get_true_extent(type, &true_lower, &true_extent);
+        if (count == 0) continue;
+        MPI_Aint at =
+            uniform ? b * count * extent : side.displacements[i] * (side.types.size() == 1 ? extent : 1);
+        for (MPI_Aint element : {MPI_Aint{0}, MPI_Aint{count} - 1}) {
+            MPI_Aint first = at + element * extent + true_lower;
+            span.cover(first, first + true_extent);
+        }
+    }
+    return span;
+}
+
+#if MPI_VERSION >= 4
+inline std::vector<MPI_Count> wide_counts(const std::vector<int>& v) { return {v.begin(), v.end()}; }
+inline std::vector<MPI_Aint> wide_places(const std::vector<int>& v) { return {v.begin(), v.end()}; }
+
+inline int invoke_large(const Functions& f, const Call& c, const void* from, void* to) {
+    auto sc = wide_counts(c.send.counts), rc = wide_counts(c.recv.counts);
+    auto sd = wide_places(c.send.displacements), rd = wide_places(c.recv.displacements);
+    MPI_Datatype st = c.send.types.empty() ? MPI_DATATYPE_NULL : c.send.types[0], rt = c.recv.types[0];
+    MPI_Count n = sc.empty() ? 0 : sc[0];
+    switch (c.kind) {
+        case Kind::alltoall:
+            return f.Alltoall_c(from, n, st, to, rc[0], rt, c.comm);
+        case Kind::alltoallv:
+            return f.Alltoallv_c(from, sc.data(), sd.data(), st, to, rc.data(), rd.data(), rt, c.comm);
+        case Kind::alltoallw:
+            return f.Alltoallw_c(from, sc.data(), sd.data(), c.send.types.data(), to, rc.data(), rd.data(),
+                                 c.recv.types.data(), c.comm);
+        case Kind::allgather:
+            return f.Allgather_c(from, n, st, to, rc[0], rt, c.comm);
+        case Kind::allgatherv:
+            return f.Allgatherv_c(from, n, st, to, rc.data(), rd.data(), rt, c.comm);
+        case Kind::bcast:
+            return f.Bcast_c(to, rc[0], rt, c.root, c.comm);
+    }
+    return MPI_ERR_OTHER;
+}
+#endif
+
+inline int invoke(const Functions& f, const Call& c, const void* from, void* to) {
+#if MPI_VERSION >= 4
+    if (c.large) return invoke_large(f, c, from, to);
+#endif
+    const Side &s = c.send, &r = c.recv;
+    MPI_Datatype st = s.types.empty() ? MPI_DATATYPE_NULL : s.types[0], rt = r.types[0];
+    int n = s.counts.empty() ? 0 : s.counts[0];
+    switch (c.kind) {
+        case Kind::alltoall:
+            return f.Alltoall(from, n, st, to, r.counts[0], rt, c.comm);
+        case Kind::alltoallv:
+            return f.Alltoallv(from, s.counts.data(), s.displacements.data(), st, to, r.counts.data(),
+                               r.displacements.data(), rt, c.comm);
+        case Kind::alltoallw:
+            return f.Alltoallw(from, s.counts.data(), s.displacements.data(), s.types.data(), to,
+                               r.counts.data(), r.displacements.data(), r.types.data(), c.comm);
+        case Kind::allgather:
+            return f.Allgather(from, n, st, to, r.counts[0], rt, c.comm);
+        case Kind::allgatherv:
+            return f.Allgatherv(from, n, st, to, r.counts.data(), r.displacements.data(), rt, c.comm);
+        case Kind::bcast:
+            return f.Bcast(to, r.counts[0], rt, c.root, c.comm);
+    }
+    return MPI_ERR_OTHER;
+}
+
+// A buffer between guards: `address` is what MPI gets, the region what is compared.
+struct Guarded {
+    static constexpr MPI_Aint kGuardBytes = 64;
+    Guarded(Placement placement, Span s, bool null_when_empty)
+        : span(s), region(placement, static_cast<std::size_t>(round(s.high - s.low) + 2 * kGuardBytes + 64)) {
+        const MPI_Aint shift = ((-span.low) % 64 + 64) % 64;  // the address itself stays aligned
+        address = span.low == span.high && null_when_empty
+                      ? nullptr
+                      : reinterpret_cast<char*>(reinterpret_cast<MPI_Aint>(region.data()) + kGuardBytes +
+                                                (64 - shift) % 64 - span.low);
+    }
+    static MPI_Aint round(MPI_Aint bytes) { return (bytes + 63) / 64 * 64; }
+
+    Span span;
+    Region region;
+    char* address;
+};
+
+inline void describe(const Call& c, const char* what, std::size_t at) {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(c.comm, &rank);
+    MPI_Comm_size(c.comm, &size);
+    int send_bytes = 0, recv_bytes = 0;
+    if (!c.send.types.empty()) MPI_Type_size(c.send.types[0], &send_bytes);
+    MPI_Type_size(c.recv.types[0], &recv_bytes);
+    std::fprintf(
+        stderr,
+        "%s%s, %d of %d ranks, root %d, in place %d, send %d x %d bytes (place %d), receive %d x %d bytes "
+        "(place %d), seed %llu: %s at byte %zu\n",
+        name_of(c.kind), c.large ? "_c" : "", rank, size, c.root, c.in_place,
+        c.send.counts.empty() ? 0 : c.send.counts[0], send_bytes, static_cast<int>(c.send_at),
+        c.recv.counts[0], recv_bytes, static_cast<int>(c.recv_at), static_cast<unsigned long long>(c.seed),
+        what, at);
+}
+
+inline std::size_t difference(const char* a, const char* b, std::size_t bytes) {
+    return bytes == 0 || std::memcmp(a, b, bytes) == 0
+               ? bytes
+               : static_cast<std::size_t>(std::mismatch(a, a + bytes, b).first - a);
+}
+
+// Returns: whether both editions did the same. Counts a failure and describes the call otherwise.
+inline bool verify(const Call& c) {
+    static const Functions called = called_functions(), own = library_functions();
+    const int peers = peers_of(c.comm);
+    const bool has_send = c.kind != Kind::bcast && !c.in_place;
+    const bool gathers = c.kind == Kind::allgather || c.kind == Kind::allgatherv;
+    Guarded send(c.send_at, has_send ? span_of(c.send, gathers ? 1 : peers) : Span{}, c.null_when_empty);
+    Guarded recv(c.recv_at, span_of(c.recv, c.kind == Kind::bcast ? 1 : peers), c.null_when_empty);
+    const std::size_t send_bytes = send.region.bytes(), recv_bytes = recv.region.bytes();
+
+    std::vector<char> sent(send_bytes), before(recv_bytes), result(recv_bytes);
+    fill(sent.data(), send_bytes, c.seed);
+    fill(before.data(), recv_bytes, c.seed + 1);
+    const void* from = c.in_place ? MPI_IN_PLACE : send.address;
+    auto call = [&](const Functions& f) {
+        std::memcpy(send.region.data(), sent.data(), send_bytes);
+        std::memcpy(recv.region.data(), before.data(), recv_bytes);
+        return invoke(f, c, from, recv.address);
+    };
+    const int code = call(called);
+    std::memcpy(result.data(), recv.region.data(), recv_bytes);
+    const std::size_t send_change = difference(sent.data(), send.region.data(), send_bytes);
+    const int own_code = call(own);
+    const std::size_t change = difference(result.data(), recv.region.data(), recv_bytes);
+
+    if (code != own_code) describe(c, "another return code", 0);
+    if (send_change != send_bytes) describe(c, "send buffer changed", send_change);
+    if (change != recv_bytes) describe(c, "receive buffer differs", change);
+    const bool good = code == own_code && send_change == send_bytes && change == recv_bytes;
+    if (!good) ++failures;
+    return good;
+}
+
+// Calls enough for a communicator to have shown that it is used again: from then on it is ours.
+inline void warm_up(MPI_Comm comm) {
+    for (int i = 0; i < 8; ++i) {
+        Call c;
+        c.comm = comm;
+        c.send = c.recv = {{MPI_INT}, {1}, {}};
+        verify(c);
+    }
+}
+
+}  // namespace test

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Communicators that come and go: 1,000 made, used until they are set up, and freed; then 2,000 splits used
+// once. Neither resident memory nor descriptors may grow once the first hundred have been.
+#include <dirent.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "support/check.h"
+
+namespace {
+
+using namespace test;
+
+constexpr int kMade = 1000, kSplits = 2000, kSettled = 100;
+constexpr long kGrowthKib = 8 << 10;  // the MPI libraries' own pools grow by some
+
+long proportional_kib() {
+    long total = 0;
+    char line[256];
+    FILE* file = std::fopen("/proc/self/smaps_rollup", "r");
+    while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
+        if (std::strncmp(line, "Pss:", 4) == 0) std::sscanf(line + 4, "%ld", &total);
+    if (file != nullptr) std::fclose(file);
+    return total;
+}
+
+int entries_of(const char* folder) {
+    int entries = 0;
+    DIR* dir = opendir(folder);
+    while (dir != nullptr && readdir(dir) != nullptr) ++entries;
+    if (dir != nullptr) closedir(dir);
+    return entries;
+}
+
+int lines_of(const char* name) {
+    int lines = 0;
+    FILE* file = std::fopen(name, "r");
+    for (int c; file != nullptr && (c = std::fgetc(file)) != EOF;) lines += c == '\n';
+    if (file != nullptr) std::fclose(file);
+    return lines;
+}
+
+struct Footprint {
+    long kib = proportional_kib();
+    int descriptors = entries_of("/proc/self/fd");
+    int mappings = lines_of("/proc/self/maps");
+};
+
+void use(MPI_Comm comm, int calls) {
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    std::vector<int> from(static_cast<std::size_t>(size) * 64), to(from.size());
+    for (int call = 0; call < calls; ++call) {
+        for (std::size_t i = 0; i < from.size(); ++i) from[i] = rank * 1000 + static_cast<int>(i / 64) + call;
+        MPI_Alltoall(from.data(), 64, MPI_INT, to.data(), 64, MPI_INT, comm);
+        for (std::size_t i = 0; i < to.size(); ++i) {
+            const int wanted = static_cast<int>(i / 64) * 1000 + rank + call;
+            if (to[i] != wanted) return CHECK_SAYING(false, "wrong data");
+        }
+    }
+}
+
+void churn(const char* what, int times, int calls) {
+    Footprint settled;
+    for (int i = 0; i < times; ++i) {
+        MPI_Comm comm;
+        MPI_Comm_split(MPI_COMM_WORLD, world_rank() % (1 + i % 2), i % 3 == 0 ? -world_rank() : 0, &comm);
+        use(comm, calls);
+        MPI_Comm_free(&comm);
+        if (i == kSettled) settled = Footprint{};
+    }
+    const Footprint now;
+    CHECK(now.kib < settled.kib + kGrowthKib);
+    CHECK(now.descriptors <= settled.descriptors + 4);
+    CHECK(now.mappings <= settled.mappings + 40);
+    std::printf("rank %d, %s: %ld to %ld KiB, %d to %d descriptors, %d to %d mappings\n", world_rank(), what,
+                settled.kib, now.kib, settled.descriptors, now.descriptors, settled.mappings, now.mappings);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    churn("made and used", kMade, 10);
+    churn("split and used once", kSplits, 1);
+    const int verdict = finish("comms");
+    MPI_Finalize();
+    return verdict;
+}

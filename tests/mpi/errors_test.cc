@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Arguments that MPI refuses: with MPI_ERRORS_RETURN the call gives the same error class as the MPI library's
+// own function, a user's error handler is called, and the communicator can still be used.
+#include <mpi.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "call.h"
+
+namespace {
+
+using namespace test;
+
+int handled = 0;
+void handler(MPI_Comm*, int*, ...) { ++handled; }
+
+int class_of(int code) {
+    int error_class = code;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
+    return error_class;
+}
+
+struct Case {
+    const char* what;
+    std::function<int(const Functions&)> call;
+};
+
+constexpr int kInts = 64;
+int from[kInts * 16], to[kInts * 16];
+int counts[16], places[16];
+int bad_counts[16];
+MPI_Datatype types[16];
+
+std::vector<Case> cases() {
+    const MPI_Comm w = MPI_COMM_WORLD;
+    const int n = world_size();
+    MPI_Datatype fresh;  // never committed
+    MPI_Type_contiguous(3, MPI_INT, &fresh);
+    return {
+        {"alltoall, negative count",
+         [=](auto& f) { return f.Alltoall(from, -1, MPI_INT, to, 1, MPI_INT, w); }},
+        {"alltoall, null type",
+         [=](auto& f) { return f.Alltoall(from, 1, MPI_INT, to, 1, MPI_DATATYPE_NULL, w); }},
+        {"alltoall, uncommitted type", [=](auto& f) { return f.Alltoall(from, 1, fresh, to, 1, fresh, w); }},
+        {"alltoall, null communicator",
+         [=](auto& f) { return f.Alltoall(from, 1, MPI_INT, to, 1, MPI_INT, MPI_COMM_NULL); }},
+        {"alltoall, in place as receive buffer",
+         [=](auto& f) { return f.Alltoall(from, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, w); }},
+        {"alltoallv, negative count",
+         [=](auto& f) {
+             return f.Alltoallv(from, counts, places, MPI_INT, to, bad_counts, places, MPI_INT, w);
+         }},
+        {"alltoallv, null type",
+         [=](auto& f) {
+             return f.Alltoallv(from, counts, places, MPI_DATATYPE_NULL, to, counts, places, MPI_INT, w);
+         }},
+        {"alltoallw, negative count",
+         [=](auto& f) { return f.Alltoallw(from, bad_counts, places, types, to, counts, places, types, w); }},
+        {"allgather, negative count",
+         [=](auto& f) { return f.Allgather(from, 1, MPI_INT, to, -3, MPI_INT, w); }},
+        {"allgather, null type",
+         [=](auto& f) { return f.Allgather(from, 1, MPI_DATATYPE_NULL, to, 1, MPI_INT, w); }},
+        {"bcast, negative count", [=](auto& f) { return f.Bcast(to, -1, MPI_INT, 0, w); }},
+        {"bcast, null type", [=](auto& f) { return f.Bcast(to, 1, MPI_DATATYPE_NULL, 0, w); }},
+        {"bcast, root too large", [=](auto& f) { return f.Bcast(to, 1, MPI_INT, n, w); }},
+        {"bcast, negative root", [=](auto& f) { return f.Bcast(to, 1, MPI_INT, -1, w); }},
+        {"bcast, null communicator", [=](auto& f) { return f.Bcast(to, 1, MPI_INT, 0, MPI_COMM_NULL); }},
+#ifndef OPEN_MPI  // which does not look at these
+        {"allgatherv, negative count",
+         [=](auto& f) { return f.Allgatherv(from, 1, MPI_INT, to, bad_counts, places, MPI_INT, w); }},
+        {"alltoall, null buffer",
+         [=](auto& f) { return f.Alltoall(nullptr, 1, MPI_INT, to, 1, MPI_INT, w); }},
+        {"alltoall, same buffer", [=](auto& f) { return f.Alltoall(to, 1, MPI_INT, to, 1, MPI_INT, w); }},
+        {"bcast, null buffer", [=](auto& f) { return f.Bcast(nullptr, 1, MPI_INT, 0, w); }},
+#endif
+    };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < 16; ++i)
+        counts[i] = 1, places[i] = i, bad_counts[i] = i == 0 ? -1 : 1, types[i] = MPI_INT;
+    warm_up(MPI_COMM_WORLD);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    const Functions called = called_functions(), own = library_functions();
+    for (const Case& c : cases()) {
+        const int wanted = class_of(c.call(own)), got = class_of(c.call(called));
+        const std::string text = std::string(c.what) + ": class " + std::to_string(got) +
+                                 ", the MPI library says " + std::to_string(wanted);
+        CHECK_SAYING(got == wanted && wanted != MPI_SUCCESS, text.c_str());
+        warm_up(MPI_COMM_WORLD);
+    }
+    MPI_Errhandler counting;
+    MPI_Comm_create_errhandler(handler, &counting);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+    MPI_Bcast(to, -1, MPI_INT, 0, MPI_COMM_WORLD);
+    CHECK(handled == 1);
+    const int verdict = finish("errors");
+    MPI_Finalize();
+    return verdict;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Seeded differential test: thousands of random calls of all six collectives, interleaved, on communicators
+// that come and go, against the MPI library's own functions. Usage: random_test [SEED [CALLS]]. What all
+// ranks of a call must agree on is drawn from a common generator, what each may choose alone from its own.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "call.h"
+#include "types.h"
+
+namespace {
+
+using namespace test;
+
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t next() { return state_ = mix(state_); }
+    int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
+    bool once_in(int times) { return below(times) == 0; }
+    template <typename T>
+    const T& of(const std::vector<T>& values) {
+        return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
+constexpr int kLargestBlockBytes = 256 << 10;
+constexpr int kCommunicators = 6;
+
+// 0 or log-uniform up to the largest block, which shrinks when many ranks share few cores.
+int random_bytes(Random& common, int ranks) {
+    if (common.once_in(12)) return 0;
+    const double top = std::log2(common.once_in(20) ? kLargestBlockBytes : kLargestBlockBytes / ranks);
+    return static_cast<int>(std::exp2(top * static_cast<double>(common.below(10001)) / 10000));
+}
+
+MPI_Comm random_communicator(Random& common) {
+    const int rank = world_rank(), size = world_size();
+    MPI_Comm comm;
+    switch (common.below(5)) {
+        case 0:
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+            break;
+        case 1:
+            MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &comm);
+            break;
+        case 2:
+            MPI_Comm_split(MPI_COMM_WORLD, rank % (1 + common.below(3)), 0, &comm);
+            break;
+        case 3: {
+            const std::uint64_t salt = common.next();
+            const int parts = 1 + common.below(3);
+            MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>(mix(salt + static_cast<unsigned>(rank)) % parts),
+                           static_cast<int>(mix(salt * 3 + static_cast<unsigned>(rank)) % 1000), &comm);
+            break;
+        }
+        default:
+            MPI_Comm_split(MPI_COMM_WORLD, common.once_in(6) ? rank : 0, rank, &comm);
+    }
+    return comm;
+}
+
+// Units that rank `from` owes rank `to`; symmetric, so that in place is legal too.
+int pair_units(std::uint64_t salt, int from, int to, int units, int multiple) {
+    const std::uint64_t low = static_cast<std::uint64_t>(std::min(from, to)),
+                        high = static_cast<std::uint64_t>(from + to);
+    const std::uint64_t draw = mix(salt + low * 1000 + high);
+    return draw % 4 == 0
+               ? 0
+               : static_cast<int>(draw / 4 % static_cast<std::uint64_t>(units / multiple + 1)) * multiple;
+}
+
+Side spread_side(Random& own, const Type& type, const std::vector<int>& units, bool bytes) {
+    Side side;
+    MPI_Aint lower, extent;
+    MPI_Type_get_extent(type.handle, &lower, &extent);
+    int next =
+        units.size() == 1 ? 0 : own.below(3);  // MPICH's allgatherv of one rank ignores the displacement
+    for (int u : units) {
+        side.counts.push_back(u / type.units);
+        side.displacements.push_back(next);
+        next +=
+            u / type.units + 3 + own.below(4);  // the gap is wider than any overhang of a type's true bounds
+    }
+    side.types.assign(bytes ? std::max<std::size_t>(units.size(), 2) : 1, type.handle);
+    if (bytes)
+        for (int& d : side.displacements) d *= static_cast<int>(extent);
+    return side;
+}
+
+const Type& receiving_type(Random& random, const Family& family) {
+    for (;;)
+        if (const Type& type = random.of(family.types); type.receives) return type;
+}
+
+struct Player {
+    Random common, own;
+    std::vector<Family> families{int_family(), double_int_family(), byte_family(), double_family()};
+    std::vector<MPI_Comm> comms;
+
+    Player(std::uint64_t seed, int rank)
+        : common(mix(seed)), own(mix(seed * 31 + static_cast<unsigned>(rank) + 1)) {
+        for (int i = 0; i < kCommunicators; ++i) comms.push_back(random_communicator(common));
+    }
+
+    void shape(Call& c, const Family& family, int units, const Type& send, const Type& recv) {
+        int me = 0, peers = peers_of(c.comm);
+        MPI_Comm_rank(c.comm, &me);
+        const std::uint64_t salt = common.next();
+        std::vector<int> blocks;
+        const bool uneven = c.kind == Kind::alltoallv || c.kind == Kind::alltoallw;
+        for (int i = 0; i < peers; ++i)
+            blocks.push_back(uneven ? pair_units(salt, me, i, units, family.multiple)
+                                    : pair_units(salt, i, i, units, family.multiple));
+        if (uneven) {
+            c.recv = spread_side(own, recv, blocks, c.kind == Kind::alltoallw);
+            c.send = spread_side(own, send, blocks, c.kind == Kind::alltoallw);
+        } else if (c.kind == Kind::allgatherv) {
+            c.recv = spread_side(own, recv, blocks, false);
+            c.send = {{send.handle}, {blocks[static_cast<std::size_t>(me)] / send.units}, {}};
+        } else {
+            c.send = {{send.handle}, {units / send.units}, {}};
+            c.recv = {{recv.handle}, {units / recv.units}, {}};
+        }
+    }
+
+    bool play() {
+        const int slot = common.below(kCommunicators);
+        if (common.once_in(40)) {
+            MPI_Comm_free(&comms[static_cast<std::size_t>(slot)]);
+            comms[static_cast<std::size_t>(slot)] = random_communicator(common);
+        }
+        Call c;
+        c.comm = common.once_in(3) ? MPI_COMM_WORLD : comms[static_cast<std::size_t>(slot)];
+        c.kind = static_cast<Kind>(common.below(kKinds));
+        c.root = common.below(1 << 20) % peers_of(c.comm);
+        c.in_place = c.kind != Kind::bcast && common.once_in(4);
+        c.large = MPI_VERSION >= 4 && common.once_in(8);
+        const Family& family = common.of(families);
+        const int block = family.unit_bytes * family.multiple;
+        const int bytes = std::min(random_bytes(common, world_size()), family.largest_bytes);
+        const int units = bytes / block * family.multiple;
+        // Both MPI libraries cut allgatherv and bcast by local types: there all ranks must take the same.
+        const bool mixing = !common.once_in(3) && c.kind != Kind::allgatherv && c.kind != Kind::bcast;
+        Random& chooser = mixing ? own : common;
+        const Type recv = receiving_type(chooser, family);
+        const Type send = mixing ? chooser.of(family.types) : recv;
+        shape(c, family, units, send, recv);
+        if (c.in_place) c.send = {};
+        c.send_at = static_cast<Placement>(own.below(kPlacements));
+        c.recv_at = static_cast<Placement>(own.below(kPlacements));
+        c.null_when_empty = own.once_in(2);
+        c.seed = own.next();
+        if (own.once_in(30)) usleep(static_cast<useconds_t>(own.below(300)));
+        if (verify(c)) return true;
+        std::fprintf(stderr, "  of family %s, %d units, types '%s' to '%s'\n", family.name, units, send.name,
+                     recv.name);
+        return false;
+    }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    char pool[Region::kPoolBytes];
+    Region::stack_pool = pool;
+    MPI_Init(&argc, &argv);
+    const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+    const int calls = argc > 2 ? std::atoi(argv[2]) : 2000;
+    Player player(seed, world_rank());
+    for (int i = 0; i < calls && failures < 5; ++i)
+        if (!player.play())
+            std::fprintf(stderr, "  in call %d of seed %llu\n", i, static_cast<unsigned long long>(seed));
+    for (MPI_Comm& comm : player.comms) MPI_Comm_free(&comm);
+    const int verdict = finish("random");
+    MPI_Finalize();
+    return verdict;
+}

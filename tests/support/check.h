@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The verdict of an MPI test program: checks that count and print, and one exit status that all ranks share.
+// Every rank calls finish() last, before MPI_Finalize. Not thread safe: threads hand their verdicts to main.
+#pragma once
+#include <mpi.h>
+
+#include <cstdio>
+
+namespace test {
+
+inline int failures = 0;
+
+inline int world_rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+inline int world_size() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+inline void fail(const char* file, int line, const char* what) {
+    if (++failures <= 20) std::fprintf(stderr, "rank %d: %s:%d: FAILED %s\n", world_rank(), file, line, what);
+}
+
+// Agrees over all ranks. Returns: the exit status.
+inline int finish(const char* name) {
+    int all = 0;
+    MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (world_rank() == 0) std::printf("%s: %d failures on %d ranks\n", name, all, world_size());
+    std::fflush(stdout);
+    return all == 0 ? 0 : 1;
+}
+
+}  // namespace test
+
+#define CHECK(condition) ((condition) ? (void)0 : ::test::fail(__FILE__, __LINE__, #condition))
+#define CHECK_SAYING(condition, text) ((condition) ? (void)0 : ::test::fail(__FILE__, __LINE__, text))
