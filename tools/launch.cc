@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tools/elf.h"
+#include "tools/program_file.h"
 
 namespace coco::tools {
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/elf.h"
+#include "tools/program_file.h"
 
 #include <elf.h>
 
