@@ -11,9 +11,12 @@ namespace {
 
 std::mutex g_making;
 std::atomic<bool> g_ready{false};
+std::atomic_flag g_looking = ATOMIC_FLAG_INIT;
 MPI_Comm g_own;
+MPI_Request g_never;
+char g_nothing;
 
-// Without the world model (sessions only) there is no MPI_COMM_SELF to copy.
+// Sessions alone have no MPI_COMM_SELF to copy: they wait without driving progress.
 bool make_own() {
     std::lock_guard lock(g_making);
     if (g_ready.load(std::memory_order_relaxed)) return true;
@@ -22,21 +25,31 @@ bool make_own() {
     mpi().Finalized(&finalized);
     if (!initialized || finalized) return false;
     if (mpi().Comm_dup(mpi().comm_self, &g_own) != MPI_SUCCESS) return false;
-    g_ready.store(true, std::memory_order_release);  // pairs with the acquire in drive_progress()
+    mpi().Comm_set_errhandler(g_own, mpi().errors_return);
+    if (mpi().Irecv(&g_nothing, 1, mpi().byte, 0, 0, g_own, &g_never) != MPI_SUCCESS) return false;
+    g_ready.store(true, std::memory_order_release);  // pairs with the acquire in is_ready()
     return true;
 }
+
+bool is_ready() { return g_ready.load(std::memory_order_acquire) || make_own(); }
 
 }  // namespace
 
 void drive_progress() {
-    if (!g_ready.load(std::memory_order_acquire) && !make_own()) return;
-    int flag = 0;
-    mpi().Iprobe(0, 0, g_own, &flag, MPI_STATUS_IGNORE);
+    if (!is_ready() || g_looking.test_and_set(std::memory_order_acquire)) return;
+    int done = 0;
+    mpi().Test(&g_never, &done, MPI_STATUS_IGNORE);
+    g_looking.clear(std::memory_order_release);  // pairs with the acquire of the next thread
 }
 
 void end_progress() {
     std::lock_guard lock(g_making);
-    if (g_ready.exchange(false, std::memory_order_acq_rel)) mpi().Comm_free(&g_own);
+    if (!g_ready.exchange(false, std::memory_order_acq_rel)) return;
+    mpi().Cancel(&g_never);
+    mpi().Wait(&g_never, MPI_STATUS_IGNORE);
+    mpi().Comm_free(&g_own);
 }
+
+MPI_Comm own_comm() { return is_ready() ? g_own : mpi().comm_null; }
 
 }  // namespace coco::comm

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Driving the MPI library while a rank waits in our code: others may rely on this rank to move their messages.
+// Done by testing a receive from ourselves that nobody ever sends to, on a communicator of our own: a probe there
+// would be answered by MPICH without a look at the network.
 #pragma once
+#include <mpi.h>
 
 namespace coco::comm {
 
-// One look at the MPI library's progress engine, on a communicator of our own that carries no messages.
-// Requires: called by a thread that is inside an MPI call. Safe with MPI_THREAD_MULTIPLE.
+// One look at the MPI library's progress engine. Requires: called by a thread that is inside an MPI call.
+// Safe with MPI_THREAD_MULTIPLE: one thread at a time looks, the others need not.
 void drive_progress();
-// Frees that communicator. Requires: before the library's MPI_Finalize; waiting afterwards makes it again.
+// Cancels the receive and frees the communicator. Requires: before the library's MPI_Finalize.
 void end_progress();
+// The communicator of our own, of this rank alone, which returns errors; null while there is none.
+MPI_Comm own_comm();
 
 }  // namespace coco::comm

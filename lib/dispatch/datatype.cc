@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/mpi_table.h"
+#include "comm/progress.h"
 
 namespace coco::dispatch {
 namespace {
@@ -180,6 +181,15 @@ int keyval() {
     return key;
 }
 
+// Packing nothing of an uncommitted type is an error, which our own communicator returns.
+bool is_committed(MPI_Datatype type) {
+    MPI_Comm own = comm::own_comm();
+    if (own == mpi().comm_null) return true;
+    char target = 0, source = 0;
+    int position = 0;
+    return mpi().Pack(&source, 0, type, &target, 0, &position, own) == MPI_SUCCESS;
+}
+
 TypeFacts find_or_read(MPI_Datatype type) {
     if (type == mpi().datatype_null) return {};
     int ints, addresses, types, combiner = 0;
@@ -189,6 +199,7 @@ TypeFacts find_or_read(MPI_Datatype type) {
     int found = 0;
     mpi().Type_get_attr(type, keyval(), &value, &found);
     if (!found) {
+        if (!is_committed(type)) return {};
         value = new TypeFacts(read_facts(type));
         mpi().Type_set_attr(type, keyval(), value);
     }
@@ -209,8 +220,10 @@ TypeFacts facts_of(MPI_Datatype type) {
     std::uint64_t generation = g_generation.load(std::memory_order_acquire);
     auto key = static_cast<std::uint64_t>((std::uintptr_t)type);
     Remembered& entry = remembered[(key >> 4 ^ key ^ key >> 8) % kEntries];
-    if (entry.type != type || entry.generation != generation) entry = {type, generation, find_or_read(type)};
-    return entry.facts;
+    if (entry.type == type && entry.generation == generation) return entry.facts;
+    TypeFacts facts = find_or_read(type);
+    if (facts.valid) entry = {type, generation, facts};  // an invalid type may become valid
+    return facts;
 }
 
 }  // namespace coco::dispatch

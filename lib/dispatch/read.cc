@@ -67,6 +67,12 @@ bool amounts_agree(const Args& args, const comm::Comm& comm, const exec::CommonF
     return bytes_of(send, 0) == bytes_of(recv, comm.rank);
 }
 
+// Sending from where is received is an error that the MPI library reports.
+bool is_aliased(const Args& args, const Common& common) {
+    return !common.facts.sized && args.send.buffer == args.recv.buffer && common.block_bytes != 0 &&
+           args.collective != Collective::bcast;
+}
+
 // Displacements count in extents of the type, for w forms in bytes.
 std::int64_t displacement_of(const SideArgs& side, std::int32_t block, const TypeFacts& type) {
     if (!side.sized) return side.blocks == 1 ? 0 : block * side.args.count * type.extent_bytes;
@@ -231,6 +237,7 @@ Common read_common(const Args& args, const comm::Comm& comm) {
         for (std::int32_t i = 0; i < comm.ranks; ++i)
             common.block_bytes = std::max(common.block_bytes, bytes_of(recv, i));
     }
+    common.valid = !is_aliased(args, common);
     return common;
 }
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reading rules. toml++ is compiled in, without exceptions: its shared library has them, and libcoco.so must
+// not bring further libraries into a program.
+#undef TOML_HEADER_ONLY
+#undef TOML_SHARED_LIB
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "policy/policy.h"
+
+namespace coco::policy {
+namespace {
+
+using algorithms::Collective;
+
+class Reader {
+  public:
+    Reader(std::string_view source, std::vector<Rule>& rules) : source_(source), rules_(rules) {}
+
+    std::optional<Error> read(const toml::table& root) {
+        for (const auto& [key, node] : root) {
+            const toml::array* tables = node.as_array();
+            if (key.str() != "rule")
+                return at(key, "unknown key '" + text(key.str()) + "': must be [[rule]]");
+            if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table))
+                return at(key, "rule must be an array of tables, [[rule]]");
+            for (const toml::node& table : *tables)
+                if (auto error = read_rule(*table.as_table())) return error;
+        }
+        return std::nullopt;
+    }
+
+    std::optional<Error> at(const auto& where, const std::string& what) const {
+        const toml::source_position& begin = where.source().begin;
+        return Error{text(source_) + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column) +
+                     ": " + what};
+    }
+
+  private:
+    static std::string text(std::string_view s) { return std::string(s); }
+
+    // One table may name several collectives: it becomes a rule for each.
+    std::optional<Error> read_rule(const toml::table& table) {
+        Rule rule{};
+        rule.line = static_cast<int>(table.source().begin.line);
+        const toml::node* algorithm = nullptr;
+        std::vector<Collective> collectives;
+        for (const auto& [key, node] : table) {
+            if (key.str() == "algorithm") algorithm = &node;
+            if (auto error = read_key(key, node, rule, collectives)) return error;
+        }
+        if (algorithm == nullptr) return at(table, "a rule needs algorithm = \"...\"");
+        if (!table.contains("collective"))
+            for (int c = 0; c < algorithms::kCollectives; ++c)
+                collectives.push_back(static_cast<Collective>(c));
+        for (Collective collective : collectives) {
+            if (auto error = parse_choice(*algorithm->value<std::string_view>(), collective, rule.choice))
+                return at(*algorithm, error->line);
+            rule.collective = collective;
+            rule.text = text_of(table, collective);
+            rules_.push_back(rule);
+        }
+        return std::nullopt;
+    }
+
+    std::optional<Error> read_key(const toml::key& key, const toml::node& node, Rule& rule,
+                                  std::vector<Collective>& collectives) {
+        if (key.str() == "collective") return read_collectives(node, collectives);
+        if (key.str() == "algorithm" || key.str() == "reason") {
+            auto value = node.value_exact<std::string_view>();
+            if (!value) return at(node, text(key.str()) + " must be a string");
+            if (key.str() == "reason") rule.reason = *value;
+            return std::nullopt;
+        }
+        Range* range = key.str() == "nodes"     ? &rule.nodes
+                       : key.str() == "ranks"   ? &rule.ranks
+                       : key.str() == "domains" ? &rule.domains
+                       : key.str() == "block"   ? &rule.block
+                                                : nullptr;
+        if (range == nullptr)
+            return at(key, "unknown key '" + text(key.str()) +
+                               "': must be collective, nodes, ranks, domains, block, algorithm or reason");
+        auto parsed = range_of(node);
+        if (!parsed)
+            return at(node,
+                      text(key.str()) + " must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
+        *range = *parsed;
+        return std::nullopt;
+    }
+
+    static std::optional<Range> range_of(const toml::node& node) {
+        if (auto word = node.value_exact<std::string_view>()) return parse_range(*word);
+        auto number = node.value_exact<std::int64_t>();
+        if (!number || *number < 0) return std::nullopt;
+        auto value = static_cast<std::uint64_t>(*number);
+        return Range{value, value};
+    }
+
+    std::optional<Error> read_collectives(const toml::node& node, std::vector<Collective>& collectives) {
+        if (!node.is_array()) return read_collective(node, collectives);
+        for (const toml::node& element : *node.as_array())
+            if (auto error = read_collective(element, collectives)) return error;
+        return collectives.empty() ? at(node, "collective must name at least one") : std::nullopt;
+    }
+
+    std::optional<Error> read_collective(const toml::node& node, std::vector<Collective>& collectives) {
+        std::string list;
+        for (int c = 0; c < algorithms::kCollectives; ++c)
+            list.append(c ? ", " : "").append(algorithms::name_of(static_cast<Collective>(c)));
+        auto name = node.value_exact<std::string_view>();
+        if (!name) return at(node, "collective must be a string or an array of strings: " + list);
+        auto collective = algorithms::collective_of(*name);
+        if (!collective) return at(node, "unknown collective '" + text(*name) + "': must be one of " + list);
+        collectives.push_back(*collective);
+        return std::nullopt;
+    }
+
+    // In one fixed order, so that equal rules have equal texts on all ranks.
+    static std::string text_of(const toml::table& table, Collective collective) {
+        std::string line = "collective = \"" + text(algorithms::name_of(collective)) + "\"";
+        for (const char* key : {"nodes", "ranks", "domains", "block", "algorithm"}) {
+            const toml::node* node = table.get(key);
+            if (node == nullptr) continue;
+            auto word = node->value_exact<std::string_view>();
+            line.append(", ").append(key).append(" = ");
+            line.append(word ? '"' + text(*word) + '"' : std::to_string(*node->value<std::int64_t>()));
+        }
+        return line;
+    }
+
+    std::string_view source_;
+    std::vector<Rule>& rules_;
+};
+
+}  // namespace
+
+std::optional<Error> parse_rules(std::string_view toml, std::string_view source, std::vector<Rule>& rules) {
+    toml::parse_result result = toml::parse(toml, source);
+    std::vector<Rule> parsed;
+    Reader reader(source, parsed);
+    if (!result) return reader.at(result.error(), std::string(result.error().description()));
+    if (auto error = reader.read(result.table())) return error;
+    rules = std::move(parsed);
+    return std::nullopt;
+}
+
+}  // namespace coco::policy

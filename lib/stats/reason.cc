@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stats/stats.h"
+
+namespace coco::stats {
+namespace {
+
+constexpr const char* kUseMalloc = "allocate it with malloc";
+
+constexpr ReasonText kReasons[] = {
+    {"none", "run by libcoco", ""},
+    {"policy", "the policy leaves it to MPI", ""},
+    {"disabled", "forced to MPI by COCO_DISABLE or COCO_<COLLECTIVE>", ""},
+    {"not_set_up", "the communicator was not used often enough yet", ""},
+    {"single_rank", "a communicator of one rank", ""},
+    {"intercommunicator", "an intercommunicator", ""},
+    {"several_nodes", "the algorithm needs all ranks on one node", ""},
+    {"no_shared_heap", "no shared heap, or a peer's could not be mapped",
+     "see why with COCO_LOG=info; the limit is COCO_HEAP_LIMIT"},
+    {"send_private", "send buffer outside the shared heap (stack, static or mmap)", kUseMalloc},
+    {"recv_private", "receive buffer outside the shared heap (stack, static or mmap)", kUseMalloc},
+    {"datatype", "a derived datatype with gaps", "use contiguous types, or MPI_Pack first"},
+    {"in_place", "in place, without shared memory for the copy", "raise COCO_HEAP_LIMIT"},
+    {"bad_arguments", "arguments that MPI refuses", ""},
+    {"peer", "another rank of the communicator could not take part", ""},
+    {"not_initialized", "outside MPI_Init and MPI_Finalize", ""},
+};
+static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kReasons));
+
+}  // namespace
+
+const ReasonText& text_of(Reason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
+
+}  // namespace coco::stats

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ranks' rows put together. A collective call is made by every rank of its communicator, so `calls` is
+// that of the rank that made most; bytes are summed; times are those of the rank that spent most, so that
+// waiting and copying add up; the median is over the calls of all ranks.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "stats/stats.h"
+
+namespace coco::stats {
+namespace {
+
+// By number of algorithms::Collective, which this room does not know.
+constexpr const char* kFunctions[] = {"MPI_Alltoall",  "MPI_Alltoallv",  "MPI_Alltoallw",
+                                      "MPI_Allgather", "MPI_Allgatherv", "MPI_Bcast"};
+
+const char* function_of(std::uint8_t collective) {
+    return collective < std::size(kFunctions) ? kFunctions[collective] : "MPI_?";
+}
+
+using Key = std::tuple<std::uint8_t, std::int32_t, int, std::string, Reason>;
+struct Sum {
+    std::set<std::int32_t> ranks;
+    std::uint64_t calls = 0, bytes = 0, total_ns = 0, wait_ns = 0, staged = 0;
+    std::uint64_t time_class[kTimeClasses] = {};
+};
+
+void add(Sum& sum, const Row& row) {
+    sum.ranks.insert(row.rank);
+    sum.calls = std::max(sum.calls, row.calls);
+    sum.staged = std::max(sum.staged, row.staged);
+    sum.bytes += row.bytes;
+    if (row.total_ns > sum.total_ns) {
+        sum.total_ns = row.total_ns;
+        sum.wait_ns = row.wait_ns;
+    }
+    for (int i = 0; i < kTimeClasses; ++i) sum.time_class[i] += row.time_class[i];
+}
+
+std::map<Key, Sum> sums_of(std::span<const Row> all) {
+    std::map<Key, Sum> sums;
+    for (const Row& row : all) {
+        // 255 (unknown) sorts and shows before 0.
+        int block_class = row.block_class == 255 ? -1 : row.block_class;
+        add(sums[{row.collective, row.comm_ranks, block_class, row.algorithm, row.reason}], row);
+    }
+    return sums;
+}
+
+// Evenly spread within the class that holds the median.
+std::uint64_t median_ns(const Sum& sum) {
+    std::uint64_t calls = 0;
+    for (std::uint64_t n : sum.time_class) calls += n;
+    std::uint64_t before = 0;
+    for (int i = 0; i < kTimeClasses; ++i) {
+        std::uint64_t n = sum.time_class[i];
+        if (2 * (before + n) > calls) {
+            double share =
+                (static_cast<double>(calls) / 2 - static_cast<double>(before)) / static_cast<double>(n);
+            auto first = std::uint64_t{1} << i;
+            return first + static_cast<std::uint64_t>(share * static_cast<double>(first));
+        }
+        before += n;
+    }
+    return 0;
+}
+
+// "0-3,6"
+std::string ranges(const std::set<std::int32_t>& ranks) {
+    std::string text;
+    for (auto it = ranks.begin(); it != ranks.end();) {
+        std::int32_t first = *it, last = first;
+        while (++it != ranks.end() && *it == last + 1) ++last;
+        if (!text.empty()) text += ',';
+        text += std::to_string(first);
+        if (last > first) text += '-' + std::to_string(last);
+    }
+    return text;
+}
+
+struct Hint {
+    std::uint8_t collective;
+    Reason reason;
+    std::uint64_t times;
+    std::string ranks, text;
+};
+
+std::string sentence(const Hint& hint, std::size_t ranks) {
+    const ReasonText& why = text_of(hint.reason);
+    std::string text = std::string(function_of(hint.collective)) + " handed back " +
+                       std::to_string(hint.times) + (hint.times == 1 ? " time: " : " times: ") + why.what +
+                       (ranks == 1 ? " at rank " : " at ranks ") + hint.ranks;
+    if (*why.hint != '\0') text += std::string("; ") + why.hint;
+    return text;
+}
+
+std::vector<Hint> hints_of(std::span<const Row> all) {
+    std::map<std::pair<std::uint8_t, Reason>, std::map<std::int32_t, std::uint64_t>> times;
+    for (const Row& row : all)
+        if (row.reason != Reason::none) times[{row.collective, row.reason}][row.rank] += row.calls;
+    std::vector<Hint> hints;
+    for (const auto& [key, by_rank] : times) {
+        Hint hint{key.first, key.second, 0, {}, {}};
+        std::set<std::int32_t> ranks;
+        for (auto [rank, n] : by_rank) {
+            ranks.insert(rank);
+            hint.times = std::max(hint.times, n);
+        }
+        hint.ranks = ranges(ranks);
+        hint.text = sentence(hint, ranks.size());
+        hints.push_back(std::move(hint));
+    }
+    return hints;
+}
+
+std::uint64_t first_of(int block_class) {
+    return block_class == 0 ? 0 : std::uint64_t{1} << (block_class - 1);
+}
+std::uint64_t last_of(int block_class) { return block_class == 0 ? 0 : 2 * first_of(block_class) - 1; }
+
+// "768", "64K", "2M": exact, as class borders are powers of two.
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr char kUnits[] = {'\0', 'K', 'M', 'G', 'T', 'P', 'E'};
+    int unit = 0;
+    while (bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        ++unit;
+    }
+    return std::to_string(bytes) + (unit > 0 ? std::string(1, kUnits[unit]) : "");
+}
+
+// "0", "1", "2-3", "64K-": the class ends below twice its first value.
+std::string block_text(int block_class) {
+    if (block_class < 0) return "any";
+    std::uint64_t first = first_of(block_class);
+    if (block_class < 2) return std::to_string(first);
+    return block_class > 10 ? bytes_text(first) + "-<" + bytes_text(2 * first)
+                            : std::to_string(first) + "-" + std::to_string(last_of(block_class));
+}
+
+std::string time_text(std::uint64_t ns) {
+    constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
+    auto value = static_cast<double>(ns);
+    int unit = 0;
+    for (; value >= 1000 && unit < 3; ++unit) value /= 1000;
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, kUnits[unit]);
+    return text;
+}
+
+std::string line_of(const Key& key, const Sum& sum) {
+    const auto& [collective, comm_ranks, block_class, algorithm, reason] = key;
+    bool ours = reason == Reason::none;
+    char line[400];
+    std::snprintf(line, sizeof line, "%-15s %6d %11s  %-14s %9llu %14llu %10s %10s %10s %10s %8llu  %s\n",
+                  function_of(collective), comm_ranks, block_text(block_class).c_str(), algorithm.c_str(),
+                  static_cast<unsigned long long>(sum.calls), static_cast<unsigned long long>(sum.bytes),
+                  time_text(median_ns(sum)).c_str(), time_text(sum.total_ns).c_str(),
+                  ours ? time_text(sum.wait_ns).c_str() : "-",
+                  ours ? time_text(sum.total_ns - std::min(sum.wait_ns, sum.total_ns)).c_str() : "-",
+                  static_cast<unsigned long long>(sum.staged), ours ? "" : text_of(reason).name);
+    std::string text = line;
+    text.erase(text.find_last_not_of(" \n") + 1);
+    return text + '\n';
+}
+
+}  // namespace
+
+std::string table(std::span<const Row> all, std::int32_t world_ranks) {
+    std::string text = "coco: collective calls of " + std::to_string(world_ranks) +
+                       (world_ranks == 1 ? " rank\n" : " ranks\n");
+    if (all.empty()) return text + "none\n";
+    char head[200];
+    std::snprintf(head, sizeof head, "%-15s %6s %11s  %-14s %9s %14s %10s %10s %10s %10s %8s  %s\n",
+                  "collective", "ranks", "block", "algorithm", "calls", "bytes", "median", "total", "waiting",
+                  "copying", "staged", "handed back");
+    text += head;
+    for (const auto& [key, sum] : sums_of(all)) text += line_of(key, sum);
+    for (const Hint& hint : hints_of(all)) text += hint.text + '\n';
+    return text;
+}
+
+std::string json(std::span<const Row> all, std::int32_t world_ranks) {
+    using nlohmann::ordered_json;
+    ordered_json root = {{"format", 1}, {"world_ranks", world_ranks}};
+    root["calls"] = ordered_json::array();
+    for (const auto& [key, sum] : sums_of(all)) {
+        const auto& [collective, comm_ranks, block_class, algorithm, reason] = key;
+        ordered_json row = {{"function", function_of(collective)}, {"comm_ranks", comm_ranks}};
+        row["block_first"] = block_class < 0 ? ordered_json(nullptr) : ordered_json(first_of(block_class));
+        row["block_last"] = block_class < 0 ? ordered_json(nullptr) : ordered_json(last_of(block_class));
+        row["algorithm"] = algorithm;
+        bool ours = reason == Reason::none;
+        row["handed_back"] = ours ? ordered_json(nullptr) : ordered_json(text_of(reason).name);
+        row["world_ranks"] = ranges(sum.ranks);
+        row["calls"] = sum.calls;
+        row["bytes"] = sum.bytes;
+        row["median_ns"] = median_ns(sum);
+        row["total_ns"] = sum.total_ns;
+        row["wait_ns"] = ours ? ordered_json(sum.wait_ns) : ordered_json(nullptr);
+        row["staged"] = sum.staged;
+        root["calls"].push_back(std::move(row));
+    }
+    root["handed_back"] = ordered_json::array();
+    for (const Hint& hint : hints_of(all))
+        root["handed_back"].push_back({{"function", function_of(hint.collective)},
+                                       {"reason", text_of(hint.reason).name},
+                                       {"times", hint.times},
+                                       {"world_ranks", hint.ranks},
+                                       {"text", hint.text}});
+    return root.dump(2) + '\n';
+}
+
+}  // namespace coco::stats

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tests the coco command where no MPI is needed. usage: run_test.py COCO"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+COCO = sys.argv.pop(1)
+LAUNCHERS = ("PMI_", "PMIX_", "OMPI_", "HYDI_", "COCO_", "LD_PRELOAD")
+
+
+def coco(*arguments, **extra):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)} | extra
+    return subprocess.run([COCO, *arguments], env=environment, capture_output=True, text=True, timeout=30)
+
+
+class Run(unittest.TestCase):
+    def refused(self, status, words, *arguments, **extra):
+        result = coco(*arguments, **extra)
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertTrue(result.stderr.startswith("coco: error: "), result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1)
+        self.assertIn(words, result.stderr)
+
+    def test_refusals(self):
+        self.refused(2, "which program?", "run")
+        self.refused(127, "no-such-program: not found", "run", "no-such-program")
+        self.refused(126, "is not executable", "run", "/etc/passwd")
+        self.refused(126, "is not a program", "run", "/tmp")
+        self.refused(126, "setuid", "run", "/usr/bin/passwd")
+        self.refused(2, "--mpi mpich or --mpi openmpi", "run", "sh", "-c", "true")
+
+    def test_wrong_setting(self):
+        self.refused(2, "COCO_BCAST=x: unknown algorithm 'x': must be one of mpi, ", "info", COCO_BCAST="x")
+
+    def test_arguments_are_the_programs_own(self):
+        # Whether this flavour's library is built or not, --help must not be taken for ours.
+        result = coco("run", "--mpi", "mpich", "--", "sh", "-c", 'echo "$@"', "x", "--help", "--mpi")
+        self.assertIn(result.returncode, (0, 126))
+        self.assertNotIn("Usage", result.stdout)
+        if result.returncode == 0:
+            self.assertEqual(result.stdout, "--help --mpi\n")
+
+
+class Info(unittest.TestCase):
+    def test_explain(self):
+        result = coco("info", "--explain", "bcast", "4", "1M")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stdout.splitlines()[0].split(":")[0], "bcast")
+        self.assertIn("applies", result.stdout)
+
+    def test_docs_are_current(self):
+        docs = pathlib.Path(__file__).parents[2] / "docs"
+        self.assertIn(coco("info", "--settings-markdown").stdout, (docs / "environment.md").read_text())
+        names = re.findall(r"^(\w+): ", coco("info", "--algorithms").stdout, re.M)
+        for name in names:
+            self.assertIn(f"`{name}`", (docs / "algorithms.md").read_text())
+
+    def test_all(self):
+        result = coco("info")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for word in ("libcoco ", "caches: ", "COCO_STATS: 0 (default)", "policy: built-in"):
+            self.assertIn(word, result.stdout)
+        self.assertIn("numa_morton: ", coco("info", "--algorithms").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "policy/policy.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+using namespace coco;
+using namespace coco::policy;
+using algorithms::Collective;
+
+namespace {
+
+struct Variable {
+    const char* name;
+    std::string value;
+};
+
+// Environment variables for the time of a test.
+class Environment {
+  public:
+    explicit Environment(std::vector<Variable> variables) : variables_(std::move(variables)) {
+        for (const Variable& v : variables_) setenv(v.name, v.value.c_str(), 1);
+    }
+    ~Environment() {
+        for (const Variable& v : variables_) unsetenv(v.name);
+    }
+
+  private:
+    std::vector<Variable> variables_;
+};
+
+std::string error_of(std::string_view toml) {
+    std::vector<Rule> rules;
+    auto error = parse_rules(toml, "file.toml", rules);
+    return error ? error->line : "";
+}
+
+std::string environment_error(std::vector<Variable> variables) {
+    Environment environment(std::move(variables));
+    Policy policy;
+    auto error = from_environment(policy);
+    return error ? error->line : "";
+}
+
+Policy policy_of(std::string_view toml) {
+    Policy policy;
+    policy.source = "file.toml";
+    auto error = parse_rules(toml, "file.toml", policy.rules);
+    INFO((error ? error->line : ""));
+    REQUIRE_FALSE(error);
+    return policy;
+}
+
+std::string chosen(const Policy& policy, const Facts& facts) {
+    Verdict verdict = select(policy, facts);
+    return verdict.choice.algorithm == nullptr ? "mpi" : std::string(verdict.choice.algorithm->name);
+}
+
+Facts facts(Collective collective, std::optional<std::uint64_t> block_bytes, std::int32_t ranks = 4,
+            std::int32_t nodes = 1) {
+    return {collective, nodes, ranks, 1, block_bytes};
+}
+
+}  // namespace
+
+TEST_CASE("ranges", "[policy]") {
+    auto check = [](const char* text, std::uint64_t first, std::uint64_t last) {
+        auto range = parse_range(text);
+        INFO(text);
+        REQUIRE(range);
+        CHECK(range->first == first);
+        CHECK(range->last == last);
+    };
+    check("5", 5, 5);
+    check("2-8", 2, 8);
+    check("16-", 16, UINT64_MAX);
+    check("-8", 0, 8);
+    check("4K-1M", 4096, 1 << 20);
+    for (const char* text : {"", "-", "8-2", "a", "1-2-3", "1.5", "2 - 8", "--8"}) {
+        INFO(text);
+        CHECK_FALSE(parse_range(text));
+    }
+}
+
+TEST_CASE("choices", "[policy]") {
+    Choice choice;
+    REQUIRE_FALSE(parse_choice("segmented:segment=64K", Collective::bcast, choice));
+    CHECK(choice.algorithm == algorithms::find("segmented"));
+    CHECK(choice.segment_bytes == 65536);
+    REQUIRE_FALSE(parse_choice("mpi", Collective::bcast, choice));
+    CHECK(choice.algorithm == nullptr);
+    auto error = [&](const char* text, Collective collective) {
+        auto e = parse_choice(text, collective, choice);
+        return e ? e->line : "";
+    };
+    CHECK(error("fast", Collective::alltoallv) ==
+          "unknown algorithm 'fast': must be one of mpi, naive, morton, numa_morton, eager");
+    CHECK(error("morton", Collective::bcast) ==
+          "morton does not serve bcast: must be one of mpi, eager, direct, segmented");
+    CHECK(error("eager:segment=1", Collective::bcast) == "parameter 'segment=1': eager takes none");
+    CHECK(error("mpi:", Collective::bcast) == "parameter '': mpi takes none");
+    CHECK(error("segmented:radix=4", Collective::bcast) ==
+          "parameter 'radix=4': must be segment=BYTES for segmented");
+    CHECK(error("segmented:segment=0", Collective::bcast) ==
+          "parameter 'segment=0': must be bytes above 0, with K, M, G or T");
+    CHECK(choice.algorithm == nullptr);  // left as it was
+}
+
+TEST_CASE("the first rule that matches wins", "[policy]") {
+    Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoall"
+block = "0-512"
+ranks = "2-16"
+algorithm = "eager"
+[[rule]]
+collective = ["alltoall", "alltoallv"]
+nodes = 1
+algorithm = "morton"
+)");
+    CHECK(chosen(policy, facts(Collective::alltoall, 512)) == "eager");
+    CHECK(chosen(policy, facts(Collective::alltoall, 513)) == "morton");
+    CHECK(chosen(policy, facts(Collective::alltoall, 8, 17)) == "morton");
+    CHECK(chosen(policy, facts(Collective::alltoall, 8, 17, 2)) == "mpi");
+    CHECK(chosen(policy, facts(Collective::alltoallv, {})) == "morton");
+    CHECK(chosen(policy, facts(Collective::bcast, 8)) == "mpi");
+    CHECK(policy.rules[0].line == 2);
+    CHECK(policy.rules[0].text ==
+          "collective = \"alltoall\", ranks = \"2-16\", block = \"0-512\", algorithm = \"eager\"");
+}
+
+TEST_CASE("a rule with block never matches where the block is not common", "[policy]") {
+    Policy policy = policy_of("[[rule]]\ncollective='alltoallv'\nblock='0-512'\nalgorithm='eager'\n");
+    CHECK(chosen(policy, facts(Collective::alltoallv, {})) == "mpi");
+}
+
+TEST_CASE("errors name file, line and column", "[policy]") {
+    CHECK(error_of("[[rule]]\nalgoritm = 'mpi'\n") ==
+          "file.toml:2:1: unknown key 'algoritm': must be collective, nodes, ranks, domains, block, "
+          "algorithm or "
+          "reason");
+    CHECK(error_of("[[rule]]\ncollective = 'alltoal'\nalgorithm = 'mpi'\n") ==
+          "file.toml:2:14: unknown collective 'alltoal': must be one of alltoall, alltoallv, alltoallw, "
+          "allgather, "
+          "allgatherv, bcast");
+    CHECK(error_of("[[rule]]\nblock = '8-2'\nalgorithm = 'mpi'\n") ==
+          "file.toml:2:9: block must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
+    CHECK(error_of("[[rule]]\nranks = -1\nalgorithm = 'mpi'\n").starts_with("file.toml:2:9: ranks must be"));
+    CHECK(error_of("[[rule]]\ncollective = 'bcast'\nalgorithm = 'naive'\n") ==
+          "file.toml:3:13: naive does not serve bcast: must be one of mpi, eager, direct, segmented");
+    CHECK(error_of("[[rule]]\nalgorithm = 7\n") == "file.toml:2:13: algorithm must be a string");
+    CHECK(error_of("[[rule]]\ncollective = []\nalgorithm = 'mpi'\n") ==
+          "file.toml:2:14: collective must name at least one");
+    CHECK(error_of("\n[[rule]]\nblock = 5\n") == "file.toml:2:1: a rule needs algorithm = \"...\"");
+    CHECK(error_of("[[rules]]\n") == "file.toml:1:3: unknown key 'rules': must be [[rule]]");
+    CHECK(error_of("[rule]\n").ends_with("rule must be an array of tables, [[rule]]"));
+    CHECK(error_of("[[rule]]\nalgorithm = \n").starts_with("file.toml:2:"));
+    CHECK(error_of("") == "");
+}
+
+TEST_CASE("the built-in rules", "[policy]") {
+    Policy policy = policy_of(default_rules());
+    for (const Rule& rule : policy.rules) CHECK_FALSE(rule.reason.empty());
+    for (int c = 0; c < algorithms::kCollectives; ++c) {
+        auto collective = static_cast<Collective>(c);
+        std::optional<std::uint64_t> block;
+        if (collective != Collective::alltoallv && collective != Collective::alltoallw) block = 64;
+        CHECK(chosen(policy, facts(collective, block, 4, 2)) == "mpi");
+        CHECK(chosen(policy, facts(collective, block)) != "mpi");
+    }
+}
+
+TEST_CASE("the environment goes before the rules", "[policy]") {
+    Environment environment(
+        {{"COCO_DISABLE", "bcast,allgather"}, {"COCO_ALLTOALL", "morton"}, {"COCO_BCAST", "eager"}});
+    Policy policy;
+    REQUIRE_FALSE(from_environment(policy));
+    CHECK(policy.source == "built-in");
+    CHECK(chosen(policy, facts(Collective::bcast, 8)) == "mpi");
+    CHECK(select(policy, facts(Collective::bcast, 8)).forced);
+    CHECK(chosen(policy, facts(Collective::allgather, 8)) == "mpi");
+    CHECK(chosen(policy, facts(Collective::alltoall, 8)) == "morton");
+    CHECK_FALSE(select(policy, facts(Collective::alltoallv, {})).forced);
+}
+
+TEST_CASE("COCO_DISABLE switches all off", "[policy]") {
+    Policy policy;
+    {
+        Environment environment({Variable{"COCO_DISABLE", "1"}});
+        REQUIRE_FALSE(from_environment(policy));
+        for (const auto& forced : policy.forced) CHECK((forced && forced->algorithm == nullptr));
+    }
+    Environment environment({Variable{"COCO_DISABLE", "0"}});
+    REQUIRE_FALSE(from_environment(policy));
+    for (const auto& forced : policy.forced) CHECK_FALSE(forced);
+}
+
+TEST_CASE("a wrong setting gives one line with the choices", "[policy]") {
+    const std::string kAll = "alltoall, alltoallv, alltoallw, allgather, allgatherv, bcast";
+    CHECK(environment_error({Variable{"COCO_DISABLE", "bcast,reduce"}}) ==
+          "COCO_DISABLE=bcast,reduce: 'reduce' is unknown: must be 1, 0, or a comma-separated list of " +
+              kAll);
+    CHECK(environment_error({Variable{"COCO_DISABLE", "bcast,"}}) ==
+          "COCO_DISABLE=bcast,: '' is unknown: must be 1, 0, or a comma-separated list of " + kAll);
+    CHECK(environment_error({Variable{"COCO_BCAST", "morton"}}) ==
+          "COCO_BCAST=morton: morton does not serve bcast: must be one of mpi, eager, direct, segmented");
+    CHECK(environment_error({Variable{"COCO_POLICY", "/no/such.toml"}}) ==
+          "COCO_POLICY=/no/such.toml: cannot be read (No such file or directory): must be a readable TOML "
+          "policy "
+          "file");
+    CHECK(environment_error({Variable{"COCO_POLICY", "/"}}).starts_with("COCO_POLICY=/: cannot be read"));
+}
+
+TEST_CASE("a policy file takes the place of the built-in rules", "[policy]") {
+    auto file = std::filesystem::temp_directory_path() / "coco_policy_test.toml";
+    std::ofstream(file) << "[[rule]]\ncollective = 'bcast'\nalgorithm = 'segmented:segment=32K'\n";
+    Environment environment({Variable{"COCO_POLICY", file.string()}});
+    Policy policy;
+    REQUIRE_FALSE(from_environment(policy));
+    CHECK(policy.source == file.string());
+    REQUIRE(policy.rules.size() == 1);
+    CHECK(policy.rules[0].choice.segment_bytes == 32768);
+    std::ofstream(file) << "[[rule]]\nalgorithm = 'x'\n";
+    auto error = from_environment(policy);
+    REQUIRE(error);
+    CHECK(error->line.starts_with("COCO_POLICY=" + file.string() + ": " + file.string() +
+                                  ":2:13: unknown algorithm"));
+    CHECK(policy.rules.size() == 1);  // left as it was
+    std::filesystem::remove(file);
+}
+
+TEST_CASE("explain says which rule applies and why others do not", "[policy]") {
+    Policy policy = policy_of(R"([[rule]]
+collective = "alltoall"
+block = "-512"
+algorithm = "eager"
+[[rule]]
+collective = "alltoall"
+algorithm = "morton"
+reason = "measured"
+)");
+    CHECK(explain(policy, facts(Collective::alltoall, 4096)) ==
+          "alltoall: morton\n"
+          "  file.toml:1: passed over: collective = \"alltoall\", block = \"-512\", algorithm = \"eager\" "
+          "(block is 4096, "
+          "outside 0-512)\n"
+          "  file.toml:5: applies: collective = \"alltoall\", algorithm = \"morton\" (measured)\n");
+    CHECK(explain(policy, facts(Collective::bcast, 1)) == "bcast: mpi\n  no rule matches, so mpi\n");
+    policy.forced[0] = Choice{};
+    CHECK(explain(policy, facts(Collective::alltoall, 1)) ==
+          "alltoall: mpi\n  forced by the environment, before any rule\n");
+}

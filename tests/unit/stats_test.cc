@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stats/stats.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "algorithms/algorithm.h"
+
+using namespace coco;
+using namespace coco::stats;
+
+namespace {
+
+Row row(int rank, int collective, int block_class, Reason reason, const char* algorithm,
+        std::uint64_t calls) {
+    Row r{};
+    r.collective = static_cast<std::uint8_t>(collective);
+    r.block_class = static_cast<std::uint8_t>(block_class);
+    r.reason = reason;
+    std::strcpy(r.algorithm, algorithm);
+    r.comm_ranks = 4;
+    r.rank = rank;
+    r.calls = calls;
+    r.bytes = calls * 1000;
+    r.total_ns = calls * 3000 + static_cast<std::uint64_t>(rank);
+    r.wait_ns = calls * 1000;
+    r.time_class[11] = calls;  // 2048 to 4095 ns
+    return r;
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("every reason has a name of its own", "[stats]") {
+    std::set<std::string> names;
+    for (int i = 0; i < static_cast<int>(Reason::kReasons); ++i) {
+        const ReasonText& text = text_of(static_cast<Reason>(i));
+        CHECK(names.insert(text.name).second);
+        CHECK(std::strlen(text.what) > 0);
+    }
+    CHECK(std::string(text_of(Reason::send_private).name) == "send_private");
+    CHECK(std::string(text_of(Reason::not_initialized).name) == "not_initialized");
+}
+
+TEST_CASE("a hint tells times, reason, ranks and cure", "[stats]") {
+    std::vector<Row> rows;
+    for (int rank : {0, 1, 2, 3, 6}) rows.push_back(row(rank, 0, 10, Reason::send_private, "mpi", 120));
+    rows.push_back(row(5, 5, 4, Reason::bad_arguments, "mpi", 1));
+    std::string text = table(rows, 8);
+    CHECK(holds(
+        text,
+        "\nMPI_Alltoall handed back 120 times: send buffer outside the shared heap (stack, static or mmap) "
+        "at ranks 0-3,6; allocate it with malloc\n"));
+    CHECK(holds(text, "\nMPI_Bcast handed back 1 time: arguments that MPI refuses at rank 5\n"));
+}
+
+TEST_CASE("calls of all block classes count in one hint", "[stats]") {
+    std::vector<Row> rows = {row(0, 0, 10, Reason::policy, "mpi", 7),
+                             row(0, 0, 11, Reason::policy, "mpi", 5)};
+    CHECK(
+        holds(table(rows, 1), "MPI_Alltoall handed back 12 times: the policy leaves it to MPI at rank 0\n"));
+}
+
+TEST_CASE("the table has one line for each key", "[stats]") {
+    std::vector<Row> rows = {row(0, 0, 10, Reason::none, "eager", 10),
+                             row(1, 0, 10, Reason::none, "eager", 10),
+                             row(0, 3, 0, Reason::none, "naive", 2)};
+    std::string text = table(rows, 2);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 4);
+    CHECK(holds(
+        text,
+        "512-1023  eager                 10          20000    3.07 us   30.00 us   10.00 us   20.00 us"));
+    CHECK(holds(text, "MPI_Allgather"));
+    CHECK(table({}, 2) == "coco: collective calls of 2 ranks\nnone\n");
+}
+
+TEST_CASE("collectives are named as algorithms number them", "[stats]") {
+    for (int c = 0; c < algorithms::kCollectives; ++c) {
+        Row only[] = {row(0, c, 3, Reason::none, "eager", 1)};
+        std::string name(algorithms::name_of(static_cast<algorithms::Collective>(c)));
+        name[0] = static_cast<char>(std::toupper(name[0]));
+        CHECK(holds(table(only, 1), "\nMPI_" + name + " "));
+    }
+}
+
+TEST_CASE("JSON holds what the table shows", "[stats]") {
+    std::vector<Row> rows = {row(0, 0, 10, Reason::none, "eager", 10),
+                             row(1, 0, 10, Reason::none, "eager", 9), row(1, 5, 255, Reason::peer, "mpi", 1)};
+    auto root = nlohmann::json::parse(json(rows, 2));
+    CHECK(root["format"] == 1);
+    CHECK(root["world_ranks"] == 2);
+    REQUIRE(root["calls"].size() == 2);
+    auto& ours = root["calls"][0];
+    CHECK(ours["function"] == "MPI_Alltoall");
+    CHECK(ours["comm_ranks"] == 4);
+    CHECK(ours["block_first"] == 512);
+    CHECK(ours["block_last"] == 1023);
+    CHECK(ours["algorithm"] == "eager");
+    CHECK(ours["handed_back"].is_null());
+    CHECK(ours["world_ranks"] == "0-1");
+    CHECK(ours["calls"] == 10);
+    CHECK(ours["bytes"] == 19000);
+    CHECK(ours["median_ns"] == 2048 + 1024);
+    CHECK(ours["total_ns"] == 30000);
+    CHECK(ours["wait_ns"] == 10000);
+    auto& theirs = root["calls"][1];
+    CHECK(theirs["block_first"].is_null());
+    CHECK(theirs["handed_back"] == "peer");
+    CHECK(theirs["wait_ns"].is_null());
+    REQUIRE(root["handed_back"].size() == 1);
+    CHECK(root["handed_back"][0]["times"] == 1);
+    CHECK(root["handed_back"][0]["world_ranks"] == "1");
+}
+
+TEST_CASE("the median is in the class that holds the middle call", "[stats]") {
+    Row r = row(0, 0, 10, Reason::none, "eager", 0);
+    r.time_class[11] = 0;
+    r.time_class[4] = 3;
+    r.time_class[20] = 1;
+    auto root = nlohmann::json::parse(json(std::vector{r}, 1));
+    CHECK(root["calls"][0]["median_ns"] == 16 + 10);  // two thirds into 16 to 31
+}
+
+TEST_CASE("COCO_STATS is 0, 1 or a .json file", "[stats]") {
+    auto set = [](const char* value) {
+        setenv("COCO_STATS", value, 1);
+        return configure();
+    };
+    CHECK((set("1") && enabled()));
+    CHECK((set("a.json") && enabled()));
+    CHECK((set("0") && !enabled()));
+    CHECK_FALSE(set("yes"));
+    CHECK_FALSE(set(".json"));
+    unsetenv("COCO_STATS");
+    CHECK((configure() && !enabled()));
+}
+
+TEST_CASE("calls with equal keys share a row", "[stats]") {
+    Call call{.collective = 2,
+              .block_bytes = 0,
+              .reason = Reason::none,
+              .algorithm = "eager",
+              .comm_ranks = 777,
+              .bytes = 8,
+              .total_ns = 0,
+              .wait_ns = 0,
+              .staged = true};
+    record(call);
+    call.total_ns = UINT64_MAX;
+    record(call);
+    call.block_bytes = 1;
+    call.algorithm = "a name that is longer than a row can hold";
+    record(call);
+    record(call);
+    std::vector<Row> mine;
+    for (const Row& r : rows(9))
+        if (r.comm_ranks == 777) mine.push_back(r);
+    REQUIRE(mine.size() == 2);
+    CHECK(mine[0].calls == 2);
+    CHECK(mine[0].rank == 9);
+    CHECK(mine[0].bytes == 16);
+    CHECK(mine[0].staged == 2);
+    CHECK(mine[0].time_class[0] == 1);
+    CHECK(mine[0].time_class[kTimeClasses - 1] == 1);
+    CHECK(mine[1].block_class == 1);
+    CHECK(std::string(mine[1].algorithm) == "a name that is longer than a");
+    CHECK(mine[1].calls == 2);
+}
+
+TEST_CASE("report writes the file or says that it cannot", "[stats]") {
+    Row only[] = {row(0, 0, 10, Reason::none, "eager", 1)};
+    auto file = std::filesystem::temp_directory_path() / "coco_stats_test.json";
+    setenv("COCO_STATS", file.c_str(), 1);
+    CHECK(report(only, 1));
+    std::ifstream in(file);
+    CHECK(nlohmann::json::parse(in)["calls"].size() == 1);
+    std::filesystem::remove(file);
+    setenv("COCO_STATS", "/no/such/folder/a.json", 1);
+    CHECK_FALSE(report(only, 1));
+    unsetenv("COCO_STATS");
+}

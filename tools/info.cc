@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/info.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "base/env.h"
+#include "os/probe.h"
+#include "policy/policy.h"
+#include "tools/launch.h"
+
+namespace coco::tools {
+namespace {
+
+int fail(const std::string& line) {
+    std::cerr << "coco: error: " << line << '\n';
+    return 2;
+}
+
+void print_libraries() {
+    for (const char* flavour : {"mpich", "openmpi"}) {
+        std::string file = library_of(flavour);
+        std::cout << "library for " << flavour << ": " << (file.empty() ? "not built" : file) << '\n';
+    }
+}
+
+void print_machine() {
+    const os::Caches& caches = os::caches();
+    std::cout << "CPUs: " << os::usable_cpus().count() << ", NUMA domain here: " << os::seat().domain
+              << "\ncaches: L1 " << caches.l1_bytes << ", L2 " << caches.l2_bytes << ", last level "
+              << caches.last_level_bytes << " bytes for " << caches.last_level_cpus << " CPUs\n";
+    std::ifstream in("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    std::string modes;
+    std::getline(in, modes);
+    std::cout << "huge pages in shared memory: " << (modes.empty() ? "not offered by this kernel" : modes)
+              << '\n';
+}
+
+void print_settings() {
+    for (const base::Setting& s : base::settings()) {
+        std::string_view value = base::env(s.name);
+        std::cout << s.name << ": " << (value.empty() ? s.preset : value)
+                  << (value.empty() ? " (default)\n" : " (environment)\n");
+    }
+}
+
+}  // namespace
+
+int info() {
+    policy::Policy policy;
+    if (auto error = policy::from_environment(policy)) return fail(error->line);
+    std::cout << "libcoco " COCO_VERSION "\n";
+    print_libraries();
+    print_machine();
+    print_settings();
+    std::cout << "policy: " << policy.source << '\n';
+    for (const policy::Rule& rule : policy.rules)
+        std::cout << "  line " << rule.line << ": " << rule.text
+                  << (rule.reason.empty() ? "" : " (" + rule.reason + ")") << '\n';
+    return 0;
+}
+
+int list_algorithms() {
+    std::cout << "mpi: the MPI library's own function\n  serves every collective\n";
+    for (const algorithms::Algorithm& a : algorithms::registry()) {
+        std::cout << a.name << ": " << a.summary << "\n  from " << a.source << "\n  serves";
+        for (int c = 0; c < algorithms::kCollectives; ++c)
+            if (auto collective = static_cast<algorithms::Collective>(c); algorithms::serves(a, collective))
+                std::cout << ' ' << algorithms::name_of(collective);
+        std::cout << '\n';
+    }
+    return 0;
+}
+
+int settings_markdown() {
+    std::cout << "| variable | value | default | meaning |\n|---|---|---|---|\n";
+    for (const base::Setting& s : base::settings())
+        std::cout << "| `" << s.name << "` | " << s.choices << " | " << s.preset << " | " << s.summary
+                  << " |\n";
+    return 0;
+}
+
+int explain(const Question& question) {
+    policy::Policy policy;
+    if (auto error = policy::from_environment(policy)) return fail(error->line);
+    auto collective = algorithms::collective_of(question.collective);
+    if (!collective)
+        return fail("--explain " + question.collective + ": unknown collective (coco info --algorithms)");
+    std::uint64_t ranks = 0, block = 0;
+    if (!base::parse_number(question.ranks, ranks) || ranks == 0 || ranks > INT32_MAX)
+        return fail("--explain: ranks " + question.ranks + ": must be a number above 0");
+    if (!base::parse_bytes(question.block, block))
+        return fail("--explain: block " + question.block + ": must be bytes, with K, M, G or T");
+    auto nodes = static_cast<std::uint64_t>(question.nodes);
+    policy::Facts facts{*collective, question.nodes, static_cast<std::int32_t>((ranks + nodes - 1) / nodes),
+                        1, block};
+    using algorithms::Collective;
+    if (*collective == Collective::alltoallv || *collective == Collective::alltoallw)
+        facts.block_bytes.reset();
+    std::cout << policy::explain(policy, facts);
+    return 0;
+}
+
+}  // namespace coco::tools

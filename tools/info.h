@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What `coco info` prints. Called by the command only. Fails: an exit status of 2 after one line on stderr.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace coco::tools {
+
+int info();
+int list_algorithms();
+// docs/environment.md's table.
+int settings_markdown();
+struct Question {
+    std::string collective, ranks, block;
+    std::int32_t nodes = 1;
+};
+int explain(const Question& question);
+
+}  // namespace coco::tools

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/launch.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tools/program_file.h"
+
+namespace coco::tools {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kWrongUse = 2, kCannotRun = 126, kNotFound = 127;
+
+int fail(int status, const std::string& line) {
+    std::fprintf(stderr, "coco: error: %s\n", line.c_str());
+    return status;
+}
+
+// The file that execvp would run; empty if there is none. One that is no executable counts if no other is
+// found.
+std::string find_program(const std::string& name) {
+    if (name.find('/') != std::string::npos) return fs::exists(name) ? name : std::string();
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+    std::string second_best;
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        std::string file = (folder.empty() ? "." : folder) + "/" + name;
+        std::error_code ignored;
+        if (!fs::is_regular_file(file, ignored)) continue;
+        if (access(file.c_str(), X_OK) == 0) return file;
+        second_best = file;
+    }
+    return second_best;
+}
+
+// The program that the kernel starts for a script: the word after #!, past env.
+std::string interpreter_of(const std::string& path) {
+    std::ifstream in(path);
+    std::string line, program, argument;
+    if (!std::getline(in, line) || !line.starts_with("#!")) return {};
+    std::istringstream words(line.substr(2));
+    words >> program >> argument;
+    if (fs::path(program).filename() == "env" && argument == "-S") words >> argument;
+    return fs::path(program).filename() == "env" ? find_program(argument) : program;
+}
+
+std::string flavour_by_libraries(const std::string& path) {
+    for (const std::string& name : all_needed(path)) {
+        if (name.starts_with("libmpich.so") || name == "libmpi.so.12" || name == "libmpifort.so.12")
+            return "mpich";
+        if (name == "libmpi.so.40" || name.starts_with("libopen-pal.so")) return "openmpi";
+    }
+    return {};
+}
+
+std::string flavour_by_launcher() {
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK") || std::getenv("OMPI_UNIVERSE_SIZE"))
+        return "openmpi";
+    return std::getenv("PMI_RANK") || std::getenv("PMI_FD") || std::getenv("HYDI_CONTROL_FD") ? "mpich" : "";
+}
+
+std::string folder_of_this_command() {
+    std::error_code ignored;
+    return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+void preload(const std::string& library) {
+    const char* before = std::getenv("LD_PRELOAD");
+    std::string list = library;
+    if (before != nullptr && *before != '\0') list.append(":").append(before);
+    setenv("LD_PRELOAD", list.c_str(), 1);
+}
+
+// Why the loader would not take LD_PRELOAD for this file; empty if it would.
+std::string unfit(const std::string& path) {
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "is not a program";
+    if (access(path.c_str(), X_OK) != 0) return "is not executable";
+    if ((status.st_mode & (S_ISUID | S_ISGID)) != 0)
+        return "is setuid or setgid: the loader would ignore the preload; link the program with -lcoco";
+    Elf elf = read_elf(path);
+    if (!elf.is_elf) return {};
+    if (!elf.is_native) return "is for another architecture than libcoco";
+    if (!elf.is_dynamic) return "is static: nothing can be preloaded; link it with the shared MPI library";
+    return {};
+}
+
+}  // namespace
+
+std::string library_of(const std::string& flavour) {
+    fs::path here = folder_of_this_command();
+    // build/FLAVOUR/tools/coco; then PREFIX/bin/coco.
+    for (const fs::path& file : {here / "../.." / flavour / "libcoco.so",
+                                 fs::path(COCO_LIBRARY_FOLDER) / "coco" / flavour / "libcoco.so",
+                                 here / ".." / COCO_LIBDIR / "coco" / flavour / "libcoco.so"})
+        if (fs::exists(file)) return fs::weakly_canonical(file);
+    return {};
+}
+
+int run(std::string flavour, const std::vector<std::string>& command) {
+    const std::string& name = command.front();
+    std::string program = find_program(name);
+    if (program.empty()) return fail(kNotFound, name + ": not found");
+    std::string binary = program;
+    if (std::string why = unfit(program); !why.empty()) return fail(kCannotRun, program + " " + why);
+    for (int depth = 0; depth < 4 && !read_elf(binary).is_elf; ++depth) {
+        std::string next = interpreter_of(binary);
+        if (next.empty()) break;
+        binary = next;
+        if (std::string why = unfit(binary); !why.empty()) return fail(kCannotRun, binary + " " + why);
+    }
+    if (flavour.empty()) flavour = flavour_by_libraries(binary);
+    if (flavour.empty()) flavour = flavour_by_launcher();
+    if (flavour.empty())
+        return fail(kWrongUse,
+                    name +
+                        ": cannot tell which MPI it uses; say --mpi mpich or --mpi openmpi, or start it "
+                        "by mpiexec");
+    std::string library = library_of(flavour);
+    if (library.empty())
+        return fail(kCannotRun,
+                    "there is no libcoco.so for " + flavour + "; build it with scripts/build " + flavour);
+    preload(library);
+    std::vector<char*> arguments;
+    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    execvp(program.c_str(), arguments.data());
+    return fail(kCannotRun, program + ": " + std::strerror(errno));
+}
+
+}  // namespace coco::tools
