@@ -215,11 +215,13 @@ Workspace& workspace() {
     return space;
 }
 
-Common read_common(const Args& args, const comm::Comm& comm) {
-    Common common{.facts = {.collective = args.collective,
-                            .root = args.root,
-                            .sized = is_sized(args.collective),
-                            .in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE}};
+namespace {
+
+Common read_afresh(const Args& args, const comm::Comm& comm) {
+    Common common{.facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
+                  .send_type = {},
+                  .recv_type = {}};
+    common.facts.in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE;
     SideArgs recv = recv_side(args, comm);
     common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != MPI_IN_PLACE &&
                    counts_are_valid(recv) && buffer_is_valid(recv);
@@ -233,6 +235,12 @@ Common read_common(const Args& args, const comm::Comm& comm) {
     if (!common.facts.sized) {
         common.block_bytes = bytes_of(recv, 0);
         if (args.collective != Collective::bcast) common.facts.block_bytes = common.block_bytes;
+        common.recv_type = facts_of(args.recv.type);
+        common.recv_dense = common.recv_type.is_dense(static_cast<std::uint64_t>(args.recv.count));
+        if (!common.facts.in_place && args.collective != Collective::bcast) {
+            common.send_type = facts_of(args.send.type);
+            common.send_dense = common.send_type.is_dense(static_cast<std::uint64_t>(args.send.count));
+        }
     } else if (common.has_block) {
         for (std::int32_t i = 0; i < comm.ranks; ++i)
             common.block_bytes = std::max(common.block_bytes, bytes_of(recv, i));
@@ -241,8 +249,68 @@ Common read_common(const Args& args, const comm::Comm& comm) {
     return common;
 }
 
+// What programs call again and again with equal counts and types is read once.
+struct LastPlain {
+    std::int64_t send_count, recv_count;
+    MPI_Datatype send_type, recv_type;
+    std::uint64_t generation = 0;
+    Common common;
+
+    bool is_for(const Args& args, std::uint64_t now) const {
+        return generation == now && recv_count == args.recv.count && recv_type == args.recv.type &&
+               send_count == args.send.count && send_type == args.send.type;
+    }
+};
+
+// Buffers that need a second look: null ones, sentinels, the same for both sides.
+bool is_plain_pointer(const Args& args) {
+    bool bcast = args.collective == Collective::bcast;
+    return args.recv.buffer != nullptr && args.recv.buffer != MPI_IN_PLACE &&
+           (bcast || (args.send.buffer != nullptr && args.send.buffer != MPI_IN_PLACE &&
+                      args.send.buffer != args.recv.buffer));
+}
+
+}  // namespace
+
+Common read_common(const Args& args, const comm::Comm& comm) {
+    thread_local LastPlain last[algorithms::kCollectives];
+    LastPlain& memo = last[static_cast<int>(args.collective)];
+    bool plain = !is_sized(args.collective) && is_plain_pointer(args) && args.root >= 0 && args.root < comm.ranks;
+    std::uint64_t now = type_generation();
+    if (plain && memo.is_for(args, now)) {
+        memo.common.facts.root = args.root;
+        return memo.common;
+    }
+    Common common = read_afresh(args, comm);
+    if (plain && common.valid)
+        memo = {args.send.count, args.recv.count, args.send.type, args.recv.type, now, common};
+    return common;
+}
+
+namespace {
+
+exec::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::int32_t blocks,
+                          std::uint64_t block_bytes) {
+    exec::Buffer buffer{.base = static_cast<std::byte*>(const_cast<void*>(args.buffer)) + type.offset_bytes,
+                        .stride_bytes = args.count * type.extent_bytes,
+                        .block_count = blocks};
+    buffer.shared = all_shared(buffer, block_bytes);
+    return buffer;
+}
+
+}  // namespace
+
 void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
                 exec::LocalFacts& local) {
+    bool bcast = args.collective == Collective::bcast;
+    if (common.recv_dense && (common.send_dense || bcast)) {
+        local.recv = dense_buffer(args.recv, common.recv_type, bcast ? 1 : comm.ranks, common.block_bytes);
+        local.bytes = common.block_bytes;
+        bool personal = args.collective == Collective::alltoall;
+        local.send = bcast ? local.recv
+                           : dense_buffer(args.send, common.send_type, personal ? comm.ranks : 1, common.block_bytes);
+        return;
+    }
     SideArgs recv = recv_side(args, comm);
     exec::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
     bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;

@@ -50,11 +50,11 @@ std::uint64_t segment_bytes_for(std::uint64_t wanted_bytes) {
 
 Way choose_way(const Call& call, const std::byte* buffer, const algorithms::Algorithm& algorithm,
                std::uint64_t wanted_segment_bytes) {
-    Way way{.bytes = call.local.bytes, .segment_bytes = segment_bytes_for(wanted_segment_bytes)};
+    Way way{.bytes = call.local.bytes};
     bool in_place = algorithm.reads_peer_send && heap::is_shared(buffer, way.bytes);
     if (in_place) return way;
     if (algorithm.segmented || way.bytes > kStagedBytesMax)
-        way.publish = Publish::segmented;
+        way = {Publish::segmented, way.bytes, segment_bytes_for(wanted_segment_bytes)};
     else
         way.publish = way.bytes <= comm::kBcastInlineBytes ? Publish::inlined : Publish::staged;
     return way;
@@ -70,7 +70,7 @@ class BcastView {
     BcastView(comm::Comm& comm, std::int32_t root, const Way& way, std::byte* base, std::uint64_t bytes)
         : comm_(comm), root_(root), way_(way), base_(base), bytes_(bytes) {
         unit_bytes_ = way.publish == Publish::segmented ? way.segment_bytes : bytes;
-        streaming_ = bytes * 2 > os::caches().last_level_bytes;
+        streaming_ = outgrows_caches(2 * bytes);
     }
 
     std::int32_t segments() const {

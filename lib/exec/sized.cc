@@ -46,8 +46,7 @@ class SizedView : public ExchangeView {
           eager_(!algorithm.reads_peer_send),
           send_total_(total_of(call.local.send.blocks)),
           recv_total_(total_of(call.local.recv.blocks)) {
-        streaming_ = (send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks) >
-                     os::caches().last_level_bytes;
+        streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks));
     }
 
     stats::Reason prepare() {

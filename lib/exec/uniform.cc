@@ -24,7 +24,7 @@ class UniformView : public ExchangeView {
           bytes_(call.common.block_bytes),
           scratch_bytes_(static_cast<std::uint64_t>(schedule.scratch_blocks) * bytes_) {
         std::uint64_t moved = static_cast<std::uint64_t>(comm.ranks) * static_cast<std::uint64_t>(comm.ranks) * bytes_;
-        streaming_ = 2 * moved > os::caches().last_level_bytes;
+        streaming_ = outgrows_caches(2 * moved);
     }
 
     // Returns: the reason of a rank that refuses, on all ranks.
