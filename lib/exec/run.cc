@@ -18,7 +18,7 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
     bool eager = !algorithm.reads_peer_send && !algorithm.writes_peer_recv;
     algorithms::Exchange exchange = algorithms::exchange_of(common.collective);
     if (!eager || common.sized || exchange == algorithms::Exchange::bcast) return algorithm;
-    std::uint64_t blocks = exchange == algorithms::Exchange::alltoall ? static_cast<std::uint64_t>(comm.ranks) : 1;
+    std::uint64_t blocks = exchange == algorithms::Exchange::alltoall ? static_cast<std::uint64_t>(comm.ranks - 1) : 1;
     return blocks * common.block_bytes <= comm::kStageBytes ? algorithm : plain_pull(common.collective);
 }
 
