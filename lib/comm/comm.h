@@ -52,6 +52,12 @@ struct Table {
     const BlockAt* recv;
 };
 
+// Bytes that are read next, once what is waited for is there: fetched while waiting.
+struct Soon {
+    const std::byte* at = nullptr;
+    std::uint64_t bytes = 0;
+};
+
 struct Comm {
     MPI_Comm handle;
     std::int32_t rank = 0;
@@ -117,7 +123,7 @@ struct Comm {
     }
 
     // Waits, in the call that runs, for a rank's slot or for a milestone of its.
-    void wait_arrived(std::int32_t peer);
+    void wait_arrived(std::int32_t peer, Soon soon = {});
     void wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks have finished call `epoch` of this communicator.
     void wait_all_done(std::uint64_t epoch);
@@ -138,11 +144,13 @@ struct Comm {
     Record open_record(Header header);
     // Publishes a record that open_record() gave.
     void publish(Record record, Header header);
-    // Waits for the next record of `root`'s tape and steps over it.
-    Record next_record(std::int32_t root);
+    // Waits for the next record of `root`'s tape and steps over it. expected_bytes: of its payload, a guess.
+    Record next_record(std::int32_t root, std::uint64_t expected_bytes);
 
   private:
-    void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target);
+    // Waits until the peer has finished call `wanted`, and notes how far it is.
+    void look_how_far(Peer& peer, std::uint64_t wanted);
+    void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target, Soon soon = {});
 };
 
 // The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that it is

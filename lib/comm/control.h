@@ -21,8 +21,8 @@
 
 namespace coco::comm {
 
-inline constexpr std::uint64_t kSlots = 64;
-inline constexpr std::uint64_t kSlotBytes = 256;
+inline constexpr std::uint64_t kSlots = 16;
+inline constexpr std::uint64_t kSlotBytes = 2048;
 inline constexpr std::uint64_t kInlineBytes = kSlotBytes - 16;
 inline constexpr std::uint64_t kTapeBytes = 32 * 1024;
 inline constexpr std::uint64_t kStageBytes = 256 * 1024;

@@ -33,6 +33,8 @@ class Ring {
     Piece take(std::uint64_t bytes, std::uint64_t slack, std::uint64_t epoch) {
         Piece piece{head_, 0, head_ + bytes + slack > kBytes};
         if (piece.wrapped) {
+            // What is written where this lap ends, a wrap, is read in this call.
+            if (head_ < kBytes) epochs_[head_ / kSectorBytes] = epoch;
             piece.begin = 0;
             entered_ = kNone;
         }

@@ -173,7 +173,7 @@ bool receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::ui
     std::uint64_t total = 1, step = 1;
     for (std::uint64_t at = 0; at < total; at += step) {
         if (at != 0) ++comm.epoch;
-        comm::Comm::Record record = comm.next_record(root);
+        comm::Comm::Record record = comm.next_record(root, room_bytes);
         Header header{record.header->load(std::memory_order_relaxed)};
         Whereabouts where{};
         if (header.publish() != Publish::inlined) std::memcpy(&where, record.payload(), sizeof where);

@@ -101,18 +101,20 @@ class SizedView : public ExchangeView {
         bool over_own = common_.in_place && personal_;
         // Eager or not, what is not copied to scratch is read in place.
         copies_out_ = eager_ && copy_out_bytes() <= kSideLimitBytes &&
-                      (send_total_ <= kCopyOutBytes || !send.shared || send.packer != nullptr || over_own);
+                      (send_total_ <= kCopyOutBytes || send.packer != nullptr || over_own || !is_shared(send, 0));
         bool exposed = !copies_out_;
         send_ = plan_side(comm_, send,
                           {.exposed = exposed,
                            .must_copy = over_own && exposed,
                            .if_private = stats::Reason::send_private,
+                          .block_bytes = 0,
                            .bytes = send_total_},
                           0);
         recv_ = plan_side(comm_, call_.local.recv,
                           {.exposed = algorithm_.writes_peer_recv,
                            .must_copy = false,
                            .if_private = stats::Reason::recv_private,
+                          .block_bytes = 0,
                            .bytes = recv_total_},
                           1);
     }
