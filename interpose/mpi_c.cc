@@ -94,13 +94,13 @@ COCO_COLLECTIVES(_c, MPI_Count, MPI_Aint)
 // Life cycle: the next tool's function is called here too, so that tools below us start and stop with MPI.
 namespace {
 
-template <class Function, class... Arguments>
+template <void (*after)() = coco::dispatch::after_init, class Function, class... Arguments>
 int start_mpi(Function next, Function own, Arguments... arguments) {
     if (coco::dispatch::t_inside != 0) return own(arguments...);
     coco::dispatch::Inside inside;
     coco::dispatch::before_init();
     int result = next(arguments...);
-    if (result == MPI_SUCCESS) coco::dispatch::after_init();
+    if (result == MPI_SUCCESS) after();
     return result;
 }
 
@@ -127,10 +127,12 @@ COCO_DOOR int MPI_Finalize() { return stop_mpi(next_or("MPI_Finalize", mpi().Fin
 COCO_DOOR int PMPI_Finalize() { return stop_mpi(mpi().Finalize, mpi().Finalize); }
 #if MPI_VERSION >= 4
 COCO_DOOR int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    return start_mpi(next_or("MPI_Session_init", mpi().Session_init), mpi().Session_init, info, errhandler, session);
+    return start_mpi<coco::dispatch::after_session_init>(next_or("MPI_Session_init", mpi().Session_init),
+                                                         mpi().Session_init, info, errhandler, session);
 }
 COCO_DOOR int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    return start_mpi(mpi().Session_init, mpi().Session_init, info, errhandler, session);
+    return start_mpi<coco::dispatch::after_session_init>(mpi().Session_init, mpi().Session_init, info, errhandler,
+                                                         session);
 }
 #endif
 
@@ -140,7 +142,7 @@ namespace {
 int alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     if (size < 0) return mpi().Alloc_mem(size, info, baseptr);  // raises the error
     void* memory = coco::heap::allocate_aligned(64, size > 0 ? static_cast<std::size_t>(size) : 1);
-    if (memory == nullptr) return coco::dispatch::raise_error(MPI_ERR_NO_MEM);
+    if (memory == nullptr) return coco::dispatch::raise_error(mpi().comm_world, MPI_ERR_NO_MEM);
     *static_cast<void**>(baseptr) = memory;
     return MPI_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include "comm/control_pool.h"
 #include "comm/discover.h"
 #include "comm/mpi_table.h"
+#include "heap/heap.h"
 #include "os/clock.h"
 
 namespace coco::comm {
@@ -53,21 +54,32 @@ Comm* make(MPI_Comm handle) {
     auto* comm = new Comm;
     comm->handle = handle;
     int inter = 0;
-    mpi().Comm_test_inter(handle, &inter);
-    mpi().Comm_rank(handle, &comm->rank);
-    mpi().Comm_size(handle, &comm->ranks);
+    bool valid = mpi().Comm_test_inter(handle, &inter) == MPI_SUCCESS &&
+                 mpi().Comm_rank(handle, &comm->rank) == MPI_SUCCESS &&
+                 mpi().Comm_size(handle, &comm->ranks) == MPI_SUCCESS;
     if (inter)
         close(*comm, stats::Reason::intercommunicator);
     else if (comm->ranks == 1)
         close(*comm, stats::Reason::single_rank);
-    mpi().Comm_set_attr(handle, keyval(), comm);
-    return comm;
+    if (valid && mpi().Comm_set_attr(handle, keyval(), comm) == MPI_SUCCESS) return comm;
+    delete comm;
+    return nullptr;
+}
+
+// For handles that are none: MPI says so, we do not remember it.
+Comm& invalid() {
+    static Comm* comm = [] {
+        auto* made = new Comm;
+        close(*made, stats::Reason::bad_arguments);
+        return made;
+    }();
+    return *comm;
 }
 
 Comm* find_or_make(MPI_Comm handle) {
     void* value = nullptr;
     int found = 0;
-    mpi().Comm_get_attr(handle, keyval(), &value, &found);
+    if (mpi().Comm_get_attr(handle, keyval(), &value, &found) != MPI_SUCCESS) return nullptr;
     return found ? static_cast<Comm*>(value) : make(handle);
 }
 
@@ -77,6 +89,7 @@ Comm* of(MPI_Comm handle) {
     std::uint64_t generation = g_generation.load(std::memory_order_acquire);
     if (t_last.handle == handle && t_last.generation == generation) return t_last.comm;
     Comm* comm = find_or_make(handle);
+    if (comm == nullptr) return &invalid();
     t_last = {handle, comm, generation};
     return comm;
 }
@@ -226,6 +239,7 @@ const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
 }
 
 Comm::~Comm() {
+    for (Room& room : rooms) heap::release(room.memory);
     if (control == nullptr) return;
     std::vector<Pending> pending;
     for (std::int32_t r = 0; r < ranks; ++r)

@@ -9,6 +9,6 @@ namespace coco::comm {
 
 // Requires: called by all ranks of the communicator in the same collective call.
 // Returns: none if calls may run here from now on, else the reason why not, the same on all ranks.
-stats::Reason set_up(Comm& comm);
+stats::Reason set_up(Comm& comm) noexcept;
 
 }  // namespace coco::comm

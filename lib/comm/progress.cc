@@ -24,9 +24,11 @@ bool make_own() {
     mpi().Initialized(&initialized);
     mpi().Finalized(&finalized);
     if (!initialized || finalized) return false;
-    if (mpi().Comm_dup(mpi().comm_self, &g_own) != MPI_SUCCESS) return false;
+    // Not a duplicate: that would copy the program's attributes, and freeing it would run its delete functions.
+    if (mpi().Comm_split(mpi().comm_self, 0, 0, &g_own) != MPI_SUCCESS) return false;
     mpi().Comm_set_errhandler(g_own, mpi().errors_return);
-    if (mpi().Irecv(&g_nothing, 1, mpi().byte, 0, 0, g_own, &g_never) != MPI_SUCCESS) return false;
+    if (mpi().Irecv(&g_nothing, 1, mpi().byte, 0, 0, g_own, &g_never) != MPI_SUCCESS)
+        return mpi().Comm_free(&g_own), false;
     g_ready.store(true, std::memory_order_release);  // pairs with the acquire in is_ready()
     return true;
 }

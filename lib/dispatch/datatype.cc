@@ -2,6 +2,7 @@
 #include "dispatch/datatype.h"
 
 #include <atomic>
+#include <mutex>
 #include <vector>
 
 #include "comm/mpi_table.h"
@@ -190,16 +191,23 @@ bool is_committed(MPI_Datatype type) {
     return mpi().Pack(&source, 0, type, &target, 0, &position, own) == MPI_SUCCESS;
 }
 
+// Two threads may meet a type for the first time at once: setting its attribute again would free what the other reads.
+std::mutex& attribute_lock() {
+    static auto* lock = new std::mutex;
+    return *lock;
+}
+
 TypeFacts find_or_read(MPI_Datatype type) {
     if (type == mpi().datatype_null) return {};
     int ints, addresses, types, combiner = 0;
     bool named = envelope_of(type, ints, addresses, types, combiner) && is_named(combiner);
     if (named) return read_facts(type);
+    if (!is_committed(type)) return {};
+    std::lock_guard lock(attribute_lock());
     void* value = nullptr;
     int found = 0;
     mpi().Type_get_attr(type, keyval(), &value, &found);
     if (!found) {
-        if (!is_committed(type)) return {};
         value = new TypeFacts(read_facts(type));
         mpi().Type_set_attr(type, keyval(), value);
     }

@@ -63,12 +63,6 @@ void hand_back(Taken& taken, stats::Reason reason) {
     taken.count.algorithm = "mpi";
 }
 
-// What MPI does when a block is longer than the room for it.
-int raise_truncation(const Args& args) {
-    comm::mpi().Comm_call_errhandler(args.comm, MPI_ERR_TRUNCATE);
-    return MPI_ERR_TRUNCATE;
-}
-
 void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen, Taken& taken) {
     exec::Call call{.common = common.facts, .local = {}};
     read_local(args, comm, common, workspace(), call.local);
@@ -89,15 +83,15 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
         taken.count.total_ns = os::now_ns() - taken.begin_ns;
         stats::record(taken.count);
     }
-    if (outcome.truncated) [[unlikely]] taken.result = raise_truncation(args);
+    taken.truncated = outcome.truncated;
 }
 
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     Common common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] return hand_back(taken, stats::Reason::bad_arguments);
-    // Nothing to move, and all ranks know it.
-    if (common.has_block && common.block_bytes == 0) {
+    // Nothing to move, and all ranks know it. (In a bcast the root's length counts: it has to be told.)
+    if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast) {
         taken.taken = true;
         return;
     }
@@ -136,8 +130,8 @@ Taken take(const Args& args) {
     return taken;
 }
 
-int raise_error(int error) {
-    comm::mpi().Comm_call_errhandler(comm::mpi().comm_world, error);
+int raise_error(MPI_Comm comm, int error) {
+    comm::mpi().Comm_call_errhandler(comm, error);
     return error;
 }
 

@@ -22,8 +22,8 @@ struct Inside {
 
 // What became of a call, and what to count of it.
 struct Taken {
-    bool taken = false;  // answered here, with `result`; else the door passes it on
-    int result = MPI_SUCCESS;
+    bool taken = false;      // answered here; else the door passes it on
+    bool truncated = false;  // a block was longer than the room for it
     std::uint64_t begin_ns = 0;  // 0: nothing is counted
     stats::Call count{};
 };
@@ -32,24 +32,34 @@ Taken take(const Args& args);
 // Counts a call that was handed back, once the MPI library has answered it.
 void count_handed_back(Taken& taken);
 
+// Raises an error as the MPI library would. Returns: the error, if the handler returns.
+int raise_error(MPI_Comm comm, int error);
+
 // The one path of every call. pass_on: calls the MPI library (or the next tool) with the program's own arguments.
 template <class PassOn>
 int enter(const Args& args, PassOn pass_on) {
-    Inside inside;
-    Taken taken = take(args);
-    if (taken.taken) [[likely]] return taken.result;
-    int result = pass_on();
-    if (taken.begin_ns != 0) count_handed_back(taken);
-    return result;
+    bool truncated;
+    {
+        Inside inside;
+        Taken taken = take(args);
+        if (!taken.taken) [[unlikely]] {
+            int result = pass_on();
+            if (taken.begin_ns != 0) count_handed_back(taken);
+            return result;
+        }
+        truncated = taken.truncated;
+    }
+    // Outside: the program's error handler may call MPI again.
+    return truncated ? raise_error(args.comm, MPI_ERR_TRUNCATE) : MPI_SUCCESS;
 }
 
-// Raises an error that has no communicator, as the MPI library would. Returns: the error, if the handler returns.
-int raise_error(int error);
 
 // Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong setting ends
 // the job with one line.
+// Requires (after_init): all ranks of the world call it; they agree there that they have equal settings.
 void before_init();
 void after_init();
+void after_session_init();
 // Before MPI_Finalize: the report, and what we own of MPI is freed.
 void before_finalize();
 

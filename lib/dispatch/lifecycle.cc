@@ -67,7 +67,8 @@ std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
 
 // All that decides which path a call takes.
 std::uint64_t choice_hash(const policy::Policy& policy) {
-    std::uint64_t hash = 0xCBF29CE484222325u;
+    std::uint64_t hash = 0xCBF29CE484222325u + sizeof(comm::Control);
+    hash = hash_text(hash, COCO_VERSION);
     for (const policy::Rule& rule : policy.rules) hash = hash_text(hash, rule.text);
     for (const base::Setting& s : base::settings()) {
         std::string_view name(s.name);
@@ -100,6 +101,19 @@ bool mpi_runs() {
 }
 
 std::atomic<bool> g_awake{false};
+std::atomic<bool> g_disagreed{false};
+
+// Ranks that would choose unlike, or leave us out on some ranks only, must not run a call of ours together.
+void agree_on_settings() {
+    std::uint64_t hash = choice_hash(policy_in_force());
+    std::uint64_t mine[2] = {hash, ~hash}, least[2] = {};
+    mpi().Allreduce(mine, least, 2, mpi().uint64, mpi().min, mpi().comm_world);
+    if (least[0] == ~least[1]) return;
+    g_disagreed.store(true, std::memory_order_relaxed);
+    int rank = 0;
+    mpi().Comm_rank(mpi().comm_world, &rank);
+    if (rank == 0) COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: all calls are left to MPI");
+}
 
 void report_statistics() {
     std::uint64_t mine = stats::enabled(), all = 0;
@@ -127,7 +141,7 @@ void report_statistics() {
 
 bool is_switched_off() {
     static const bool off = base::env("COCO_DISABLE") == "1";
-    return off;
+    return off || g_disagreed.load(std::memory_order_relaxed);
 }
 
 const policy::Policy& the_policy() { return policy_in_force(); }
@@ -149,6 +163,12 @@ void before_init() {
 }
 
 void after_init() {
+    if (!is_switched_off()) wake();
+    agree_on_settings();
+    if (!is_switched_off()) comm::own_comm();  // made where no other thread is in MPI
+}
+
+void after_session_init() {
     if (!is_switched_off()) wake();
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 
+#include "base/log.h"
 #include "comm/mpi_table.h"
 
 namespace coco::dispatch {
@@ -35,17 +37,28 @@ bool is_sized(Collective c) {
 bool counts_are_valid(const SideArgs& side) {
     if (side.args.types == nullptr && !side.one_type.valid) return false;
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
+    // A block of nothing may have MPI_DATATYPE_NULL.
     for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
-        if (side.count_of(i) < 0 || (side.args.types != nullptr && !side.facts(i).valid)) return false;
+        if (side.count_of(i) < 0 || (side.args.types != nullptr && side.count_of(i) != 0 && !side.facts(i).valid))
+            return false;
     return true;
 }
 
-// A null buffer is an error where there is data, unless the type brings absolute addresses.
+// Displacements count in extents of the type, for w forms in bytes.
+std::int64_t displacement_of(const SideArgs& side, std::int32_t block, const TypeFacts& type) {
+    if (!side.sized) return side.blocks == 1 ? 0 : block * side.args.count * type.extent_bytes;
+    return side.args.displacements[block] * (side.args.types != nullptr ? 1 : type.extent_bytes);
+}
+
+// A null buffer is an error where there is data, unless types or displacements bring absolute addresses.
 bool buffer_is_valid(const SideArgs& side) {
     if (side.args.buffer != nullptr) return true;
-    for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
-        if (side.count_of(i) != 0 && side.facts(i).size_bytes != 0 && side.facts(i).offset_bytes == 0)
+    for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i) {
+        TypeFacts type = side.facts(i);
+        if (side.count_of(i) != 0 && type.size_bytes != 0 &&
+            displacement_of(side, i, type) + type.offset_bytes == 0)
             return false;
+    }
     return true;
 }
 
@@ -71,16 +84,14 @@ bool amounts_agree(const Args& args, const comm::Comm& comm, const exec::CommonF
     return bytes_of(send, 0) == bytes_of(recv, comm.rank);
 }
 
-// Sending from where is received is an error that the MPI library reports.
+// An alltoall that sends from where it receives is an error on every rank that does so; MPICH reports it. (An
+// allgather may do so on one rank alone: that is wrong too, but common and harmless, and must not part the ranks.)
 bool is_aliased(const Args& args, const Common& common) {
-    return !common.facts.sized && args.send.buffer == args.recv.buffer && common.block_bytes != 0 &&
-           args.collective != Collective::bcast;
-}
-
-// Displacements count in extents of the type, for w forms in bytes.
-std::int64_t displacement_of(const SideArgs& side, std::int32_t block, const TypeFacts& type) {
-    if (!side.sized) return side.blocks == 1 ? 0 : block * side.args.count * type.extent_bytes;
-    return side.args.displacements[block] * (side.args.types != nullptr ? 1 : type.extent_bytes);
+    auto begin = [](const BufferArgs& side, const TypeFacts& type) {
+        return reinterpret_cast<std::intptr_t>(side.buffer) + type.offset_bytes;
+    };
+    return args.collective == Collective::alltoall && !common.facts.in_place && common.block_bytes != 0 &&
+           begin(args.send, common.send_type) == begin(args.recv, common.recv_type);
 }
 
 class BufferReader {
@@ -124,7 +135,7 @@ class BufferReader {
             std::uint64_t bytes = static_cast<std::uint64_t>(side_.count_of(i)) * type.size_bytes;
             blocks_[i] = {displacement_of(side_, i, type) + type.offset_bytes, bytes};
             if (bytes != 0) judge(type, side_.count_of(i), buffer);
-            run = run && type.run;
+            run = run && (bytes == 0 || type.run);
         }
         buffer.gapped = buffer.packer != nullptr && run;
         buffer.blocks = blocks_;
@@ -151,6 +162,13 @@ class BufferReader {
     MPI_Comm comm_;
 };
 
+// In the midst of a call there is no way back to MPI: the other ranks are in it.
+[[noreturn]] void stop_at(const char* what) {
+    base::log(base::LogLevel::error, base::Text() << what << ": libcoco cannot go on (COCO_DISABLE=1 leaves it out)");
+    comm::mpi().Abort(comm::mpi().comm_world, MPI_ERR_OTHER);
+    std::abort();
+}
+
 // In place, what is sent is what lies in the receive buffer: all of it, or for allgather this rank's own block.
 exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, bool personal, Workspace& space) {
     exec::Buffer send = recv;
@@ -170,10 +188,11 @@ exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, boo
     return send;
 }
 
-// The library packs int counts of elements at a time.
+// The library packs int counts of elements, and ints of bytes, at a time.
 template <class Move>
 void in_portions(const TypePacker::Block& block, Move move) {
     const TypeFacts type = facts_of(block.type);
+    if (type.size_bytes > INT_MAX) stop_at("a datatype with holes and more than 2 GiB of data in one element");
     std::int64_t most = std::max<std::int64_t>(1, INT_MAX / std::max<std::int64_t>(1, static_cast<std::int64_t>(type.size_bytes)));
     for (std::int64_t done = 0; done < block.count; done += most) {
         int count = static_cast<int>(std::min(most, block.count - done));
@@ -188,7 +207,8 @@ void TypePacker::pack(std::int32_t index, std::byte* target) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, int bytes) {
         int position = 0;
-        comm::mpi().Pack(at, count, block.type, target + done, bytes, &position, comm);
+        if (comm::mpi().Pack(at, count, block.type, target + done, bytes, &position, comm) != MPI_SUCCESS)
+            stop_at("packing failed");
     });
 }
 
@@ -196,13 +216,16 @@ void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, int bytes) {
         int position = 0;
-        comm::mpi().Unpack(const_cast<std::byte*>(source) + done, bytes, &position, at, count, block.type, comm);
+        if (comm::mpi().Unpack(const_cast<std::byte*>(source) + done, bytes, &position, at, count, block.type, comm) !=
+            MPI_SUCCESS)
+            stop_at("unpacking failed");
     });
 }
 
 Workspace& workspace() {
-    thread_local Workspace space;
-    return space;
+    // Never destroyed: static destructors may still call MPI.
+    thread_local Workspace* space = new Workspace;
+    return *space;
 }
 
 namespace {

@@ -160,7 +160,7 @@ void walk_epoch(comm::Comm& comm, BcastView& view, Publish publish, std::int32_t
 
 void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {
     std::uint64_t step = bytes_per_epoch(way);
-    for (std::uint64_t at = 0; at < way.bytes; at += step) {
+    for (std::uint64_t at = 0; at == 0 || at < way.bytes; at += step) {  // nothing is told too
         if (at != 0) ++comm.epoch;
         BcastView view(comm, comm.rank, way, buffer + at, std::min(step, way.bytes - at));
         view.open(way.bytes);
@@ -196,10 +196,11 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     const std::uint64_t bytes = call.local.bytes;
     const Buffer& user = comm.rank == root ? call.local.send : call.local.recv;
     Side side{.base = user.base, .stride_bytes = 0, .blocks = {}};
-    if (user.packer != nullptr) {
+    if (user.packer != nullptr && bytes != 0) {
         // Packed for direct reading if there is shared room; else it goes through segments.
         side.base = comm.rank == root ? fetch_room(comm, 0, bytes) : nullptr;
         if (side.base == nullptr) side.base = fetch_room(comm, 2, bytes);
+        if (side.base == nullptr) stop_without_memory(bytes);
         side.where = Where::private_room;
     }
     Outcome outcome{.staged = side.where != Where::user};

@@ -60,8 +60,9 @@ struct Outcome {
 };
 
 // Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts and algorithm.
-// segment_bytes: bcast's; 0 = from the caches.
-Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm, std::uint64_t segment_bytes);
+// segment_bytes: bcast's; 0 = from the caches. No exception leaves it: the other ranks would wait for ever.
+Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+            std::uint64_t segment_bytes) noexcept;
 
 // Whether the algorithm can run with these common facts; what is too large for a stage ring cannot be eager.
 // Returns: the algorithm itself, or the one to use in its place.

@@ -12,7 +12,7 @@ using comm::Slot;
 std::uint32_t signature_of(const CommonFacts& common) {
     std::uint64_t mixed = common.block_bytes * 0x9E3779B97F4A7C15u;
     return static_cast<std::uint32_t>(mixed >> 32 << 8) ^ (static_cast<std::uint32_t>(common.root) << 4) ^
-           static_cast<std::uint32_t>(common.collective) ^ (common.in_place ? 8u : 0u);
+           static_cast<std::uint32_t>(common.collective);
 }
 
 void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature) {

@@ -22,7 +22,7 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
 }
 
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-            std::uint64_t segment_bytes) {
+            std::uint64_t segment_bytes) noexcept {
     ++comm.epoch;
     if (call.common.collective == algorithms::Collective::bcast)
         return run_bcast(comm, call, algorithm, segment_bytes);

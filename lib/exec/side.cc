@@ -2,7 +2,9 @@
 #include "exec/side.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "base/log.h"
 #include "exec/copy_block.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
@@ -56,6 +58,12 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
     return heap::is_shared(low, static_cast<std::size_t>(high - low));
 }
 
+// Whether this rank has memory is no other's business: nobody waits to hear that it refuses.
+void stop_without_memory(std::uint64_t bytes) {
+    base::log(base::LogLevel::error, base::Text() << "out of memory: " << bytes << " bytes to pack a datatype");
+    std::abort();
+}
+
 std::byte* fetch_room(comm::Comm& comm, int room, std::uint64_t bytes) {
     comm::Comm::Room& r = comm.rooms[room];
     if (r.bytes < bytes) {
@@ -76,6 +84,7 @@ Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
     if (side.refusal != stats::Reason::none) return side;
     side.base = fetch_room(comm, side.where == Where::shared_room ? room : room + kPrivateRooms, demand.bytes);
+    if (side.base == nullptr && side.where == Where::private_room) stop_without_memory(demand.bytes);
     if (side.base == nullptr)
         side.refusal = buffer.packer != nullptr ? stats::Reason::datatype : stats::Reason::in_place;
     return side;

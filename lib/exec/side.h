@@ -47,6 +47,8 @@ void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t bl
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);
 void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);
 
+// Ends the process: there is no memory to pack a buffer into, and the other ranks are in the call.
+[[noreturn]] void stop_without_memory(std::uint64_t bytes);
 // `bytes` of a communicator's room (0, 1: shared; 2, 3: private). Returns: null if there is no such memory.
 std::byte* fetch_room(comm::Comm& comm, int room, std::uint64_t bytes);
 

@@ -29,7 +29,7 @@ class SmallView {
     void copy(const Step& step) {
         const std::byte* source = step.source_area == Area::send
                                       ? send_.base + step.source_index * send_.stride_bytes
-                                      : comm_.slot_of(step.source_owner).inlined + inlined(step.source_index);
+                                      : scratch_of(step.source_owner) + inlined(step.source_index);
         std::byte* target = step.target_area == Area::recv ? recv_.base + step.target_index * recv_.stride_bytes
                                                            : slot_.inlined + inlined(step.target_index);
         if (source != target) copy_block(target, source, bytes_);
@@ -47,6 +47,11 @@ class SmallView {
     }
 
   private:
+    // A peer whose buffers are not dense comes by another way: it stages.
+    const std::byte* scratch_of(std::int32_t peer) const {
+        const comm::Slot& slot = comm_.slot_of(peer);
+        return slot.publish == comm::Publish::inlined ? slot.inlined : comm_.at(peer, slot.scratch_at);
+    }
     std::uint64_t inlined(std::int32_t index) const { return static_cast<std::uint64_t>(index) * bytes_; }
 
     comm::Comm& comm_;

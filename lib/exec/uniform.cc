@@ -140,8 +140,11 @@ class UniformView : public ExchangeView {
     void arrived(std::int32_t peer) {
         check_signature(comm_, peer, signature_);
         const Slot& slot = comm_.slot_of(peer);
+        auto stride_bytes = static_cast<std::int64_t>(bytes_);
         if (slot.publish == Publish::staged) {
-            row(Area::scratch, peer) = {comm_.at(peer, slot.scratch_at), static_cast<std::int64_t>(bytes_)};
+            row(Area::scratch, peer) = {comm_.at(peer, slot.scratch_at), stride_bytes};
+        } else if (slot.publish == Publish::inlined) {
+            row(Area::scratch, peer) = {const_cast<std::byte*>(slot.inlined), stride_bytes};
         } else {
             row(Area::send, peer) = {comm_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
             row(Area::recv, peer) = {comm_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
