@@ -34,7 +34,18 @@ class Run(unittest.TestCase):
         self.refused(2, "--mpi mpich or --mpi openmpi", "run", "sh", "-c", "true")
 
     def test_wrong_setting(self):
-        self.refused(2, "COCO_BCAST=x: unknown algorithm 'x': must be one of mpi, ", "info", COCO_BCAST="x")
+        wrong = {"COCO_BCAST": "x", "COCO_LOG": "loud", "COCO_HEAP_LIMIT": "12Q", "COCO_TOPOLOGY": "nodes=few",
+                 "COCO_STATS": "perhaps", "COCO_TEST_DELAY": "soon", "COCO_DISABLE": "maybe", "COCO_POLICY": "/no/such"}
+        for variable, value in wrong.items():
+            with self.subTest(variable):
+                words = f"coco: error: {variable}={value}: "
+                self.refused(2, words, "info", **{variable: value})
+                self.refused(2, words, "info", "--explain", "bcast", "2", "8", **{variable: value})
+                self.refused(2, words, "run", "--mpi", "mpich", "sh", "-c", "true", **{variable: value})
+
+    def test_switched_off_checks_nothing(self):
+        result = coco("run", "--mpi", "mpich", "sh", "-c", "true", COCO_DISABLE="1", COCO_LOG="loud")
+        self.assertNotIn("COCO_LOG", result.stderr)
 
     def test_arguments_are_the_programs_own(self):
         # Whether this flavour's library is built or not, --help must not be taken for ours.
