@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests the coco command where no MPI is needed. usage: run_test.py COCO"""
 import os
-import pathlib
-import re
 import subprocess
 import sys
 import unittest
@@ -62,13 +60,6 @@ class Info(unittest.TestCase):
         self.assertEqual(result.returncode, 0)
         self.assertEqual(result.stdout.splitlines()[0].split(":")[0], "bcast")
         self.assertIn("applies", result.stdout)
-
-    def test_docs_are_current(self):
-        docs = pathlib.Path(__file__).parents[2] / "docs"
-        self.assertIn(coco("info", "--settings-markdown").stdout, (docs / "environment.md").read_text())
-        names = re.findall(r"^(\w+): ", coco("info", "--algorithms").stdout, re.M)
-        for name in names:
-            self.assertIn(f"`{name}`", (docs / "algorithms.md").read_text())
 
     def test_all(self):
         result = coco("info")
