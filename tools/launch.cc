@@ -95,7 +95,7 @@ std::string unfit(const std::string& path) {
     return {};
 }
 
-// Nothing if the settings are right, or somebody else says it: below a launcher MPI_Init does, once for all ranks.
+// Nothing if the settings are right; below a launcher MPI_Init checks them, and tells once for all ranks.
 std::optional<std::string> wrong_setting() {
     if (settings::is_switched_off() || !flavour_by_launcher().empty()) return std::nullopt;
     settings::Settings settings;
