@@ -50,6 +50,9 @@ struct Algorithm {
     bool writes_peer_recv;
     bool segmented;  // bcast: the executor chooses Shape::segments by size; others always get 1
     schedule::Schedule (*make_schedule)(const Shape& shape);
+
+    // Moves blocks through scratch in one piece: any buffer will do.
+    bool is_eager() const { return !reads_peer_send && !writes_peer_recv && !segmented; }
 };
 
 // The table; one row for each algorithm. `mpi`, the PMPI function, is not in it.

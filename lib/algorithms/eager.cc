@@ -8,7 +8,7 @@
 // Needs:    one node; any buffers
 // Steps:    alltoall per rank 2 P - 1 copies, allgather P + 1, bcast 1; 2 raises, P - 1 waits (bcast 1)
 // Bytes:    alltoall per rank 2 P - 1 blocks, allgather P + 1, bcast 1
-// Scratch:  alltoall per rank P blocks (the own one stays unused), allgather 1, bcast 1 at the root
+// Scratch:  alltoall per rank P - 1 blocks, allgather 1, bcast 1 at the root
 // Good for: small blocks, where a synchronisation costs more than a copy; buffers outside the shared heap
 #include "algorithms/blocks.h"
 #include "schedule/order.h"
@@ -22,7 +22,8 @@ using schedule::kDone;
 
 // Where `sender` leaves the block for `receiver`.
 schedule::Place staged(Exchange exchange, std::int32_t sender, std::int32_t receiver) {
-    return {sender, Area::scratch, exchange == Exchange::alltoall ? receiver : 0};
+    if (exchange != Exchange::alltoall) return {sender, Area::scratch, 0};
+    return {sender, Area::scratch, receiver > sender ? receiver - 1 : receiver};
 }
 
 schedule::Schedule make_bcast(const Shape& shape) {
@@ -42,7 +43,7 @@ schedule::Schedule make_eager(const Shape& shape) {
     schedule::Builder steps;
     const auto peers = schedule::peers_nearest_first(*shape.map, shape.rank);
     const bool personal = shape.exchange == Exchange::alltoall;
-    if (!peers.empty()) steps.scratch(personal ? shape.map->ranks() : 1);
+    if (!peers.empty()) steps.scratch(personal ? shape.map->ranks() - 1 : 1);
     for (std::size_t i = 0; i < (personal ? peers.size() : std::size_t{!peers.empty()}); ++i)
         steps.copy(sent(shape.exchange, shape.rank, peers[i]), staged(shape.exchange, shape.rank, peers[i]));
     steps.raise(kArrived);

@@ -91,14 +91,38 @@ void count_call(Comm& comm) {
 
 // --- calls -------------------------------------------------------------------------------------------------------
 
-void Comm::wait_arrived(std::int32_t peer) {
+namespace {
+
+// A short spin that asks for the lines behind the word again and again: the writer fills them before it raises the
+// word, so that they are on their way when the word is seen. Returns: whether the word got there.
+bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target, Soon soon) {
+    constexpr int kSpins = 64;
+    constexpr std::uint64_t kBytesMost = 1024;
+    std::uint64_t bytes = std::min(soon.bytes, kBytesMost);
+    for (int i = 0; i < kSpins; ++i) {
+        for (std::uint64_t at = 0; at < bytes; at += base::kCacheLineBytes) __builtin_prefetch(soon.at + at);
+        if (word.load(std::memory_order_acquire) >= target) return true;  // pairs with sync::raise()
+        __builtin_ia32_pause();
+    }
+    return false;
+}
+
+}  // namespace
+
+void Comm::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target, Soon soon) {
+    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    if (waiting.spins == 0 || !spin_fetching(word, target, soon)) sync::wait_slowly(word, bell, target, waiting);
+    if (timed) wait_ns += os::now_ns() - begin_ns;
+}
+
+void Comm::wait_arrived(std::int32_t peer, Soon soon) {
     Peer& p = peers[peer];
     std::uint64_t target = p.epoch_base + epoch;
     const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
-    if (word.load(std::memory_order_acquire) >= target) return;  // pairs with publish()
-    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    sync::wait_slowly(word, p.control->flag.doorbell, target, waiting);
-    if (timed) wait_ns += os::now_ns() - begin_ns;
+    // Acquire pairs with publish().
+    if (word.load(std::memory_order_acquire) < target) wait_for(word, p.control->flag.doorbell, target, soon);
+    // Who is in this call has finished the one before.
+    p.done_epoch = epoch - 1;
 }
 
 void Comm::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
@@ -106,9 +130,7 @@ void Comm::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
     std::uint64_t target = milestone_value(p.epoch_base + epoch, milestone);
     sync::Flag& flag = p.control->flag;
     if (flag.value.load(std::memory_order_acquire) >= target) return;  // pairs with raise()
-    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    sync::wait_slowly(flag.value, flag.doorbell, target, waiting);
-    if (timed) wait_ns += os::now_ns() - begin_ns;
+    wait_for(flag.value, flag.doorbell, target);
 }
 
 void Comm::wait_all_done(std::uint64_t wanted) {
@@ -117,20 +139,20 @@ void Comm::wait_all_done(std::uint64_t wanted) {
     for (std::int32_t r = 0; r < ranks; ++r) {
         if (r == rank) continue;
         Peer& p = peers[r];
-        sync::Flag& flag = p.control->flag;
-        std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
-        if (p.done_epoch < wanted && flag.value.load(std::memory_order_acquire) < target) {
-            std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-            sync::wait_slowly(flag.value, flag.doorbell, target, waiting);
-            if (timed) wait_ns += os::now_ns() - begin_ns;
-        }
-        // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next.
-        std::uint64_t value = flag.value.load(std::memory_order_acquire);
-        std::uint64_t at = (value >> 20) - p.epoch_base;
-        p.done_epoch = std::max(p.done_epoch, (value & schedule::kDone) == schedule::kDone ? at : at - 1);
+        if (p.done_epoch < wanted) look_how_far(p, wanted);
         lowest = std::min(lowest, p.done_epoch);
     }
     done_epoch = std::max(done_epoch, lowest);
+}
+
+void Comm::look_how_far(Peer& p, std::uint64_t wanted) {
+    sync::Flag& flag = p.control->flag;
+    std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
+    if (flag.value.load(std::memory_order_acquire) < target) wait_for(flag.value, flag.doorbell, target);
+    // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next.
+    std::uint64_t value = flag.value.load(std::memory_order_acquire);  // pairs with raise()
+    std::uint64_t at = (value >> 20) - p.epoch_base;
+    p.done_epoch = (value & schedule::kDone) == schedule::kDone ? at : at - 1;
 }
 
 void Comm::raise(schedule::Milestone milestone) {
@@ -150,24 +172,45 @@ void Comm::publish(Slot& slot) {
 }
 
 std::byte* Comm::stage_bytes(std::uint64_t bytes) {
-    bytes = base::round_up(bytes, base::kCacheLineBytes);
-    std::uint64_t begin = stage.place(bytes);
-    wait_all_done(stage.epoch_in_the_way(begin, begin + bytes));
-    stage.take(begin, begin + bytes, epoch);
-    return control->stage + begin;
+    auto piece = stage.take(base::round_up(bytes, base::kCacheLineBytes), 0, epoch);
+    wait_all_done(piece.wait_epoch);
+    return control->stage + piece.begin;
 }
 
-std::uint64_t Stage::epoch_in_the_way(std::uint64_t begin, std::uint64_t end) const {
-    std::uint64_t latest = 0;
-    for (const Piece& piece : pieces_)
-        if (piece.begin < end && begin < piece.end) latest = std::max(latest, piece.epoch);
-    return latest;
+Comm::Record Comm::open_record(Header header) {
+    std::uint64_t here = tape.head(), bytes = header.record_bytes();
+    auto piece = tape.take(bytes, 8, epoch);
+    wait_all_done(piece.wait_epoch);
+    std::atomic<std::uint64_t>* words = control->tape;
+    words[(piece.begin + bytes) / 8].store(0, std::memory_order_relaxed);
+    if (piece.wrapped) {
+        words[0].store(0, std::memory_order_relaxed);
+        sync::raise(words[here / 8], control->flag.doorbell, Header::kWrap);
+    }
+    control->tape_at = tape.head();
+    return {words + piece.begin / 8};
 }
 
-void Stage::take(std::uint64_t begin, std::uint64_t end, std::uint64_t epoch) {
-    std::erase_if(pieces_, [&](const Piece& piece) { return piece.begin < end && begin < piece.end; });
-    pieces_.push_back({begin, end, epoch});
-    head_ = end;
+void Comm::publish(Record record, Header header) {
+    sync::raise(*record.header, control->flag.doorbell, header.word);
+}
+
+Comm::Record Comm::next_record(std::int32_t root, std::uint64_t expected_bytes) {
+    Peer& p = peers[root];
+    for (;;) {
+        std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
+        // Acquire pairs with publish(). A header is above 0 when it is there.
+        if (word.load(std::memory_order_acquire) == 0) {
+            auto* payload = reinterpret_cast<const std::byte*>(&word + 1);
+            wait_for(word, p.control->flag.doorbell, 1, {payload, expected_bytes});
+        }
+        Header header{word.load(std::memory_order_acquire)};
+        if (header.word != Header::kWrap) {
+            p.tape_at += header.record_bytes();
+            return {&word};
+        }
+        p.tape_at = 0;
+    }
 }
 
 const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {

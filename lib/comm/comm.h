@@ -13,6 +13,7 @@
 
 #include "algorithms/algorithm.h"
 #include "comm/control.h"
+#include "comm/tape.h"
 #include "schedule/schedule.h"
 #include "stats/stats.h"
 #include "sync/flag.h"
@@ -29,29 +30,13 @@ struct ScheduleKey {
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
-// The stage ring's books: who may still read what. Offsets count from the ring's begin.
-class Stage {
-  public:
-    struct Piece {
-        std::uint64_t begin, end, epoch;
-    };
-    // Where `bytes` (a multiple of 64, at most kStageBytes) would go next.
-    std::uint64_t place(std::uint64_t bytes) const { return head_ + bytes <= kStageBytes ? head_ : 0; }
-    // The last epoch whose piece overlaps [begin, end); 0: none.
-    std::uint64_t epoch_in_the_way(std::uint64_t begin, std::uint64_t end) const;
-    void take(std::uint64_t begin, std::uint64_t end, std::uint64_t epoch);
-
-  private:
-    std::uint64_t head_ = 0;
-    std::vector<Piece> pieces_;
-};
-
 // A peer of the node as this rank sees it.
 struct Peer {
     std::byte* segment = nullptr;
     Control* control = nullptr;
     std::uint64_t epoch_base = 0;  // its block's epochs run ahead of the communicator's by this
     std::uint64_t done_epoch = 0;  // it is known to have finished this call of the communicator
+    std::uint64_t tape_at = 0;     // where its next record will be
 };
 
 // Where one area of a rank is in this process, in the call that runs.
@@ -65,6 +50,12 @@ struct Table {
     const StagedBlock* staged;
     const BlockAt* send;
     const BlockAt* recv;
+};
+
+// Bytes that are read next, once what is waited for is there: fetched while waiting.
+struct Soon {
+    const std::byte* at = nullptr;
+    std::uint64_t bytes = 0;
 };
 
 struct Comm {
@@ -86,7 +77,8 @@ struct Comm {
     std::uint64_t epoch = 0;       // of the last call begun
     std::uint64_t done_epoch = 0;  // every rank is known to have finished this call
     std::uint64_t slot_epoch[kSlots] = {};  // which call each of our slots was last used for
-    Stage stage;
+    Ring<kStageBytes> stage;
+    Ring<kTapeBytes> tape;
     sync::WaitPolicy waiting;
     std::uint64_t wait_ns = 0;  // of the call that runs, when stats are on
     bool timed = false;
@@ -131,7 +123,7 @@ struct Comm {
     }
 
     // Waits, in the call that runs, for a rank's slot or for a milestone of its.
-    void wait_arrived(std::int32_t peer);
+    void wait_arrived(std::int32_t peer, Soon soon = {});
     void wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks have finished call `epoch` of this communicator.
     void wait_all_done(std::uint64_t epoch);
@@ -140,8 +132,25 @@ struct Comm {
     Slot& open_slot();
     // Publishes the slot: what it says is seen by all who wait for us to arrive.
     void publish(Slot& slot);
-    // `bytes` of our stage ring for this epoch. Requires: bytes <= kStageBytes.
+    // `bytes` of our stage ring for this epoch. Requires: bytes <= kStageBytes; asked for once in an epoch.
     std::byte* stage_bytes(std::uint64_t bytes);
+
+    // A record of our tape.
+    struct Record {
+        std::atomic<std::uint64_t>* header;
+        std::byte* payload() const { return reinterpret_cast<std::byte*>(header + 1); }
+    };
+    // Room for a record of this call. Requires: record_bytes <= kTapeBytes / 4.
+    Record open_record(Header header);
+    // Publishes a record that open_record() gave.
+    void publish(Record record, Header header);
+    // Waits for the next record of `root`'s tape and steps over it. expected_bytes: of its payload, a guess.
+    Record next_record(std::int32_t root, std::uint64_t expected_bytes);
+
+  private:
+    // Waits until the peer has finished call `wanted`, and notes how far it is.
+    void look_how_far(Peer& peer, std::uint64_t wanted);
+    void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target, Soon soon = {});
 };
 
 // The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that it is

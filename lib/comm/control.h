@@ -7,7 +7,8 @@
 //
 //   flag   milestones: (epoch << 20) + milestone, see milestone_value()
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
-//   stage  a ring of bytes: copies of blocks that others read, and tables of displacements (comm/stage.h)
+//   tape   a ring of records by which this rank, as the root of bcasts, tells the others: comm/tape.h
+//   stage  a ring of bytes: copies of blocks that others read, and tables of displacements
 //
 // All offsets in a slot count from the base of the owner's segment.
 #pragma once
@@ -20,14 +21,15 @@
 
 namespace coco::comm {
 
-inline constexpr std::uint64_t kSlots = 64;
-inline constexpr std::uint64_t kSlotBytes = 128;
+inline constexpr std::uint64_t kSlots = 16;
+inline constexpr std::uint64_t kSlotBytes = 2048;
 inline constexpr std::uint64_t kInlineBytes = kSlotBytes - 16;
-inline constexpr std::uint64_t kStageBytes = 252 * 1024;
+inline constexpr std::uint64_t kTapeBytes = 32 * 1024;
+inline constexpr std::uint64_t kStageBytes = 256 * 1024;
 
 // How a rank's blocks can be had in this call.
 enum class Publish : std::uint8_t {
-    inlined,    // scratch blocks in the slot itself
+    inlined,    // scratch blocks in the slot (bcast: the record) itself
     staged,     // scratch blocks in the stage ring
     direct,     // in the buffers (or shared copies of them) that the slot names
     segmented,  // bcast: scratch segments in the stage ring, filled one after the other
@@ -59,20 +61,6 @@ struct StagedBlock {
     std::uint32_t bytes;
 };
 
-// Bcast: the root says how long its buffer is and how it can be had; the others follow.
-inline constexpr std::uint64_t kBcastInlineBytes = kInlineBytes - 8;
-struct BcastAt {
-    std::uint64_t at;             // staged, segmented: the scratch; direct: the buffer
-    std::uint64_t segment_bytes;  // segmented
-};
-struct BcastBody {
-    std::uint64_t bytes;
-    union {
-        std::byte inlined[kBcastInlineBytes];
-        BcastAt there;
-    };
-};
-
 struct alignas(kSlotBytes) Slot {
     std::atomic<std::uint64_t> epoch{0};  // raised last: what is below belongs to this epoch
     std::uint32_t signature;              // of the call; unequal on two ranks = the program is wrong
@@ -83,15 +71,16 @@ struct alignas(kSlotBytes) Slot {
         std::byte inlined[kInlineBytes];
         std::uint64_t scratch_at;
         DirectBody direct;
-        BcastBody bcast;
     };
 };
 static_assert(sizeof(Slot) == kSlotBytes);
 
-struct alignas(kSlotBytes) Control {
+struct alignas(4096) Control {
     sync::Flag flag;
+    std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
     Slot slots[kSlots];
-    alignas(4096) std::byte stage[kStageBytes];
+    alignas(4096) std::atomic<std::uint64_t> tape[kTapeBytes / 8];
+    std::byte stage[kStageBytes];
 };
 
 // Milestones of an epoch in one counter: later epochs are larger than every milestone of earlier ones.

@@ -55,6 +55,8 @@ Control* make_control() {
     // Epoch 0 counts as finished: nobody waits for calls before the first.
     control->flag.value.store(schedule::kDone, std::memory_order_relaxed);
     for (Slot& slot : control->slots) new (&slot.epoch) std::atomic<std::uint64_t>(0);
+    control->tape_at = 0;
+    new (&control->tape[0]) std::atomic<std::uint64_t>(0);
     return control;
 }
 

@@ -23,6 +23,7 @@ struct Card {
     heap::SegmentId segment;
     std::uint64_t control_at;  // offset in the segment
     std::uint64_t epoch_base;
+    std::uint64_t tape_at;
     std::uint64_t choice_hash;
     std::uint64_t node_label;
     std::uint64_t domain_label;
@@ -79,6 +80,7 @@ Card make_card(const Comm& comm) {
     if (comm.control != nullptr) {
         card.control_at = comm.offset_of(comm.control);
         card.epoch_base = comm.control->flag.value.load(std::memory_order_relaxed) >> 20;
+        card.tape_at = comm.control->tape_at;
     }
     return card;
 }
@@ -109,7 +111,8 @@ bool map_peers(Comm& comm, const std::vector<Card>& cards) {
         comm.peers[r] = {.segment = base,
                          .control = reinterpret_cast<Control*>(base + card.control_at),
                          .epoch_base = card.epoch_base,
-                         .done_epoch = 0};
+                         .done_epoch = 0,
+                         .tape_at = card.tape_at};
     }
     return true;
 }
@@ -163,6 +166,7 @@ stats::Reason set_up(Comm& comm) {
     comm.segment = heap::own().bytes != 0 ? heap::own().base : nullptr;
     Control* control = comm.segment != nullptr ? take_control() : nullptr;
     comm.control = control;
+    if (control != nullptr) comm.tape = Ring<kTapeBytes>(control->tape_at);
     Card mine = make_card(comm);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
     int rc = mpi().Allgather(&mine, sizeof mine, mpi().byte, cards.data(), sizeof mine, mpi().byte, comm.handle);

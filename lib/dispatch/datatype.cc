@@ -214,10 +214,12 @@ struct Remembered {
 
 }  // namespace
 
+std::uint64_t type_generation() { return g_generation.load(std::memory_order_acquire); }
+
 TypeFacts facts_of(MPI_Datatype type) {
     constexpr std::size_t kEntries = 16;
     thread_local Remembered remembered[kEntries];
-    std::uint64_t generation = g_generation.load(std::memory_order_acquire);
+    std::uint64_t generation = type_generation();
     auto key = static_cast<std::uint64_t>((std::uintptr_t)type);
     Remembered& entry = remembered[(key >> 4 ^ key ^ key >> 8) % kEntries];
     if (entry.type == type && entry.generation == generation) return entry.facts;

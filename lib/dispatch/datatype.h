@@ -24,5 +24,7 @@ struct TypeFacts {
 };
 
 TypeFacts facts_of(MPI_Datatype type);
+// Goes up when a remembered type is freed: facts kept elsewhere by its handle are stale then.
+std::uint64_t type_generation();
 
 }  // namespace coco::dispatch

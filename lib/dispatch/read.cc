@@ -5,7 +5,6 @@
 #include <climits>
 
 #include "comm/mpi_table.h"
-#include "heap/segment.h"
 
 namespace coco::dispatch {
 namespace {
@@ -18,7 +17,13 @@ struct SideArgs {
     const BufferArgs& args;
     std::int32_t blocks;
     bool sized;
+    TypeFacts one_type = facts_of_one(args);
 
+    // w forms have a type for each block.
+    static TypeFacts facts_of_one(const BufferArgs& args) {
+        return args.types == nullptr ? facts_of(args.type) : TypeFacts{};
+    }
+    TypeFacts facts(std::int32_t block) const { return args.types != nullptr ? facts_of(args.types[block]) : one_type; }
     MPI_Datatype type_of(std::int32_t block) const { return args.types != nullptr ? args.types[block] : args.type; }
     std::int64_t count_of(std::int32_t block) const { return args.counts ? args.counts[block] : args.count; }
 };
@@ -28,10 +33,10 @@ bool is_sized(Collective c) {
 }
 
 bool counts_are_valid(const SideArgs& side) {
-    if (side.args.types == nullptr && !facts_of(side.args.type).valid) return false;
+    if (side.args.types == nullptr && !side.one_type.valid) return false;
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
     for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
-        if (side.count_of(i) < 0 || (side.args.types != nullptr && !facts_of(side.type_of(i)).valid)) return false;
+        if (side.count_of(i) < 0 || (side.args.types != nullptr && !side.facts(i).valid)) return false;
     return true;
 }
 
@@ -39,23 +44,22 @@ bool counts_are_valid(const SideArgs& side) {
 bool buffer_is_valid(const SideArgs& side) {
     if (side.args.buffer != nullptr) return true;
     for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
-        if (side.count_of(i) != 0 && facts_of(side.type_of(i)).size_bytes != 0 &&
-            facts_of(side.type_of(i)).offset_bytes == 0)
+        if (side.count_of(i) != 0 && side.facts(i).size_bytes != 0 && side.facts(i).offset_bytes == 0)
             return false;
     return true;
 }
 
 SideArgs send_side(const Args& args, const comm::Comm& comm) {
     bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
-    return {args.send, personal ? comm.ranks : 1, is_sized(args.collective) && personal};
+    return {.args = args.send, .blocks = personal ? comm.ranks : 1, .sized = is_sized(args.collective) && personal};
 }
 SideArgs recv_side(const Args& args, const comm::Comm& comm) {
     bool bcast = args.collective == Collective::bcast;
-    return {args.recv, bcast ? 1 : comm.ranks, is_sized(args.collective)};
+    return {.args = args.recv, .blocks = bcast ? 1 : comm.ranks, .sized = is_sized(args.collective)};
 }
 
 std::uint64_t bytes_of(const SideArgs& side, std::int32_t block) {
-    return static_cast<std::uint64_t>(side.count_of(block)) * facts_of(side.type_of(block)).size_bytes;
+    return static_cast<std::uint64_t>(side.count_of(block)) * side.facts(block).size_bytes;
 }
 
 // MPI requires equal amounts on both sides; programs that differ are left to it.
@@ -79,19 +83,6 @@ std::int64_t displacement_of(const SideArgs& side, std::int32_t block, const Typ
     return side.args.displacements[block] * (side.args.types != nullptr ? 1 : type.extent_bytes);
 }
 
-bool all_shared(const exec::Buffer& buffer, std::uint64_t block_bytes) {
-    if (!buffer.blocks.empty()) {
-        for (const comm::BlockAt& block : buffer.blocks)
-            if (block.bytes != 0 && !heap::is_shared(buffer.base + block.displacement_bytes, block.bytes)) return false;
-        return true;
-    }
-    // Equal strides: the outermost blocks decide.
-    const std::byte* last = buffer.base + (buffer.block_count - 1) * buffer.stride_bytes;
-    const std::byte* low = std::min<const std::byte*>(buffer.base, last);
-    const std::byte* high = std::max<const std::byte*>(buffer.base, last) + block_bytes;
-    return heap::is_shared(low, static_cast<std::size_t>(high - low));
-}
-
 class BufferReader {
   public:
     BufferReader(const SideArgs& side, std::vector<comm::BlockAt>& blocks, TypePacker& packer, MPI_Comm comm)
@@ -108,7 +99,6 @@ class BufferReader {
         else
             read_plain(buffer);
         if (buffer.packer != nullptr) fill_packer();
-        buffer.shared = buffer.packer == nullptr && all_shared(buffer, bytes_of(side_, 0));
         return buffer;
     }
 
@@ -120,7 +110,7 @@ class BufferReader {
 
   private:
     void read_plain(exec::Buffer& buffer) {
-        TypeFacts type = facts_of(side_.args.type);
+        const TypeFacts type = side_.one_type;
         buffer.base = base_ + type.offset_bytes;
         buffer.stride_bytes = side_.args.count * type.extent_bytes;
         judge(type, side_.args.count, buffer);
@@ -130,8 +120,8 @@ class BufferReader {
         blocks_.resize(static_cast<std::size_t>(side_.blocks));
         bool run = true;
         for (std::int32_t i = 0; i < side_.blocks; ++i) {
-            TypeFacts type = facts_of(side_.type_of(i));
-            std::uint64_t bytes = bytes_of(side_, i);
+            const TypeFacts type = side_.facts(i);
+            std::uint64_t bytes = static_cast<std::uint64_t>(side_.count_of(i)) * type.size_bytes;
             blocks_[i] = {displacement_of(side_, i, type) + type.offset_bytes, bytes};
             if (bytes != 0) judge(type, side_.count_of(i), buffer);
             run = run && type.run;
@@ -150,7 +140,7 @@ class BufferReader {
         packer_.comm = comm_;
         packer_.blocks.clear();
         for (std::int32_t i = 0; i < side_.blocks; ++i)
-            packer_.blocks.push_back({base_ + displacement_of(side_, i, facts_of(side_.type_of(i))),
+            packer_.blocks.push_back({base_ + displacement_of(side_, i, side_.facts(i)),
                                       side_.count_of(i), side_.type_of(i)});
     }
 
@@ -215,11 +205,13 @@ Workspace& workspace() {
     return space;
 }
 
-Common read_common(const Args& args, const comm::Comm& comm) {
-    Common common{.facts = {.collective = args.collective,
-                            .root = args.root,
-                            .sized = is_sized(args.collective),
-                            .in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE}};
+namespace {
+
+Common read_afresh(const Args& args, const comm::Comm& comm) {
+    Common common{.facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
+                  .send_type = {},
+                  .recv_type = {}};
+    common.facts.in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE;
     SideArgs recv = recv_side(args, comm);
     common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != MPI_IN_PLACE &&
                    counts_are_valid(recv) && buffer_is_valid(recv);
@@ -233,6 +225,12 @@ Common read_common(const Args& args, const comm::Comm& comm) {
     if (!common.facts.sized) {
         common.block_bytes = bytes_of(recv, 0);
         if (args.collective != Collective::bcast) common.facts.block_bytes = common.block_bytes;
+        common.recv_type = facts_of(args.recv.type);
+        common.recv_dense = common.recv_type.is_dense(static_cast<std::uint64_t>(args.recv.count));
+        if (!common.facts.in_place && args.collective != Collective::bcast) {
+            common.send_type = facts_of(args.send.type);
+            common.send_dense = common.send_type.is_dense(static_cast<std::uint64_t>(args.send.count));
+        }
     } else if (common.has_block) {
         for (std::int32_t i = 0; i < comm.ranks; ++i)
             common.block_bytes = std::max(common.block_bytes, bytes_of(recv, i));
@@ -241,8 +239,65 @@ Common read_common(const Args& args, const comm::Comm& comm) {
     return common;
 }
 
+// What programs call again and again with equal counts and types is read once.
+struct LastPlain {
+    std::int64_t send_count, recv_count;
+    MPI_Datatype send_type, recv_type;
+    std::uint64_t generation = 0;
+    Common common;
+
+    bool is_for(const Args& args, std::uint64_t now) const {
+        return generation == now && recv_count == args.recv.count && recv_type == args.recv.type &&
+               send_count == args.send.count && send_type == args.send.type;
+    }
+};
+
+// Buffers that need a second look: null ones, sentinels, the same for both sides.
+bool is_plain_pointer(const Args& args) {
+    bool bcast = args.collective == Collective::bcast;
+    return args.recv.buffer != nullptr && args.recv.buffer != MPI_IN_PLACE &&
+           (bcast || (args.send.buffer != nullptr && args.send.buffer != MPI_IN_PLACE &&
+                      args.send.buffer != args.recv.buffer));
+}
+
+}  // namespace
+
+Common read_common(const Args& args, const comm::Comm& comm) {
+    thread_local LastPlain last[algorithms::kCollectives];
+    LastPlain& memo = last[static_cast<int>(args.collective)];
+    bool plain = !is_sized(args.collective) && is_plain_pointer(args) && args.root >= 0 && args.root < comm.ranks;
+    std::uint64_t now = type_generation();
+    if (plain && memo.is_for(args, now)) {
+        memo.common.facts.root = args.root;
+        return memo.common;
+    }
+    Common common = read_afresh(args, comm);
+    if (plain && common.valid)
+        memo = {args.send.count, args.recv.count, args.send.type, args.recv.type, now, common};
+    return common;
+}
+
+namespace {
+
+exec::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::int32_t blocks) {
+    return {.base = static_cast<std::byte*>(const_cast<void*>(args.buffer)) + type.offset_bytes,
+            .stride_bytes = args.count * type.extent_bytes,
+            .block_count = blocks};
+}
+
+}  // namespace
+
 void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
                 exec::LocalFacts& local) {
+    bool bcast = args.collective == Collective::bcast;
+    if (common.recv_dense && (common.send_dense || bcast)) {
+        local.recv = dense_buffer(args.recv, common.recv_type, bcast ? 1 : comm.ranks);
+        local.bytes = common.block_bytes;
+        bool personal = args.collective == Collective::alltoall;
+        local.send = bcast ? local.recv
+                           : dense_buffer(args.send, common.send_type, personal ? comm.ranks : 1);
+        return;
+    }
     SideArgs recv = recv_side(args, comm);
     exec::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
     bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;

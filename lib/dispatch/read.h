@@ -19,6 +19,9 @@ struct Common {
     bool valid = true;
     bool has_block = true;
     std::uint64_t block_bytes = 0;
+    // Plain forms: the types of both sides, and whether a block of each is one run of bytes.
+    TypeFacts send_type, recv_type;
+    bool send_dense = false, recv_dense = false;
 };
 Common read_common(const Args& args, const comm::Comm& comm);
 

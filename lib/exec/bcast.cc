@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bcast. The root alone publishes: how long its buffer is and how it can be had. The others follow the slot, not
-// their own arguments, so that a private buffer at the root or a longer one at a receiver changes no rank's path.
-// A buffer in many segments goes in trains of at most kTrain, each an epoch of its own.
+// Bcast. The root alone publishes, on its tape: how long its buffer is and how it can be had. The others follow the
+// record, not their own arguments, so that a private buffer at the root or a longer one at a receiver changes no
+// rank's path. A buffer in many segments goes in trains of at most kTrain, each an epoch and a record of its own.
 #include <algorithm>
+#include <cstring>
 
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
@@ -14,8 +15,9 @@
 namespace coco::exec {
 namespace {
 
+using comm::Header;
 using comm::Publish;
-using comm::Slot;
+using comm::Whereabouts;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Step;
@@ -23,7 +25,8 @@ using schedule::Step;
 constexpr std::uint64_t kTrain = 64;
 constexpr std::uint64_t kRingSegments = 4;
 constexpr std::uint64_t kSegmentBytesMax = comm::kStageBytes / kRingSegments / 64 * 64;
-// Staged in one piece up to here, so that the root can run some calls ahead.
+// On the tape itself up to here, staged in one piece up to there: so the root can run some calls ahead.
+constexpr std::uint64_t kInlineBytesMax = comm::kTapeBytes / 16;
 constexpr std::uint64_t kStagedBytesMax = comm::kStageBytes / 8;
 
 // The registry's row that moves a buffer published in this way.
@@ -50,13 +53,13 @@ std::uint64_t segment_bytes_for(std::uint64_t wanted_bytes) {
 
 Way choose_way(const Call& call, const std::byte* buffer, const algorithms::Algorithm& algorithm,
                std::uint64_t wanted_segment_bytes) {
-    Way way{.bytes = call.local.bytes, .segment_bytes = segment_bytes_for(wanted_segment_bytes)};
+    Way way{.bytes = call.local.bytes};
     bool in_place = algorithm.reads_peer_send && heap::is_shared(buffer, way.bytes);
     if (in_place) return way;
     if (algorithm.segmented || way.bytes > kStagedBytesMax)
-        way.publish = Publish::segmented;
+        way = {Publish::segmented, way.bytes, segment_bytes_for(wanted_segment_bytes)};
     else
-        way.publish = way.bytes <= comm::kBcastInlineBytes ? Publish::inlined : Publish::staged;
+        way.publish = way.bytes <= kInlineBytesMax ? Publish::inlined : Publish::staged;
     return way;
 }
 
@@ -70,34 +73,30 @@ class BcastView {
     BcastView(comm::Comm& comm, std::int32_t root, const Way& way, std::byte* base, std::uint64_t bytes)
         : comm_(comm), root_(root), way_(way), base_(base), bytes_(bytes) {
         unit_bytes_ = way.publish == Publish::segmented ? way.segment_bytes : bytes;
-        streaming_ = bytes * 2 > os::caches().last_level_bytes;
+        streaming_ = outgrows_caches(2 * bytes);
     }
 
     std::int32_t segments() const {
         return unit_bytes_ == 0 ? 1 : static_cast<std::int32_t>((bytes_ + unit_bytes_ - 1) / unit_bytes_);
     }
 
-    // The root's slot, before the schedule is walked: its raise of kArrived publishes it.
-    void open(std::uint64_t signature, std::uint64_t total_bytes) {
-        slot_ = &comm_.open_slot();
-        slot_->signature = static_cast<std::uint32_t>(signature);
-        slot_->publish = way_.publish;
-        slot_->bcast.bytes = total_bytes;
-        
+    // The root's record, before the schedule is walked: its raise of kArrived publishes it.
+    void open(std::uint64_t total_bytes) {
+        header_ = Header::of(way_.publish, total_bytes);
+        record_ = comm_.open_record(header_);
         source_ = base_;
         if (way_.publish == Publish::inlined) {
-            scratch_ = slot_->bcast.inlined;
+            scratch_ = record_.payload();
             return;
         }
         if (way_.publish != Publish::direct) scratch_ = comm_.stage_bytes(scratch_bytes());
-        slot_->bcast.there = {comm_.offset_of(way_.publish == Publish::direct ? base_ : scratch_), way_.segment_bytes};
+        Whereabouts where{comm_.offset_of(way_.publish == Publish::direct ? base_ : scratch_), way_.segment_bytes};
+        std::memcpy(record_.payload(), &where, sizeof where);
     }
 
-    // What the root has published. Requires: its slot was waited for.
-    void follow(const Slot& slot) {
-        std::byte* at = way_.publish == Publish::inlined ? const_cast<std::byte*>(slot.bcast.inlined)
-                                                         : comm_.at(root_, slot.bcast.there.at);
-        source_ = scratch_ = at;
+    // What the root has published. Requires: the record was waited for.
+    void follow(comm::Comm::Record record, const Whereabouts& where) {
+        source_ = scratch_ = way_.publish == Publish::inlined ? record.payload() : comm_.at(root_, where.at);
     }
 
     // The buffer has room for no more than this.
@@ -123,15 +122,13 @@ class BcastView {
     }
 
     void wait(std::int32_t peer, Milestone milestone) {
-        if (peer == root_ && milestone == schedule::kArrived)
-            comm_.wait_arrived(peer);
-        else
-            comm_.wait_milestone(peer, milestone);
+        bool record = peer == root_ && milestone == schedule::kArrived;  // waited for: we follow it
+        if (!record) comm_.wait_milestone(peer, milestone);
     }
 
     void raise(Milestone milestone) {
-        if (slot_ != nullptr && milestone == schedule::kArrived)
-            comm_.publish(*slot_);
+        if (record_.header != nullptr && milestone == schedule::kArrived)
+            comm_.publish(record_, header_);
         else
             comm_.raise(milestone);
     }
@@ -151,7 +148,8 @@ class BcastView {
     std::uint64_t unit_bytes_;
     std::uint64_t room_bytes_ = UINT64_MAX;
     bool streaming_;
-    Slot* slot_ = nullptr;
+    Header header_{};
+    comm::Comm::Record record_{};
     const std::byte* source_ = nullptr;
     std::byte* scratch_ = nullptr;
 };
@@ -160,60 +158,57 @@ void walk_epoch(comm::Comm& comm, BcastView& view, Publish publish, std::int32_t
     walk(comm.schedule_for({&row_for(publish), algorithms::Exchange::bcast, root, view.segments()}), view);
 }
 
-void send_all(comm::Comm& comm, const Call& call, std::byte* buffer, const Way& way) {
-    std::uint32_t signature = signature_of(call.common);
+void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {
     std::uint64_t step = bytes_per_epoch(way);
     for (std::uint64_t at = 0; at < way.bytes; at += step) {
         if (at != 0) ++comm.epoch;
         BcastView view(comm, comm.rank, way, buffer + at, std::min(step, way.bytes - at));
-        view.open(signature, way.bytes);
+        view.open(way.bytes);
         walk_epoch(comm, view, way.publish, comm.rank);
     }
 }
 
 // Returns: whether the root sent more than fits here; what fits is received.
-bool receive_all(comm::Comm& comm, const Call& call, std::byte* buffer) {
-    const std::int32_t root = call.common.root;
+bool receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::uint64_t room_bytes) {
     std::uint64_t total = 1, step = 1;
     for (std::uint64_t at = 0; at < total; at += step) {
         if (at != 0) ++comm.epoch;
-        comm.wait_arrived(root);
-        check_signature(comm, root, signature_of(call.common));
-        const Slot& slot = comm.slot_of(root);
-        Way way{slot.publish, slot.bcast.bytes, slot.publish == Publish::segmented ? slot.bcast.there.segment_bytes : 0};
+        comm::Comm::Record record = comm.next_record(root, room_bytes);
+        Header header{record.header->load(std::memory_order_relaxed)};
+        Whereabouts where{};
+        if (header.publish() != Publish::inlined) std::memcpy(&where, record.payload(), sizeof where);
+        Way way{header.publish(), header.bytes(), where.segment_bytes};
         total = way.bytes;
         step = bytes_per_epoch(way);
-        std::uint64_t here = std::min(step, total - at);
-        std::uint64_t room = call.local.bytes > at ? call.local.bytes - at : 0;
-        BcastView view(comm, root, way, buffer + at, here);
-        view.follow(slot);
-        view.limit(room);
+        BcastView view(comm, root, way, buffer + at, std::min(step, total - at));
+        view.follow(record, where);
+        view.limit(room_bytes > at ? room_bytes - at : 0);
         walk_epoch(comm, view, way.publish, root);
     }
-    return total > call.local.bytes;
+    return total > room_bytes;
 }
 
 }  // namespace
 
 Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                   std::uint64_t segment_bytes) {
-    bool root = comm.rank == call.common.root;
-    const Buffer& user = root ? call.local.send : call.local.recv;
-    Demand demand{.exposed = false, .must_copy = false, .if_private = stats::Reason::none, .bytes = call.local.bytes};
-    Side side = plan_side(comm, user, demand, root ? 0 : 1);
-    if (side.where != Where::user) {
-        // Packed for direct reading if there is shared room; other roots' buffers go through segments.
-        if (root)
-            if (std::byte* shared = fetch_room(comm, 0, call.local.bytes)) side.base = shared;
-        lay_out(side, user, side.base, call.local.bytes, comm.send_blocks);
+    const std::int32_t root = call.common.root;
+    const std::uint64_t bytes = call.local.bytes;
+    const Buffer& user = comm.rank == root ? call.local.send : call.local.recv;
+    Side side{.base = user.base, .stride_bytes = 0, .blocks = {}};
+    if (user.packer != nullptr) {
+        // Packed for direct reading if there is shared room; else it goes through segments.
+        side.base = comm.rank == root ? fetch_room(comm, 0, bytes) : nullptr;
+        if (side.base == nullptr) side.base = fetch_room(comm, 2, bytes);
+        side.where = Where::private_room;
     }
     Outcome outcome{.staged = side.where != Where::user};
-    if (root) {
-        fill_side(side, user, call.local.bytes);
-        send_all(comm, call, side.base, choose_way(call, side.base, algorithm, segment_bytes));
+    if (comm.rank == root) {
+        fill_side(side, user, bytes);
+        send_all(comm, side.base, choose_way(call, side.base, algorithm, segment_bytes));
     } else {
-        outcome.truncated = receive_all(comm, call, side.base);
-        empty_side(side, user, call.local.bytes);
+        outcome.truncated = receive_all(comm, root, side.base, bytes);
+        empty_side(side, user, bytes);
     }
     return outcome;
 }

@@ -30,7 +30,6 @@ struct Buffer {
     std::int64_t stride_bytes = 0;           // from block to block; plain forms
     std::span<const comm::BlockAt> blocks = {};  // v and w forms: by rank, from base
     std::int32_t block_count = 0;
-    bool shared = true;                      // all of it on the shared heap
     const Packer* packer = nullptr;          // the blocks are not dense: base and stride mean nothing
     bool gapped = false;                     // with packer: elements are contiguous, only gaps lie between them
 };

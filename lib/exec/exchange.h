@@ -5,8 +5,15 @@
 #pragma once
 #include "exec/call.h"
 #include "exec/side.h"
+#include "os/probe.h"
 
 namespace coco::exec {
+
+// Whether so many bytes, read and written by all ranks of the node, outgrow the last-level cache.
+inline bool outgrows_caches(std::uint64_t bytes) {
+    constexpr std::uint64_t kNeverBelow = 1 << 20;
+    return bytes > kNeverBelow && bytes > os::caches().last_level_bytes;
+}
 
 // Of a call: ranks that publish unequal signatures are in different calls, and the program is wrong.
 std::uint32_t signature_of(const CommonFacts& common);
@@ -41,6 +48,8 @@ class ExchangeView {
     bool published_ = false;
 };
 
+// small.cc. Requires: an eager schedule, dense buffers, and scratch that fits into a slot.
+Outcome run_small(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule);
 // Implemented in uniform.cc and sized.cc. Requires: comm's epoch is this call's.
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);

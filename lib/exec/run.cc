@@ -15,10 +15,9 @@ const algorithms::Algorithm& plain_pull(algorithms::Collective collective) {
 
 const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
                                      const CommonFacts& common) {
-    bool eager = !algorithm.reads_peer_send && !algorithm.writes_peer_recv;
-    algorithms::Exchange exchange = algorithms::exchange_of(common.collective);
-    if (!eager || common.sized || exchange == algorithms::Exchange::bcast) return algorithm;
-    std::uint64_t blocks = exchange == algorithms::Exchange::alltoall ? static_cast<std::uint64_t>(comm.ranks) : 1;
+    if (common.sized || common.collective == algorithms::Collective::bcast || !algorithm.is_eager()) return algorithm;
+    bool personal = common.collective == algorithms::Collective::alltoall;
+    std::uint64_t blocks = personal ? static_cast<std::uint64_t>(comm.ranks - 1) : 1;
     return blocks * common.block_bytes <= comm::kStageBytes ? algorithm : plain_pull(common.collective);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exec/side.h"
 
+#include <algorithm>
+
 #include "exec/copy_block.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
@@ -27,7 +29,7 @@ std::byte* side_block(const Side& side, std::int32_t block) {
 }
 
 Where choose(const Buffer& buffer, const Demand& demand) {
-    bool as_it_is = buffer.packer == nullptr && !demand.must_copy && (!demand.exposed || buffer.shared);
+    bool as_it_is = buffer.packer == nullptr && !demand.must_copy && (!demand.exposed || is_shared(buffer, demand.block_bytes));
     if (as_it_is || demand.bytes == 0) return Where::user;
     if (!demand.exposed) return Where::private_room;
     return demand.bytes <= kSideLimitBytes ? Where::ring : Where::shared_room;
@@ -40,6 +42,19 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
 }
 
 }  // namespace
+
+bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
+    if (!buffer.blocks.empty()) {
+        for (const comm::BlockAt& block : buffer.blocks)
+            if (block.bytes != 0 && !heap::is_shared(buffer.base + block.displacement_bytes, block.bytes)) return false;
+        return true;
+    }
+    // Equal strides: the outermost blocks decide.
+    const std::byte* last = buffer.base + (buffer.block_count - 1) * buffer.stride_bytes;
+    const std::byte* low = std::min<const std::byte*>(buffer.base, last);
+    const std::byte* high = std::max<const std::byte*>(buffer.base, last) + block_bytes;
+    return heap::is_shared(low, static_cast<std::size_t>(high - low));
+}
 
 std::byte* fetch_room(comm::Comm& comm, int room, std::uint64_t bytes) {
     comm::Comm::Room& r = comm.rooms[room];

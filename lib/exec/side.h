@@ -32,9 +32,12 @@ struct Demand {
     bool exposed;              // other ranks touch it
     bool must_copy;            // even so: in place, the call writes over what it still has to send
     stats::Reason if_private;  // the reason to refuse with
+    std::uint64_t block_bytes;  // plain forms
     std::uint64_t bytes;       // of all blocks together
 };
 
+// Whether all blocks of a dense buffer lie on the shared heap.
+bool is_shared(const Buffer& buffer, std::uint64_t block_bytes);
 // Decides where the side will be. Room on the shared heap is fetched here, ring space is taken by place_in_ring.
 Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int room);
 // Gives a copied side its blocks back to back from `base`; sized forms get their table in `blocks`.

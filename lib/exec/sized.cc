@@ -44,10 +44,10 @@ class SizedView : public ExchangeView {
         : ExchangeView(comm, call.common, algorithm),
           call_(call),
           eager_(!algorithm.reads_peer_send),
+          personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
           send_total_(total_of(call.local.send.blocks)),
           recv_total_(total_of(call.local.recv.blocks)) {
-        streaming_ = (send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks) >
-                     os::caches().last_level_bytes;
+        streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks));
     }
 
     stats::Reason prepare() {
@@ -98,22 +98,23 @@ class SizedView : public ExchangeView {
 
     void plan() {
         const Buffer& send = call_.local.send;
-        bool personal = algorithms::exchange_of(common_.collective) == algorithms::Exchange::alltoall;
-        bool over_own = common_.in_place && personal;
+        bool over_own = common_.in_place && personal_;
         // Eager or not, what is not copied to scratch is read in place.
         copies_out_ = eager_ && copy_out_bytes() <= kSideLimitBytes &&
-                      (send_total_ <= kCopyOutBytes || !send.shared || send.packer != nullptr || over_own);
+                      (send_total_ <= kCopyOutBytes || send.packer != nullptr || over_own || !is_shared(send, 0));
         bool exposed = !copies_out_;
         send_ = plan_side(comm_, send,
                           {.exposed = exposed,
                            .must_copy = over_own && exposed,
                            .if_private = stats::Reason::send_private,
+                          .block_bytes = 0,
                            .bytes = send_total_},
                           0);
         recv_ = plan_side(comm_, call_.local.recv,
                           {.exposed = algorithm_.writes_peer_recv,
                            .must_copy = false,
                            .if_private = stats::Reason::recv_private,
+                          .block_bytes = 0,
                            .bytes = recv_total_},
                           1);
     }
@@ -191,6 +192,8 @@ class SizedView : public ExchangeView {
 
     Spot spot(Area area, std::int32_t owner, std::int32_t index) {
         const comm::Table& table = comm_.tables[owner];
+        // Scratch has no block for its owner; the tables do.
+        if (area == Area::scratch && personal_ && index >= owner) ++index;
         if (area == Area::scratch && table.staged != nullptr) {
             const StagedBlock& block = table.staged[index];
             return {row(Area::scratch, owner).base + block.offset_bytes, block.bytes};
@@ -211,7 +214,7 @@ class SizedView : public ExchangeView {
     }
 
     const Call& call_;
-    const bool eager_;
+    const bool eager_, personal_;
     const std::uint64_t send_total_, recv_total_;
     bool streaming_, copies_out_ = false, truncated_ = false;
     Side send_, recv_;

@@ -24,7 +24,7 @@ class UniformView : public ExchangeView {
           bytes_(call.common.block_bytes),
           scratch_bytes_(static_cast<std::uint64_t>(schedule.scratch_blocks) * bytes_) {
         std::uint64_t moved = static_cast<std::uint64_t>(comm.ranks) * static_cast<std::uint64_t>(comm.ranks) * bytes_;
-        streaming_ = 2 * moved > os::caches().last_level_bytes;
+        streaming_ = outgrows_caches(2 * moved);
     }
 
     // Returns: the reason of a rank that refuses, on all ranks.
@@ -88,22 +88,23 @@ class UniformView : public ExchangeView {
                           {.exposed = algorithm_.reads_peer_send,
                            .must_copy = over_own,
                            .if_private = stats::Reason::send_private,
+                           .block_bytes = bytes_,
                            .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_},
                           0);
         recv_ = plan_side(comm_, recv,
                           {.exposed = algorithm_.writes_peer_recv,
                            .must_copy = false,
                            .if_private = stats::Reason::recv_private,
+                           .block_bytes = bytes_,
                            .bytes = static_cast<std::uint64_t>(recv.block_count) * bytes_},
                           1);
     }
 
     void place() {
         slot_ = &open_slot();
-        bool inlined = scratch_bytes_ <= comm::kInlineBytes;
         std::uint64_t send_bytes = ring_bytes(send_, call_.local.send);
         std::uint64_t recv_bytes = ring_bytes(recv_, call_.local.recv);
-        std::uint64_t stage_bytes = send_bytes + recv_bytes + (inlined ? 0 : scratch_bytes_);
+        std::uint64_t stage_bytes = send_bytes + recv_bytes + scratch_bytes_;
         std::byte* stage = stage_bytes != 0 ? comm_.stage_bytes(stage_bytes) : nullptr;
         std::byte* send_at = send_.where == Where::ring ? stage : send_.base;
         std::byte* recv_at = recv_.where == Where::ring ? stage + send_bytes : recv_.base;
@@ -112,9 +113,9 @@ class UniformView : public ExchangeView {
         if (refusal() == stats::Reason::none) fill_side(send_, call_.local.send, bytes_);
         row(Area::send, comm_.rank) = {send_.base, send_.stride_bytes};
         row(Area::recv, comm_.rank) = {recv_.base, recv_.stride_bytes};
-        std::byte* scratch = inlined ? slot_->inlined : stage + send_bytes + recv_bytes;
+        std::byte* scratch = stage + send_bytes + recv_bytes;
         row(Area::scratch, comm_.rank) = {scratch, static_cast<std::int64_t>(bytes_)};
-        fill_slot(scratch, inlined);
+        fill_slot(scratch);
     }
 
     static std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
@@ -122,12 +123,12 @@ class UniformView : public ExchangeView {
         return side.where == Where::ring ? line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_) : 0;
     }
 
-    void fill_slot(const std::byte* scratch, bool inlined) {
+    void fill_slot(const std::byte* scratch) {
         if (refusal() != stats::Reason::none) {
             slot_->publish = Publish::refuse;
         } else if (scratch_bytes_ != 0) {
-            slot_->publish = inlined ? Publish::inlined : Publish::staged;
-            if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
+            slot_->publish = Publish::staged;
+            slot_->scratch_at = comm_.offset_of(scratch);
         } else {
             slot_->publish = Publish::direct;
             slot_->direct = {.send = area_at(send_), .recv = area_at(recv_), .send_table = 0, .recv_table = 0};
@@ -139,17 +140,11 @@ class UniformView : public ExchangeView {
     void arrived(std::int32_t peer) {
         check_signature(comm_, peer, signature_);
         const Slot& slot = comm_.slot_of(peer);
-        auto stride_bytes = static_cast<std::int64_t>(bytes_);
-        switch (slot.publish) {
-            case Publish::inlined:
-                row(Area::scratch, peer) = {const_cast<std::byte*>(slot.inlined), stride_bytes};
-                break;
-            case Publish::staged:
-                row(Area::scratch, peer) = {comm_.at(peer, slot.scratch_at), stride_bytes};
-                break;
-            default:
-                row(Area::send, peer) = {comm_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
-                row(Area::recv, peer) = {comm_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
+        if (slot.publish == Publish::staged) {
+            row(Area::scratch, peer) = {comm_.at(peer, slot.scratch_at), static_cast<std::int64_t>(bytes_)};
+        } else {
+            row(Area::send, peer) = {comm_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
+            row(Area::recv, peer) = {comm_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
         }
     }
 
@@ -166,6 +161,10 @@ class UniformView : public ExchangeView {
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
     const schedule::Schedule& schedule = comm.schedule_for(
         {&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
+    bool dense = call.local.send.packer == nullptr && call.local.recv.packer == nullptr;
+    if (dense && algorithm.is_eager() &&
+        static_cast<std::uint64_t>(schedule.scratch_blocks) * call.common.block_bytes <= comm::kInlineBytes)
+        return run_small(comm, call, schedule);
     UniformView view(comm, call, algorithm, schedule);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {

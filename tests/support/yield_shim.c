@@ -19,6 +19,9 @@ unsigned ucp_worker_progress(void* worker) {
             void* object;
             progress_function function;
         } symbol = {dlsym(RTLD_NEXT, "ucp_worker_progress")};
+        // A program that opens MPI by dlopen has UCX out of RTLD_NEXT's sight.
+        if (symbol.object == NULL)
+            symbol.object = dlsym(dlopen("libucp.so.0", RTLD_NOW | RTLD_NOLOAD), "ucp_worker_progress");
         if (symbol.object == NULL) abort();
         next = symbol.function;
     }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A root's tape: bcasts as records one after the other, so that several small ones share a cache line and the root
+// runs far ahead of its readers. Every rank reads every record of every root, in order, and so knows where the next
+// one will be.
+//
+//   record   a header word, then payload in words. A header is 0 until its record is there: the root clears the next
+//            header before it publishes a record.
+//   payload  the buffer itself, or a Whereabouts
+//   wrap     a header that says: go on at the begin of the tape
+//
+// Writing over old records waits until all ranks have finished their calls: Ring keeps the books.
+#pragma once
+#include <cstdint>
+
+#include "comm/control.h"
+
+namespace coco::comm {
+
+// A ring of bytes and who may still read what, by sectors.
+template <std::uint64_t kBytes, std::uint64_t kSectors = 64>
+class Ring {
+  public:
+    struct Piece {
+        std::uint64_t begin;
+        std::uint64_t wait_epoch;  // all ranks must have finished this call before the piece is written; 0: none
+        bool wrapped;
+    };
+    explicit Ring(std::uint64_t head = 0) : head_(head), entered_(head / kSectorBytes) {}
+
+    // The next `bytes` for call `epoch`; `slack` bytes behind them are written too, but not taken.
+    // Requires: bytes + slack <= kBytes.
+    Piece take(std::uint64_t bytes, std::uint64_t slack, std::uint64_t epoch) {
+        Piece piece{head_, 0, head_ + bytes + slack > kBytes};
+        if (piece.wrapped) {
+            // What is written where this lap ends, a wrap, is read in this call.
+            if (head_ < kBytes) epochs_[head_ / kSectorBytes] = epoch;
+            piece.begin = 0;
+            entered_ = kNone;
+        }
+        std::uint64_t last = (piece.begin + bytes + slack - 1) / kSectorBytes;
+        // Sectors that this lap has entered already were waited for then.
+        for (std::uint64_t s = entered_ + 1; s <= last; ++s)
+            if (epochs_[s] > piece.wait_epoch) piece.wait_epoch = epochs_[s];
+        for (std::uint64_t s = piece.begin / kSectorBytes; s <= last; ++s) epochs_[s] = epoch;
+        entered_ = last;
+        head_ = piece.begin + bytes;
+        return piece;
+    }
+    std::uint64_t head() const { return head_; }
+
+  private:
+    static constexpr std::uint64_t kSectorBytes = kBytes / kSectors;
+    static constexpr std::uint64_t kNone = UINT64_MAX;  // + 1 is the first sector
+
+    std::uint64_t head_;
+    std::uint64_t entered_;
+    std::uint64_t epochs_[kSectors] = {};
+};
+
+// Where a buffer is that is not in its record.
+struct Whereabouts {
+    std::uint64_t at;             // staged, segmented: the scratch; direct: the buffer
+    std::uint64_t segment_bytes;  // segmented
+};
+
+// A header word: never 0.
+struct Header {
+    std::uint64_t word;
+
+    static Header of(Publish publish, std::uint64_t bytes) {
+        return {bytes << 8 | (static_cast<std::uint64_t>(publish) + 2)};
+    }
+    static constexpr std::uint64_t kWrap = 1;
+    Publish publish() const { return static_cast<Publish>((word & 0xFF) - 2); }
+    std::uint64_t bytes() const { return word >> 8; }
+    // Bytes of the whole record on the tape.
+    std::uint64_t record_bytes() const {
+        std::uint64_t payload = publish() == Publish::inlined ? bytes() : sizeof(Whereabouts);
+        return 8 + base::round_up(payload, 8);
+    }
+};
+
+}  // namespace coco::comm
