@@ -7,7 +7,7 @@
 
 #include "base/env.h"
 #include "os/probe.h"
-#include "policy/policy.h"
+#include "settings/settings.h"
 #include "tools/launch.h"
 
 namespace coco::tools {
@@ -48,8 +48,9 @@ void print_settings() {
 }  // namespace
 
 int info() {
-    policy::Policy policy;
-    if (auto error = policy::from_environment(policy)) return fail(error->line);
+    settings::Settings settings;
+    if (auto wrong = settings::read(settings)) return fail(*wrong);
+    const policy::Policy& policy = settings.policy;
     std::cout << "libcoco " COCO_VERSION "\n";
     print_libraries();
     print_machine();
@@ -82,8 +83,9 @@ int settings_markdown() {
 }
 
 int explain(const Question& question) {
-    policy::Policy policy;
-    if (auto error = policy::from_environment(policy)) return fail(error->line);
+    settings::Settings settings;
+    if (auto wrong = settings::read(settings)) return fail(*wrong);
+    const policy::Policy& policy = settings.policy;
     auto collective = algorithms::collective_of(question.collective);
     if (!collective)
         return fail("--explain " + question.collective + ": unknown collective (coco info --algorithms)");

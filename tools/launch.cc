@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "settings/settings.h"
 #include "tools/program_file.h"
 
 namespace coco::tools {
@@ -94,6 +95,13 @@ std::string unfit(const std::string& path) {
     return {};
 }
 
+// Nothing if the settings are right; below a launcher MPI_Init checks them, and tells once for all ranks.
+std::optional<std::string> wrong_setting() {
+    if (settings::is_switched_off() || !flavour_by_launcher().empty()) return std::nullopt;
+    settings::Settings settings;
+    return settings::read(settings);
+}
+
 }  // namespace
 
 std::string library_of(const std::string& flavour) {
@@ -125,6 +133,7 @@ int run(std::string flavour, const std::vector<std::string>& command) {
                     name +
                         ": cannot tell which MPI it uses; say --mpi mpich or --mpi openmpi, or start it "
                         "by mpiexec");
+    if (auto wrong = wrong_setting()) return fail(kWrongUse, *wrong);
     std::string library = library_of(flavour);
     if (library.empty())
         return fail(kCannotRun,

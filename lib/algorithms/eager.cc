@@ -3,8 +3,8 @@
 // Source:   libcoco's own; the copy-in, copy-out of every MPI library's shared-memory channel, with one
 //           synchronisation for a call instead of one for a message
 // Idea:     A rank copies what it owes into its scratch, says so, and takes its own blocks from the others'
-//           scratch. Nobody waits for its readers: scratch is written again two calls later at the earliest,
-//           and by then all have left this call. So the root of a bcast runs ahead of its readers.
+//           scratch. Nobody waits for its readers: scratch is a piece of a ring, written again only when all
+//           ranks have left the call that it was for. So the root of a bcast runs ahead of its readers.
 // Needs:    one node; any buffers
 // Steps:    alltoall per rank 2 P - 1 copies, allgather P + 1, bcast 1; 2 raises, P - 1 waits (bcast 1)
 // Bytes:    alltoall per rank 2 P - 1 blocks, allgather P + 1, bcast 1

@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 
-#include "base/env.h"
 #include "base/log.h"
 #include "comm/comm.h"
 #include "comm/mpi_table.h"
@@ -15,7 +15,7 @@
 #include "dispatch/entry.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
-#include "os/probe.h"
+#include "settings/settings.h"
 #include "stats/stats.h"
 
 namespace coco::dispatch {
@@ -23,9 +23,9 @@ namespace {
 
 using comm::mpi;
 
-policy::Policy& policy_in_force() {
-    static policy::Policy* policy = new policy::Policy;  // used until the process ends
-    return *policy;
+settings::Settings& settings_in_force() {
+    static settings::Settings* settings = new settings::Settings;  // used until the process ends
+    return *settings;
 }
 
 // One rank tells, all stop: a job with a wrong setting never starts to compute.
@@ -38,66 +38,37 @@ policy::Policy& policy_in_force() {
     _exit(2);
 }
 
-std::string wrong(const char* name) {
-    const base::Setting& s = base::setting(name);
-    return std::string(name) + "=" + std::string(base::env(name)) + ": must be " + s.choices;
-}
-
-// Returns: the line for the user about the first wrong setting; empty if all are right.
-std::string read_settings() {
-    std::string_view log = base::env("COCO_LOG");
-    if (!log.empty() && log != "error" && log != "warn" && log != "info" && log != "debug") return wrong("COCO_LOG");
-    std::uint64_t number = 0;
-    if (auto limit = base::env("COCO_HEAP_LIMIT"); !limit.empty() && !base::parse_bytes(limit, number))
-        return wrong("COCO_HEAP_LIMIT");
-    if (auto delay = base::env("COCO_TEST_DELAY"); !delay.empty() && !base::parse_number(delay, exec::g_delay_us))
-        return wrong("COCO_TEST_DELAY");
-    std::string why;
-    if (auto machine = base::env("COCO_TOPOLOGY"); !machine.empty() && !os::invented_machine(machine, why))
-        return wrong("COCO_TOPOLOGY") + " (" + why + ")";
-    if (!stats::configure()) return wrong("COCO_STATS");
-    if (auto error = policy::from_environment(policy_in_force())) return error->line;
-    return {};
-}
-
-std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
-    for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;  // FNV-1a
-    return hash * 31 + text.size();
-}
-
-// All that decides which path a call takes.
-std::uint64_t choice_hash(const policy::Policy& policy) {
-    std::uint64_t hash = 0xCBF29CE484222325u + sizeof(comm::Control);
-    hash = hash_text(hash, COCO_VERSION);
-    for (const policy::Rule& rule : policy.rules) hash = hash_text(hash, rule.text);
-    for (const base::Setting& s : base::settings()) {
-        std::string_view name(s.name);
-        if (name != "COCO_LOG" && name != "COCO_STATS" && name != "COCO_HEAP_LIMIT" && name != "COCO_TEST_DELAY" &&
-            name != "COCO_POLICY")
-            hash = hash_text(hash, base::env(s.name));
-    }
-    return hash;
-}
-
 std::once_flag g_reading;
-std::string& settings_error() {
-    static std::string* error = new std::string;
+std::optional<std::string>& settings_error() {
+    static auto* error = new std::optional<std::string>;
     return *error;
 }
+
+// Two builds of libcoco in one job do not understand each other's memory either.
+std::uint64_t choice_hash() { return settings::choice_hash(settings_in_force().policy) + sizeof(comm::Control); }
 
 void read_once() {
     std::call_once(g_reading, [] {
         heap::wake();
-        settings_error() = read_settings();
-        comm::set_choice_hash(choice_hash(policy_in_force()));
+        settings_error() = settings::read(settings_in_force());
+        exec::g_delay_us = settings_in_force().test_delay_us;
+        comm::set_choice_hash(choice_hash());
     });
 }
 
-bool mpi_runs() {
-    int initialized = 0, finalized = 0;
+// A session was opened: MPI runs, whatever MPI_Initialized says of the world.
+std::atomic<bool> g_session{false};
+
+bool has_world() {
+    int initialized = 0;
     mpi().Initialized(&initialized);
+    return initialized;
+}
+
+bool mpi_runs() {
+    int finalized = 0;
     mpi().Finalized(&finalized);
-    return initialized && !finalized;
+    return (has_world() || g_session.load(std::memory_order_relaxed)) && !finalized;
 }
 
 std::atomic<bool> g_awake{false};
@@ -105,7 +76,7 @@ std::atomic<bool> g_disagreed{false};
 
 // Ranks that would choose unlike, or leave us out on some ranks only, must not run a call of ours together.
 void agree_on_settings() {
-    std::uint64_t hash = choice_hash(policy_in_force());
+    std::uint64_t hash = choice_hash();
     std::uint64_t mine[2] = {hash, ~hash}, least[2] = {};
     mpi().Allreduce(mine, least, 2, mpi().uint64, mpi().min, mpi().comm_world);
     if (least[0] == ~least[1]) return;
@@ -140,20 +111,22 @@ void report_statistics() {
 }  // namespace
 
 bool is_switched_off() {
-    static const bool off = base::env("COCO_DISABLE") == "1";
+    static const bool off = settings::is_switched_off();
     return off || g_disagreed.load(std::memory_order_relaxed);
 }
 
-const policy::Policy& the_policy() { return policy_in_force(); }
+const policy::Policy& the_policy() { return settings_in_force().policy; }
 
 bool wake() {
     if (g_awake.load(std::memory_order_acquire)) return true;  // pairs with the release below
     read_once();
     if (!mpi_runs()) return false;
-    if (!settings_error().empty()) stop_job(settings_error());
-    int rank = 0;
-    mpi().Comm_rank(mpi().comm_world, &rank);
-    base::set_log_rank(rank);
+    if (settings_error()) stop_job(*settings_error());
+    if (has_world()) {
+        int rank = 0;
+        mpi().Comm_rank(mpi().comm_world, &rank);
+        base::set_log_rank(rank);
+    }
     g_awake.store(true, std::memory_order_release);
     return true;
 }
@@ -169,11 +142,12 @@ void after_init() {
 }
 
 void after_session_init() {
+    g_session.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
 }
 
 void before_finalize() {
-    if (is_switched_off() || !wake()) return;
+    if (is_switched_off() || !wake() || !has_world()) return;
     report_statistics();
     comm::end_progress();
     g_awake.store(false, std::memory_order_release);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings/settings.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/env.h"
+#include "os/probe.h"
+#include "stats/stats.h"
+
+namespace coco::settings {
+namespace {
+
+std::string wrong(const char* name, const std::string& why = {}) {
+    const base::Setting& s = base::setting(name);
+    return std::string(name) + "=" + std::string(base::env(name)) + ": must be " + s.choices +
+           (why.empty() ? why : " (" + why + ")");
+}
+
+bool is_log_level(std::string_view text) {
+    constexpr std::string_view kLevels[] = {"error", "warn", "info", "debug"};
+    return std::ranges::find(kLevels, text) != std::end(kLevels);
+}
+
+std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
+    for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;  // FNV-1a
+    return hash * 31 + text.size();
+}
+
+// What may differ between ranks; of the policy file its rules count, not its name.
+bool is_own_affair(std::string_view name) {
+    constexpr std::string_view kOwn[] = {"COCO_LOG", "COCO_STATS", "COCO_HEAP_LIMIT", "COCO_TEST_DELAY",
+                                         "COCO_POLICY"};
+    return std::ranges::find(kOwn, name) != std::end(kOwn);
+}
+
+}  // namespace
+
+bool is_switched_off() { return base::env("COCO_DISABLE") == "1"; }
+
+std::optional<std::string> read(Settings& settings) {
+    if (auto log = base::env("COCO_LOG"); !log.empty() && !is_log_level(log)) return wrong("COCO_LOG");
+    std::uint64_t bytes = 0;
+    if (auto limit = base::env("COCO_HEAP_LIMIT"); !limit.empty() && !base::parse_bytes(limit, bytes))
+        return wrong("COCO_HEAP_LIMIT");
+    if (auto delay = base::env("COCO_TEST_DELAY");
+        !delay.empty() && !base::parse_number(delay, settings.test_delay_us))
+        return wrong("COCO_TEST_DELAY");
+    std::string why;
+    if (auto machine = base::env("COCO_TOPOLOGY"); !machine.empty() && !os::invented_machine(machine, why))
+        return wrong("COCO_TOPOLOGY", why);
+    if (!stats::configure()) return wrong("COCO_STATS");
+    if (auto error = policy::from_environment(settings.policy)) return error->line;
+    return std::nullopt;
+}
+
+std::uint64_t choice_hash(const policy::Policy& policy) {
+    std::uint64_t hash = 0xCBF29CE484222325u;
+    for (const policy::Rule& rule : policy.rules) hash = hash_text(hash, rule.text);
+    for (const base::Setting& s : base::settings())
+        if (!is_own_affair(s.name)) hash = hash_text(hash, base::env(s.name));
+    return hash;
+}
+
+}  // namespace coco::settings
