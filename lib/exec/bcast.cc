@@ -56,7 +56,7 @@ Way choose_way(const Call& call, const std::byte* buffer, const algorithms::Algo
     Way way{.bytes = call.local.bytes};
     bool in_place = algorithm.reads_peer_send && heap::is_shared(buffer, way.bytes);
     if (in_place) return way;
-    if (algorithm.segmented || way.bytes > kStagedBytesMax)
+    if ((algorithm.segmented && way.bytes != 0) || way.bytes > kStagedBytesMax)
         way = {Publish::segmented, way.bytes, segment_bytes_for(wanted_segment_bytes)};
     else
         way.publish = way.bytes <= kInlineBytesMax ? Publish::inlined : Publish::staged;
