@@ -33,8 +33,6 @@ class Ring {
     Piece take(std::uint64_t bytes, std::uint64_t slack, std::uint64_t epoch) {
         Piece piece{head_, 0, head_ + bytes + slack > kBytes};
         if (piece.wrapped) {
-            // What is written where this lap ends, a wrap, is read in this call.
-            if (head_ < kBytes) epochs_[head_ / kSectorBytes] = epoch;
             piece.begin = 0;
             entered_ = kNone;
         }
@@ -43,6 +41,8 @@ class Ring {
         for (std::uint64_t s = entered_ + 1; s <= last; ++s)
             if (epochs_[s] > piece.wait_epoch) piece.wait_epoch = epochs_[s];
         for (std::uint64_t s = piece.begin / kSectorBytes; s <= last; ++s) epochs_[s] = epoch;
+        // What is written where the lap ended, a wrap, is read in this call.
+        if (piece.wrapped && head_ < kBytes) epochs_[head_ / kSectorBytes] = epoch;
         entered_ = last;
         head_ = piece.begin + bytes;
         return piece;

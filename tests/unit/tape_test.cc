@@ -43,5 +43,5 @@ void check_books(std::uint32_t seed, std::uint64_t most_words) {
 
 TEST_CASE("a ring never writes over what may still be read", "[tape]") {
     for (std::uint32_t seed = 1; seed <= 40; ++seed)
-        for (std::uint64_t most_words : {1, 2, 5, 30, 100, 250}) check_books(seed, most_words);
+        for (std::uint64_t most_words : {1, 2, 5, 30, 100, 250, 500}) check_books(seed, most_words);
 }
