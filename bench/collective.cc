@@ -2,12 +2,14 @@
 //
 // Times MPI_X against the MPI library's own function, in one process, in turns: what a program gains.
 // Each round is a barrier and a batch of calls of the one, then the same of the other; a round counts as its
-// slowest rank, a figure is the median of the rounds. Run under `coco run` (or without: then both are the library).
+// slowest rank, a figure is the median of the rounds. Run under `coco run` (or without: then both are the
+// library).
 //
 //   mpiexec -n 4 coco run build/mpich/bench/collective alltoall bcast --to 1M
 //
-// Options: --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --csv, --cold (the paper's method:
-// caches flushed, own buffers touched, barrier, one call), --private (static buffers instead of heap).
+// Options: --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --csv, --cold (the paper's
+// method: caches flushed, own buffers touched, barrier, one call), --private (static buffers instead of
+// heap).
 #include <dlfcn.h>
 #include <immintrin.h>
 #include <mpi.h>
@@ -86,8 +88,9 @@ Pair calls_of(const std::string& name, Buffers& b, long bytes) {
     const MPI_Datatype* types = b.types.data();
     if (name == "alltoallv") {
         auto f = own(&MPI_Alltoallv, "PMPI_Alltoallv");
-        return {[=] { MPI_Alltoallv(b.send, counts, starts, MPI_BYTE, b.recv, counts, starts, MPI_BYTE, world); },
-                [=] { f(b.send, counts, starts, MPI_BYTE, b.recv, counts, starts, MPI_BYTE, world); }};
+        return {
+            [=] { MPI_Alltoallv(b.send, counts, starts, MPI_BYTE, b.recv, counts, starts, MPI_BYTE, world); },
+            [=] { f(b.send, counts, starts, MPI_BYTE, b.recv, counts, starts, MPI_BYTE, world); }};
     }
     if (name == "alltoallw") {
         auto f = own(&MPI_Alltoallw, "PMPI_Alltoallw");
@@ -164,8 +167,8 @@ void run(const std::string& name, const Options& o, Buffers& b) {
     int sizes = 0, large = 0;
     double worst = 1e9;
     if (g_rank == 0 && !o.csv)
-        std::printf("%s, %d ranks\n%10s %12s %12s %8s\n", name.c_str(), g_ranks, "bytes", "MPI_X us", "library us",
-                    "ratio");
+        std::printf("%s, %d ranks\n%10s %12s %12s %8s\n", name.c_str(), g_ranks, "bytes", "MPI_X us",
+                    "library us", "ratio");
     for (long bytes = o.from_bytes; bytes <= o.to_bytes; bytes *= 2) {
         Figure f = measure(calls_of(name, b, bytes), o, b, static_cast<std::size_t>(bytes) * g_ranks);
         log_sum += std::log(f.ratio());
@@ -173,20 +176,24 @@ void run(const std::string& name, const Options& o, Buffers& b) {
         if (bytes >= 8192) log_large += std::log(f.ratio()), ++large;
         worst = std::min(worst, f.ratio());
         if (g_rank != 0) continue;
-        std::printf(o.csv ? "%s,%d,%ld,%.3f,%.3f,%.3f\n" : "%.0s%.0d%10ld %12.3f %12.3f %8.2f\n", name.c_str(),
-                    o.csv ? g_ranks : 0, bytes, f.ours_us, f.library_us, f.ratio());
+        std::printf(o.csv ? "%s,%d,%ld,%.3f,%.3f,%.3f\n" : "%.0s%.0d%10ld %12.3f %12.3f %8.2f\n",
+                    name.c_str(), o.csv ? g_ranks : 0, bytes, f.ours_us, f.library_us, f.ratio());
         std::fflush(stdout);
     }
     if (g_rank == 0 && !o.csv)
-        std::printf("%10s geometric mean %.2f, from 8 KiB up %.2f, worst %.2f\n", "", std::exp(log_sum / sizes),
-                    large ? std::exp(log_large / large) : 0.0, worst);
+        std::printf("%10s geometric mean %.2f, from 8 KiB up %.2f, worst %.2f\n", "",
+                    std::exp(log_sum / sizes), large ? std::exp(log_large / large) : 0.0, worst);
 }
 
 Options parse(int argc, char** argv) {
     Options o;
     for (int i = 1; i < argc; ++i) {
         std::string a = argv[i];
-        auto value = [&] { return i + 1 < argc ? argv[++i] : (std::fprintf(stderr, "%s needs a value\n", a.c_str()), std::exit(2), argv[0]); };
+        auto value = [&] {
+            return i + 1 < argc
+                       ? argv[++i]
+                       : (std::fprintf(stderr, "%s needs a value\n", a.c_str()), std::exit(2), argv[0]);
+        };
         if (a == "--from")
             o.from_bytes = parse_bytes(value());
         else if (a == "--to")
@@ -230,8 +237,8 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &g_ranks);
     Options o = parse(argc, argv);
     std::size_t bytes = static_cast<std::size_t>(o.to_bytes) * g_ranks;
-    Buffers b{memory_for(o, bytes), memory_for(o, bytes), std::vector<int>(g_ranks), std::vector<int>(g_ranks),
-              std::vector<MPI_Datatype>(g_ranks, MPI_BYTE)};
+    Buffers b{memory_for(o, bytes), memory_for(o, bytes), std::vector<int>(g_ranks),
+              std::vector<int>(g_ranks), std::vector<MPI_Datatype>(g_ranks, MPI_BYTE)};
     std::memset(b.send, 1, bytes);
     std::memset(b.recv, 2, bytes);
     for (const std::string& name : o.collectives) run(name, o, b);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The MPI names that programs call: MPI_X, and PMPI_X for those who call that (Open MPI's Fortran, tools above us).
-// Each forwards to dispatch; what is handed back goes on by the name it came in: MPI_X to the next tool or the
-// library, PMPI_X to the library. A call seen while this thread is inside one of ours goes straight to the library.
+// The MPI names that programs call: MPI_X, and PMPI_X for those who call that (Open MPI's Fortran, tools
+// above us). Each forwards to dispatch; what is handed back goes on by the name it came in: MPI_X to the next
+// tool or the library, PMPI_X to the library. A call seen while this thread is inside one of ours goes
+// straight to the library.
 #include "dispatch/entry.h"
 #include "heap/heap.h"
 
@@ -24,66 +25,68 @@ Function next_or(const char* name, Function own) {
 #define COCO_DOOR extern "C" __attribute__((visibility("default")))
 
 // Both names of one function: its parameters in brackets, the Args they make, and its arguments to pass on.
-#define COCO_BOTH(Name, parameters, arguments, ...)                                     \
-    COCO_DOOR int MPI_##Name parameters {                                               \
-        if (coco::dispatch::t_inside != 0) return mpi().Name arguments;                 \
-        static const auto next = next_or("MPI_" #Name, mpi().Name);                     \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; }); \
-    }                                                                                   \
-    COCO_DOOR int PMPI_##Name parameters {                                              \
-        if (coco::dispatch::t_inside != 0) return mpi().Name arguments;                 \
+#define COCO_BOTH(Name, parameters, arguments, ...)                                           \
+    COCO_DOOR int MPI_##Name parameters {                                                     \
+        if (coco::dispatch::t_inside != 0) return mpi().Name arguments;                       \
+        static const auto next = next_or("MPI_" #Name, mpi().Name);                           \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });       \
+    }                                                                                         \
+    COCO_DOOR int PMPI_##Name parameters {                                                    \
+        if (coco::dispatch::t_inside != 0) return mpi().Name arguments;                       \
         return coco::dispatch::enter(Args __VA_ARGS__, [&] { return mpi().Name arguments; }); \
     }
 
 // The int and the large-count form differ in the types of counts and displacements.
-#define COCO_COLLECTIVES(suffix, Count, Displacement)                                                              \
-    COCO_BOTH(Alltoall##suffix,                                                                                    \
-              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,        \
-               MPI_Datatype recvtype, MPI_Comm comm),                                                              \
-              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                                  \
-              {.collective = Collective::alltoall,                                                                 \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                                  \
-               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                                  \
-               .comm = comm})                                                                                      \
-    COCO_BOTH(Alltoallv##suffix,                                                                                   \
-              (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], MPI_Datatype sendtype, \
-               void* recvbuf, const Count recvcounts[], const Displacement rdispls[], MPI_Datatype recvtype,       \
-               MPI_Comm comm),                                                                                     \
-              (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),              \
-              {.collective = Collective::alltoallv,                                                                \
-               .send = {.buffer = sendbuf, .type = sendtype, .counts = sendcounts, .displacements = sdispls},      \
-               .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = rdispls},      \
-               .comm = comm})                                                                                      \
-    COCO_BOTH(Alltoallw##suffix,                                                                                   \
-              (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],                        \
-               const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[],                            \
-               const Displacement rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),                       \
-              (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),            \
-              {.collective = Collective::alltoallw,                                                                \
-               .send = {.buffer = sendbuf, .counts = sendcounts, .displacements = sdispls, .types = sendtypes},    \
-               .recv = {.buffer = recvbuf, .counts = recvcounts, .displacements = rdispls, .types = recvtypes},    \
-               .comm = comm})                                                                                      \
-    COCO_BOTH(Allgather##suffix,                                                                                   \
-              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,        \
-               MPI_Datatype recvtype, MPI_Comm comm),                                                              \
-              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                                  \
-              {.collective = Collective::allgather,                                                                \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                                  \
-               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                                  \
-               .comm = comm})                                                                                      \
-    COCO_BOTH(Allgatherv##suffix,                                                                                  \
-              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,                         \
-               const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, MPI_Comm comm),       \
-              (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),                         \
-              {.collective = Collective::allgatherv,                                                               \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                                  \
-               .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = displs},       \
-               .comm = comm})                                                                                      \
-    COCO_BOTH(Bcast##suffix, (void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm),          \
-              (buffer, count, datatype, root, comm),                                                               \
-              {.collective = Collective::bcast,                                                                    \
-               .recv = {.buffer = buffer, .count = count, .type = datatype},                                       \
-               .root = root,                                                                                       \
+#define COCO_COLLECTIVES(suffix, Count, Displacement)                                                        \
+    COCO_BOTH(Alltoall##suffix,                                                                              \
+              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,  \
+               MPI_Datatype recvtype, MPI_Comm comm),                                                        \
+              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                            \
+              {.collective = Collective::alltoall,                                                           \
+               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                            \
+               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                            \
+               .comm = comm})                                                                                \
+    COCO_BOTH(                                                                                               \
+        Alltoallv##suffix,                                                                                   \
+        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], MPI_Datatype sendtype, \
+         void* recvbuf, const Count recvcounts[], const Displacement rdispls[], MPI_Datatype recvtype,       \
+         MPI_Comm comm),                                                                                     \
+        (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),              \
+        {.collective = Collective::alltoallv,                                                                \
+         .send = {.buffer = sendbuf, .type = sendtype, .counts = sendcounts, .displacements = sdispls},      \
+         .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = rdispls},      \
+         .comm = comm})                                                                                      \
+    COCO_BOTH(                                                                                               \
+        Alltoallw##suffix,                                                                                   \
+        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],                        \
+         const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[],                            \
+         const Displacement rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),                       \
+        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),            \
+        {.collective = Collective::alltoallw,                                                                \
+         .send = {.buffer = sendbuf, .counts = sendcounts, .displacements = sdispls, .types = sendtypes},    \
+         .recv = {.buffer = recvbuf, .counts = recvcounts, .displacements = rdispls, .types = recvtypes},    \
+         .comm = comm})                                                                                      \
+    COCO_BOTH(Allgather##suffix,                                                                             \
+              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,  \
+               MPI_Datatype recvtype, MPI_Comm comm),                                                        \
+              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                            \
+              {.collective = Collective::allgather,                                                          \
+               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                            \
+               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                            \
+               .comm = comm})                                                                                \
+    COCO_BOTH(Allgatherv##suffix,                                                                            \
+              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,                   \
+               const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, MPI_Comm comm), \
+              (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),                   \
+              {.collective = Collective::allgatherv,                                                         \
+               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                            \
+               .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = displs}, \
+               .comm = comm})                                                                                \
+    COCO_BOTH(Bcast##suffix, (void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm),    \
+              (buffer, count, datatype, root, comm),                                                         \
+              {.collective = Collective::bcast,                                                              \
+               .recv = {.buffer = buffer, .count = count, .type = datatype},                                 \
+               .root = root,                                                                                 \
                .comm = comm})
 
 COCO_COLLECTIVES(, int, int)
@@ -118,7 +121,8 @@ COCO_DOOR int MPI_Init(int* argc, char*** argv) {
 }
 COCO_DOOR int PMPI_Init(int* argc, char*** argv) { return start_mpi(mpi().Init, mpi().Init, argc, argv); }
 COCO_DOOR int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-    return start_mpi(next_or("MPI_Init_thread", mpi().Init_thread), mpi().Init_thread, argc, argv, required, provided);
+    return start_mpi(next_or("MPI_Init_thread", mpi().Init_thread), mpi().Init_thread, argc, argv, required,
+                     provided);
 }
 COCO_DOOR int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     return start_mpi(mpi().Init_thread, mpi().Init_thread, argc, argv, required, provided);
@@ -131,12 +135,13 @@ COCO_DOOR int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Ses
                                                          mpi().Session_init, info, errhandler, session);
 }
 COCO_DOOR int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    return start_mpi<coco::dispatch::after_session_init>(mpi().Session_init, mpi().Session_init, info, errhandler,
-                                                         session);
+    return start_mpi<coco::dispatch::after_session_init>(mpi().Session_init, mpi().Session_init, info,
+                                                         errhandler, session);
 }
 #endif
 
-// Memory from MPI_Alloc_mem lies on the shared heap like malloc's; all of it does, so that Free_mem knows whose it is.
+// Memory from MPI_Alloc_mem lies on the shared heap like malloc's; all of it does, so that Free_mem knows
+// whose it is.
 namespace {
 
 int alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
@@ -154,7 +159,11 @@ int free_mem(void* base) {
 
 }  // namespace
 
-COCO_DOOR int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) { return alloc_mem(size, info, baseptr); }
-COCO_DOOR int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) { return alloc_mem(size, info, baseptr); }
+COCO_DOOR int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+    return alloc_mem(size, info, baseptr);
+}
+COCO_DOOR int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+    return alloc_mem(size, info, baseptr);
+}
 COCO_DOOR int MPI_Free_mem(void* base) { return free_mem(base); }
 COCO_DOOR int PMPI_Free_mem(void* base) { return free_mem(base); }

@@ -95,19 +95,21 @@ Comm* of(MPI_Comm handle) {
 }
 
 void count_call(Comm& comm) {
-    // Many programs make communicators by the thousand and use each once or twice. The world is used for long.
+    // Many programs make communicators by the thousand and use each once or twice. The world is used for
+    // long.
     constexpr std::uint32_t kCallsBeforeSetUp = 3;
     bool world = comm.handle == mpi().comm_world;
     if (++comm.calls < kCallsBeforeSetUp && !world) return;
     close(comm, set_up(comm));
 }
 
-// --- calls -------------------------------------------------------------------------------------------------------
+// --- calls
+// -------------------------------------------------------------------------------------------------------
 
 namespace {
 
-// A short spin that asks for the lines behind the word again and again: the writer fills them before it raises the
-// word, so that they are on their way when the word is seen. Returns: whether the word got there.
+// A short spin that asks for the lines behind the word again and again: the writer fills them before it
+// raises the word, so that they are on their way when the word is seen. Returns: whether the word got there.
 bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target, Soon soon) {
     constexpr int kSpins = 64;
     constexpr std::uint64_t kBytesMost = 1024;
@@ -122,9 +124,11 @@ bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target,
 
 }  // namespace
 
-void Comm::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target, Soon soon) {
+void Comm::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
+                    Soon soon) {
     std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    if (waiting.spins == 0 || !spin_fetching(word, target, soon)) sync::wait_slowly(word, bell, target, waiting);
+    if (waiting.spins == 0 || !spin_fetching(word, target, soon))
+        sync::wait_slowly(word, bell, target, waiting);
     if (timed) wait_ns += os::now_ns() - begin_ns;
 }
 
@@ -229,11 +233,8 @@ Comm::Record Comm::next_record(std::int32_t root, std::uint64_t expected_bytes) 
 const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
     for (const Kept& kept : schedules)
         if (kept.key == key) return *kept.schedule;
-    algorithms::Shape shape{.exchange = key.exchange,
-                            .rank = rank,
-                            .map = &map,
-                            .root = key.root,
-                            .segments = key.segments};
+    algorithms::Shape shape{
+        .exchange = key.exchange, .rank = rank, .map = &map, .root = key.root, .segments = key.segments};
     schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
     return *schedules.back().schedule;
 }

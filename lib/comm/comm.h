@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is remembered for a communicator: where its ranks are, their control blocks, the epoch, our stage ring, the
-// schedules made for it. Hangs on the communicator as an attribute and dies with it.
-// Thread safety: MPI allows one collective at a time on a communicator; different ones share nothing but the
-// process-wide tables, which lock. Found by of(), which any thread may call.
+// What is remembered for a communicator: where its ranks are, their control blocks, the epoch, our stage
+// ring, the schedules made for it. Hangs on the communicator as an attribute and dies with it. Thread safety:
+// MPI allows one collective at a time on a communicator; different ones share nothing but the process-wide
+// tables, which lock. Found by of(), which any thread may call.
 #pragma once
 #include <mpi.h>
 
@@ -65,7 +65,7 @@ struct Comm {
     // none: calls may run here; otherwise why every call is handed back.
     stats::Reason closed = stats::Reason::not_set_up;
     bool settled = false;     // open, or closed for good: calls need not be counted any more
-    std::uint32_t calls = 0;   // before it was set up
+    std::uint32_t calls = 0;  // before it was set up
 
     topology::NodeMap map;
     std::int32_t ranks_per_node = 0;
@@ -74,8 +74,8 @@ struct Comm {
     Control* control = nullptr;
     std::byte* segment = nullptr;
 
-    std::uint64_t epoch = 0;       // of the last call begun
-    std::uint64_t done_epoch = 0;  // every rank is known to have finished this call
+    std::uint64_t epoch = 0;                // of the last call begun
+    std::uint64_t done_epoch = 0;           // every rank is known to have finished this call
     std::uint64_t slot_epoch[kSlots] = {};  // which call each of our slots was last used for
     Ring<kStageBytes> stage;
     Ring<kTapeBytes> tape;
@@ -150,19 +150,20 @@ struct Comm {
   private:
     // Waits until the peer has finished call `wanted`, and notes how far it is.
     void look_how_far(Peer& peer, std::uint64_t wanted);
-    void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target, Soon soon = {});
+    void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
+                  Soon soon = {});
 };
 
-// The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that it is
-// used again; then set up by the collective that asks, which all its ranks are in. Returns: never null.
+// The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that
+// it is used again; then set up by the collective that asks, which all its ranks are in. Returns: never null.
 // Requires: a valid communicator.
 Comm* of(MPI_Comm handle);
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
 // Requires: all ranks of the communicator call it in the same collective.
 void count_call(Comm& comm);
 
-// What makes ranks choose alike: a hash of the settings and rules of this process. Ranks whose hashes differ never
-// run a call of ours together. Requires: called before the first count_call().
+// What makes ranks choose alike: a hash of the settings and rules of this process. Ranks whose hashes differ
+// never run a call of ours together. Requires: called before the first count_call().
 void set_choice_hash(std::uint64_t hash);
 
 }  // namespace coco::comm

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A rank's control block for one communicator: what its node-mates read of it. It lies in the rank's own segment,
-// only that rank writes it (but for the doorbell's count of sleepers), and it is never given back to the allocator:
-// a freed communicator's block is used again for another one with the epochs going on, so that a late reader of the
-// old communicator still sees monotone counters (comm/control_pool.h).
+// A rank's control block for one communicator: what its node-mates read of it. It lies in the rank's own
+// segment, only that rank writes it (but for the doorbell's count of sleepers), and it is never given back to
+// the allocator: a freed communicator's block is used again for another one with the epochs going on, so that
+// a late reader of the old communicator still sees monotone counters (comm/control_pool.h).
 //
 //   flag   milestones: (epoch << 20) + milestone, see milestone_value()
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
@@ -46,7 +46,8 @@ struct AreaAt {
 struct DirectBody {
     AreaAt send;
     AreaAt recv;
-    std::uint64_t send_table;  // v and w forms: offset of a BlockAt for each rank; then send.at + displacement
+    std::uint64_t
+        send_table;  // v and w forms: offset of a BlockAt for each rank; then send.at + displacement
     std::uint64_t recv_table;
 };
 
@@ -55,7 +56,8 @@ struct BlockAt {
     std::uint64_t bytes;
 };
 
-// One entry of a staged v or w form: block j is at scratch + offset. P of them open the staged (or inlined) bytes.
+// One entry of a staged v or w form: block j is at scratch + offset. P of them open the staged (or inlined)
+// bytes.
 struct StagedBlock {
     std::uint32_t offset_bytes;
     std::uint32_t bytes;

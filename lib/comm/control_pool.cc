@@ -30,9 +30,8 @@ Pool& pool() {
 
 bool is_over(const Retired& retired) {
     // Acquire pairs with the raise of each rank's last kDone: its reads of our block are before it.
-    return std::ranges::all_of(retired.pending, [](const Pending& p) {
-        return p.flag->load(std::memory_order_acquire) >= p.value;
-    });
+    return std::ranges::all_of(
+        retired.pending, [](const Pending& p) { return p.flag->load(std::memory_order_acquire) >= p.value; });
 }
 
 void sweep(Pool& p) {

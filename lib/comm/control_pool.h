@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The control blocks of this process. A block goes round: taken by a communicator, retired when that is freed,
-// free again once every rank of that communicator has finished its last call (until then somebody may still read
-// the block). Blocks are never unmapped or handed back to the allocator.
-// Thread safety: any thread; a lock inside.
+// The control blocks of this process. A block goes round: taken by a communicator, retired when that is
+// freed, free again once every rank of that communicator has finished its last call (until then somebody may
+// still read the block). Blocks are never unmapped or handed back to the allocator. Thread safety: any
+// thread; a lock inside.
 #pragma once
 #include <cstdint>
 #include <vector>

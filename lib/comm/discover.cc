@@ -107,7 +107,8 @@ bool map_peers(Comm& comm, const std::vector<Card>& cards) {
     comm.peers.resize(cards.size());
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         const Card& card = cards[r];
-        if (card.node_label != cards[comm.rank].node_label || card.segment.cookie == 0 || card.control_at == 0)
+        if (card.node_label != cards[comm.rank].node_label || card.segment.cookie == 0 ||
+            card.control_at == 0)
             return false;
         std::byte* base = heap::map_peer(card.segment);
         if (base == nullptr) return false;
@@ -173,14 +174,17 @@ stats::Reason set_up(Comm& comm) noexcept {
     if (control != nullptr) comm.tape = Ring<kTapeBytes>(control->tape_at);
     Card mine = make_card(comm);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
-    int rc = mpi().Allgather(&mine, sizeof mine, mpi().byte, cards.data(), sizeof mine, mpi().byte, comm.handle);
-    stats::Reason reason = rc == MPI_SUCCESS ? (fill_map(comm, cards), check(comm, cards)) : stats::Reason::no_shared_heap;
+    int rc =
+        mpi().Allgather(&mine, sizeof mine, mpi().byte, cards.data(), sizeof mine, mpi().byte, comm.handle);
+    stats::Reason reason =
+        rc == MPI_SUCCESS ? (fill_map(comm, cards), check(comm, cards)) : stats::Reason::no_shared_heap;
     reason = agree(comm, reason);
     if (reason != stats::Reason::none) {
         comm.control = nullptr;
         comm.peers.clear();
         if (control != nullptr) retire_control(control, {});
-        COCO_LOG(info, "communicator of " << comm.ranks << " ranks is left to MPI: " << stats::text_of(reason).what);
+        COCO_LOG(info, "communicator of " << comm.ranks
+                                          << " ranks is left to MPI: " << stats::text_of(reason).what);
         return reason;
     }
     choose_waiting(comm, is_crowded(comm, cards));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Setting a communicator up: who is where, whose segment can be mapped, and that all ranks agree on it. Two small
-// collectives of the MPI library on the communicator itself; no new mappings for ranks already known.
+// Setting a communicator up: who is where, whose segment can be mapped, and that all ranks agree on it. Two
+// small collectives of the MPI library on the communicator itself; no new mappings for ranks already known.
 #pragma once
 #include "comm/comm.h"
 

@@ -74,13 +74,15 @@ Found find_library() {
 
 void* symbol(const Found& library, const char* name) {
     void* address = dlsym(library.handle, name);
-    if (address == nullptr) stop(base::Text() << library.name << " has no " << name << ": it is too old or no MPI");
+    if (address == nullptr)
+        stop(base::Text() << library.name << " has no " << name << ": it is too old or no MPI");
     return address;
 }
 
 void fill_handles(MpiTable& table, [[maybe_unused]] const Found& library) {
 #ifdef OPEN_MPI
-    // A program that names an object may hold the copy that counts (copy relocation): the global scope knows it.
+    // A program that names an object may hold the copy that counts (copy relocation): the global scope knows
+    // it.
     auto at = [&](const char* name) {
         void* global = dlsym(RTLD_DEFAULT, name);
         return global != nullptr ? global : symbol(library, name);
@@ -108,7 +110,8 @@ void fill_handles(MpiTable& table, [[maybe_unused]] const Found& library) {
 void fill(MpiTable& table) {
     Found library = find_library();
     if (library.handle == nullptr) stop_without_library();
-#define COCO_MPI_FILL(name) table.name = reinterpret_cast<decltype(table.name)>(symbol(library, "PMPI_" #name));
+#define COCO_MPI_FILL(name) \
+    table.name = reinterpret_cast<decltype(table.name)>(symbol(library, "PMPI_" #name));
     COCO_MPI_FUNCTIONS(COCO_MPI_FILL)
 #undef COCO_MPI_FILL
     // MPI 4's functions may be missing in an older library of the same ABI: then no caller can ask for them.

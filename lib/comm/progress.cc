@@ -24,7 +24,8 @@ bool make_own() {
     mpi().Initialized(&initialized);
     mpi().Finalized(&finalized);
     if (!initialized || finalized) return false;
-    // Not a duplicate: that would copy the program's attributes, and freeing it would run its delete functions.
+    // Not a duplicate: that would copy the program's attributes, and freeing it would run its delete
+    // functions.
     if (mpi().Comm_split(mpi().comm_self, 0, 0, &g_own) != MPI_SUCCESS) return false;
     mpi().Comm_set_errhandler(g_own, mpi().errors_return);
     if (mpi().Irecv(&g_nothing, 1, mpi().byte, 0, 0, g_own, &g_never) != MPI_SUCCESS)

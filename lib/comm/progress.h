@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Driving the MPI library while a rank waits in our code: others may rely on this rank to move their messages.
-// Done by testing a receive from ourselves that nobody ever sends to, on a communicator of our own: a probe there
-// would be answered by MPICH without a look at the network.
+// Driving the MPI library while a rank waits in our code: others may rely on this rank to move their
+// messages. Done by testing a receive from ourselves that nobody ever sends to, on a communicator of our own:
+// a probe there would be answered by MPICH without a look at the network.
 #pragma once
 #include <mpi.h>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A root's tape: bcasts as records one after the other, so that several small ones share a cache line and the root
-// runs far ahead of its readers. Every rank reads every record of every root, in order, and so knows where the next
-// one will be.
+// A root's tape: bcasts as records one after the other, so that several small ones share a cache line and the
+// root runs far ahead of its readers. Every rank reads every record of every root, in order, and so knows
+// where the next one will be.
 //
-//   record   a header word, then payload in words. A header is 0 until its record is there: the root clears the next
+//   record   a header word, then payload in words. A header is 0 until its record is there: the root clears
+//   the next
 //            header before it publishes a record.
 //   payload  the buffer itself, or a Whereabouts
 //   wrap     a header that says: go on at the begin of the tape
@@ -23,7 +24,8 @@ class Ring {
   public:
     struct Piece {
         std::uint64_t begin;
-        std::uint64_t wait_epoch;  // all ranks must have finished this call before the piece is written; 0: none
+        std::uint64_t
+            wait_epoch;  // all ranks must have finished this call before the piece is written; 0: none
         bool wrapped;
     };
     explicit Ring(std::uint64_t head = 0) : head_(head), entered_(head / kSectorBytes) {}

@@ -95,7 +95,8 @@ Run run_of_struct(const Contents& c) {
     return run;
 }
 
-// A subarray lists its elements in the order of memory: dense elements without a hole between them are one run.
+// A subarray lists its elements in the order of memory: dense elements without a hole between them are one
+// run.
 Run run_of_subarray(MPI_Datatype type, const Run& old) {
     Run run = measured(type);
     run.ok = run.ok && old.ok && old.bytes == old.extent_bytes;
@@ -112,19 +113,26 @@ Run run_of_contents(MPI_Datatype type, const Contents& c) {
         case MPI_COMBINER_RESIZED:
             return old;
         case MPI_COMBINER_CONTIGUOUS:
-            return join(old, 1, [&](int) { return n[0]; }, [](int) { return 0; });
+            return join(
+                old, 1, [&](int) { return n[0]; }, [](int) { return 0; });
         case MPI_COMBINER_VECTOR:
-            return join(old, n[0], [&](int) { return n[1]; }, [&](int i) { return i * bytes(n[2]); });
+            return join(
+                old, n[0], [&](int) { return n[1]; }, [&](int i) { return i * bytes(n[2]); });
         case MPI_COMBINER_HVECTOR:
-            return join(old, n[0], [&](int) { return n[1]; }, [&](int i) { return i * c.addresses[0]; });
+            return join(
+                old, n[0], [&](int) { return n[1]; }, [&](int i) { return i * c.addresses[0]; });
         case MPI_COMBINER_INDEXED:
-            return join(old, n[0], [&](int i) { return n[1 + i]; }, [&](int i) { return bytes(n[1 + n[0] + i]); });
+            return join(
+                old, n[0], [&](int i) { return n[1 + i]; }, [&](int i) { return bytes(n[1 + n[0] + i]); });
         case MPI_COMBINER_HINDEXED:
-            return join(old, n[0], [&](int i) { return n[1 + i]; }, [&](int i) { return c.addresses[i]; });
+            return join(
+                old, n[0], [&](int i) { return n[1 + i]; }, [&](int i) { return c.addresses[i]; });
         case MPI_COMBINER_INDEXED_BLOCK:
-            return join(old, n[0], [&](int) { return n[1]; }, [&](int i) { return bytes(n[2 + i]); });
+            return join(
+                old, n[0], [&](int) { return n[1]; }, [&](int i) { return bytes(n[2 + i]); });
         case MPI_COMBINER_HINDEXED_BLOCK:
-            return join(old, n[0], [&](int) { return n[1]; }, [&](int i) { return c.addresses[i]; });
+            return join(
+                old, n[0], [&](int) { return n[1]; }, [&](int i) { return c.addresses[i]; });
         case MPI_COMBINER_SUBARRAY:
             return run_of_subarray(type, old);
         default:
@@ -191,7 +199,8 @@ bool is_committed(MPI_Datatype type) {
     return mpi().Pack(&source, 0, type, &target, 0, &position, own) == MPI_SUCCESS;
 }
 
-// Two threads may meet a type for the first time at once: setting its attribute again would free what the other reads.
+// Two threads may meet a type for the first time at once: setting its attribute again would free what the
+// other reads.
 std::mutex& attribute_lock() {
     static auto* lock = new std::mutex;
     return *lock;

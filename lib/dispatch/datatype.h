@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What we need to know of a datatype: its size, its extent, and whether an element is one run of bytes in the order
-// of its signature. Read once for each type and remembered until it is freed.
-// Thread safety: any thread.
+// What we need to know of a datatype: its size, its extent, and whether an element is one run of bytes in the
+// order of its signature. Read once for each type and remembered until it is freed. Thread safety: any
+// thread.
 #pragma once
 #include <mpi.h>
 
@@ -13,9 +13,10 @@ namespace coco::dispatch {
 struct TypeFacts {
     std::uint64_t size_bytes = 0;
     std::int64_t extent_bytes = 0;
-    std::int64_t offset_bytes = 0;  // of the run from an element's origin (a lower bound, an absolute address)
-    bool run = false;               // an element is contiguous
-    bool valid = false;             // not MPI_DATATYPE_NULL
+    std::int64_t offset_bytes =
+        0;               // of the run from an element's origin (a lower bound, an absolute address)
+    bool run = false;    // an element is contiguous
+    bool valid = false;  // not MPI_DATATYPE_NULL
 
     // Whether `count` elements are one run of bytes.
     bool is_dense(std::uint64_t count) const {

@@ -63,7 +63,8 @@ void hand_back(Taken& taken, stats::Reason reason) {
     taken.count.algorithm = "mpi";
 }
 
-void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen, Taken& taken) {
+void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
+                Taken& taken) {
     exec::Call call{.common = common.facts, .local = {}};
     read_local(args, comm, common, workspace(), call.local);
     bool counting = taken.begin_ns != 0;
@@ -87,9 +88,10 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
 }
 
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
-    Common common = read_common(args, comm);
+    const Common& common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
-    if (!common.valid) [[unlikely]] return hand_back(taken, stats::Reason::bad_arguments);
+    if (!common.valid) [[unlikely]]
+        return hand_back(taken, stats::Reason::bad_arguments);
     // Nothing to move, and all ranks know it. (In a bcast the root's length counts: it has to be told.)
     if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast) {
         taken.taken = true;
@@ -122,7 +124,8 @@ Taken take(const Args& args) {
     }
     comm::Comm& comm = *comm::of(args.comm);
     taken.count.comm_ranks = comm.ranks;
-    if (!comm.settled) [[unlikely]] comm::count_call(comm);
+    if (!comm.settled) [[unlikely]]
+        comm::count_call(comm);
     if (comm.closed != stats::Reason::none)
         hand_back(taken, comm.closed);
     else

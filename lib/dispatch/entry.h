@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way in: what the doors (interpose/) call. A call is taken here and answered, or handed back to the door, which
-// passes it on to the MPI library.
-// Thread safety: any thread that may call MPI.
+// The way in: what the doors (interpose/) call. A call is taken here and answered, or handed back to the
+// door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
 #pragma once
 #include "comm/mpi_table.h"
 #include "dispatch/args.h"
@@ -10,7 +9,8 @@
 
 namespace coco::dispatch {
 
-// This thread is inside one of our doors: what comes in now is passed on, it was seen already (or is our own).
+// This thread is inside one of our doors: what comes in now is passed on, it was seen already (or is our
+// own).
 extern thread_local int t_inside;
 
 struct Inside {
@@ -22,8 +22,8 @@ struct Inside {
 
 // What became of a call, and what to count of it.
 struct Taken {
-    bool taken = false;      // answered here; else the door passes it on
-    bool truncated = false;  // a block was longer than the room for it
+    bool taken = false;          // answered here; else the door passes it on
+    bool truncated = false;      // a block was longer than the room for it
     std::uint64_t begin_ns = 0;  // 0: nothing is counted
     stats::Call count{};
 };
@@ -35,7 +35,8 @@ void count_handed_back(Taken& taken);
 // Raises an error as the MPI library would. Returns: the error, if the handler returns.
 int raise_error(MPI_Comm comm, int error);
 
-// The one path of every call. pass_on: calls the MPI library (or the next tool) with the program's own arguments.
+// The one path of every call. pass_on: calls the MPI library (or the next tool) with the program's own
+// arguments.
 template <class PassOn>
 int enter(const Args& args, PassOn pass_on) {
     bool truncated;
@@ -53,10 +54,9 @@ int enter(const Args& args, PassOn pass_on) {
     return truncated ? raise_error(args.comm, MPI_ERR_TRUNCATE) : MPI_SUCCESS;
 }
 
-
-// Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong setting ends
-// the job with one line.
-// Requires (after_init): all ranks of the world call it; they agree there that they have equal settings.
+// Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong
+// setting ends the job with one line. Requires (after_init): all ranks of the world call it; they agree there
+// that they have equal settings.
 void before_init();
 void after_init();
 void after_session_init();

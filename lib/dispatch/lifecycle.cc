@@ -45,7 +45,9 @@ std::optional<std::string>& settings_error() {
 }
 
 // Two builds of libcoco in one job do not understand each other's memory either.
-std::uint64_t choice_hash() { return settings::choice_hash(settings_in_force().policy) + sizeof(comm::Control); }
+std::uint64_t choice_hash() {
+    return settings::choice_hash(settings_in_force().policy) + sizeof(comm::Control);
+}
 
 void read_once() {
     std::call_once(g_reading, [] {
@@ -96,15 +98,16 @@ void report_statistics() {
     std::vector<stats::Row> rows = stats::rows(rank);
     int bytes = static_cast<int>(rows.size() * sizeof(stats::Row));
     std::vector<int> sizes(static_cast<std::size_t>(ranks)), starts(sizes.size());
-    mpi().Gather(&bytes, sizeof bytes, mpi().byte, sizes.data(), sizeof bytes, mpi().byte, 0, mpi().comm_world);
+    mpi().Gather(&bytes, sizeof bytes, mpi().byte, sizes.data(), sizeof bytes, mpi().byte, 0,
+                 mpi().comm_world);
     int total = 0;
     for (std::size_t r = 0; rank == 0 && r < sizes.size(); ++r) {
         starts[r] = total;
         total += sizes[r];
     }
     std::vector<stats::Row> everything(static_cast<std::size_t>(total) / sizeof(stats::Row));
-    mpi().Gatherv(rows.data(), bytes, mpi().byte, everything.data(), sizes.data(), starts.data(), mpi().byte, 0,
-                  mpi().comm_world);
+    mpi().Gatherv(rows.data(), bytes, mpi().byte, everything.data(), sizes.data(), starts.data(), mpi().byte,
+                  0, mpi().comm_world);
     if (rank == 0) stats::report(everything, ranks);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When the rooms wake and sleep: settings and policy are read once, before MPI_Init or at the first collective seen.
+// When the rooms wake and sleep: settings and policy are read once, before MPI_Init or at the first
+// collective seen.
 #pragma once
 #include "policy/policy.h"
 

@@ -19,14 +19,14 @@ struct SideArgs {
     const BufferArgs& args;
     std::int32_t blocks;
     bool sized;
-    TypeFacts one_type = facts_of_one(args);
+    TypeFacts one_type;  // w forms have a type for each block instead
 
-    // w forms have a type for each block.
-    static TypeFacts facts_of_one(const BufferArgs& args) {
-        return args.types == nullptr ? facts_of(args.type) : TypeFacts{};
+    TypeFacts facts(std::int32_t block) const {
+        return args.types != nullptr ? facts_of(args.types[block]) : one_type;
     }
-    TypeFacts facts(std::int32_t block) const { return args.types != nullptr ? facts_of(args.types[block]) : one_type; }
-    MPI_Datatype type_of(std::int32_t block) const { return args.types != nullptr ? args.types[block] : args.type; }
+    MPI_Datatype type_of(std::int32_t block) const {
+        return args.types != nullptr ? args.types[block] : args.type;
+    }
     std::int64_t count_of(std::int32_t block) const { return args.counts ? args.counts[block] : args.count; }
 };
 
@@ -39,7 +39,8 @@ bool counts_are_valid(const SideArgs& side) {
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
     // A block of nothing may have MPI_DATATYPE_NULL.
     for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
-        if (side.count_of(i) < 0 || (side.args.types != nullptr && side.count_of(i) != 0 && !side.facts(i).valid))
+        if (side.count_of(i) < 0 ||
+            (side.args.types != nullptr && side.count_of(i) != 0 && !side.facts(i).valid))
             return false;
     return true;
 }
@@ -62,13 +63,25 @@ bool buffer_is_valid(const SideArgs& side) {
     return true;
 }
 
-SideArgs send_side(const Args& args, const comm::Comm& comm) {
-    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
-    return {.args = args.send, .blocks = personal ? comm.ranks : 1, .sized = is_sized(args.collective) && personal};
+TypeFacts type_of_side(const BufferArgs& args, const TypeFacts* known) {
+    if (known != nullptr) return *known;
+    return args.types == nullptr ? facts_of(args.type) : TypeFacts{};
 }
-SideArgs recv_side(const Args& args, const comm::Comm& comm) {
+
+// known: the side's type, if it was looked up before.
+SideArgs send_side(const Args& args, const comm::Comm& comm, const TypeFacts* known = nullptr) {
+    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
+    return {.args = args.send,
+            .blocks = personal ? comm.ranks : 1,
+            .sized = is_sized(args.collective) && personal,
+            .one_type = type_of_side(args.send, known)};
+}
+SideArgs recv_side(const Args& args, const comm::Comm& comm, const TypeFacts* known = nullptr) {
     bool bcast = args.collective == Collective::bcast;
-    return {.args = args.recv, .blocks = bcast ? 1 : comm.ranks, .sized = is_sized(args.collective)};
+    return {.args = args.recv,
+            .blocks = bcast ? 1 : comm.ranks,
+            .sized = is_sized(args.collective),
+            .one_type = type_of_side(args.recv, known)};
 }
 
 std::uint64_t bytes_of(const SideArgs& side, std::int32_t block) {
@@ -76,16 +89,15 @@ std::uint64_t bytes_of(const SideArgs& side, std::int32_t block) {
 }
 
 // MPI requires equal amounts on both sides; programs that differ are left to it.
-bool amounts_agree(const Args& args, const comm::Comm& comm, const exec::CommonFacts& facts) {
-    if (facts.in_place || args.collective == Collective::bcast) return true;
-    SideArgs send = send_side(args, comm), recv = recv_side(args, comm);
-    if (!facts.sized) return bytes_of(send, 0) == bytes_of(recv, 0);
+bool amounts_agree(const SideArgs& send, const SideArgs& recv, const comm::Comm& comm) {
+    if (!recv.sized) return bytes_of(send, 0) == bytes_of(recv, 0);
     if (send.sized) return bytes_of(send, comm.rank) == bytes_of(recv, comm.rank);
     return bytes_of(send, 0) == bytes_of(recv, comm.rank);
 }
 
 // An alltoall that sends from where it receives is an error on every rank that does so; MPICH reports it. (An
-// allgather may do so on one rank alone: that is wrong too, but common and harmless, and must not part the ranks.)
+// allgather may do so on one rank alone: that is wrong too, but common and harmless, and must not part the
+// ranks.)
 bool is_aliased(const Args& args, const Common& common) {
     auto begin = [](const BufferArgs& side, const TypeFacts& type) {
         return reinterpret_cast<std::intptr_t>(side.buffer) + type.offset_bytes;
@@ -117,6 +129,7 @@ class BufferReader {
     static void make_sized(exec::Buffer& buffer, std::uint64_t bytes, std::vector<comm::BlockAt>& blocks) {
         blocks.assign(1, {0, bytes});
         buffer.blocks = blocks;
+        buffer.total_bytes = bytes;
     }
 
   private:
@@ -129,15 +142,30 @@ class BufferReader {
 
     void read_sized(exec::Buffer& buffer) {
         blocks_.resize(static_cast<std::size_t>(side_.blocks));
+        if (side_.args.types == nullptr && side_.one_type.run &&
+            side_.one_type.extent_bytes == static_cast<std::int64_t>(side_.one_type.size_bytes))
+            return read_dense(buffer);
         bool run = true;
         for (std::int32_t i = 0; i < side_.blocks; ++i) {
             const TypeFacts type = side_.facts(i);
             std::uint64_t bytes = static_cast<std::uint64_t>(side_.count_of(i)) * type.size_bytes;
             blocks_[i] = {displacement_of(side_, i, type) + type.offset_bytes, bytes};
+            buffer.total_bytes += bytes;
             if (bytes != 0) judge(type, side_.count_of(i), buffer);
             run = run && (bytes == 0 || type.run);
         }
         buffer.gapped = buffer.packer != nullptr && run;
+        buffer.blocks = blocks_;
+    }
+
+    // Most calls: one type without gaps.
+    void read_dense(exec::Buffer& buffer) {
+        const TypeFacts& type = side_.one_type;
+        for (std::int32_t i = 0; i < side_.blocks; ++i) {
+            std::uint64_t bytes = static_cast<std::uint64_t>(side_.args.counts[i]) * type.size_bytes;
+            blocks_[i] = {side_.args.displacements[i] * type.extent_bytes + type.offset_bytes, bytes};
+            buffer.total_bytes += bytes;
+        }
         buffer.blocks = blocks_;
     }
 
@@ -151,8 +179,8 @@ class BufferReader {
         packer_.comm = comm_;
         packer_.blocks.clear();
         for (std::int32_t i = 0; i < side_.blocks; ++i)
-            packer_.blocks.push_back({base_ + displacement_of(side_, i, side_.facts(i)),
-                                      side_.count_of(i), side_.type_of(i)});
+            packer_.blocks.push_back(
+                {base_ + displacement_of(side_, i, side_.facts(i)), side_.count_of(i), side_.type_of(i)});
     }
 
     const SideArgs& side_;
@@ -164,13 +192,16 @@ class BufferReader {
 
 // In the midst of a call there is no way back to MPI: the other ranks are in it.
 [[noreturn]] void stop_at(const char* what) {
-    base::log(base::LogLevel::error, base::Text() << what << ": libcoco cannot go on (COCO_DISABLE=1 leaves it out)");
+    base::log(base::LogLevel::error, base::Text()
+                                         << what << ": libcoco cannot go on (COCO_DISABLE=1 leaves it out)");
     comm::mpi().Abort(comm::mpi().comm_world, MPI_ERR_OTHER);
     std::abort();
 }
 
-// In place, what is sent is what lies in the receive buffer: all of it, or for allgather this rank's own block.
-exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, bool personal, Workspace& space) {
+// In place, what is sent is what lies in the receive buffer: all of it, or for allgather this rank's own
+// block.
+exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, bool personal,
+                           Workspace& space) {
     exec::Buffer send = recv;
     if (personal) return send;
     send.block_count = 1;
@@ -192,8 +223,10 @@ exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, boo
 template <class Move>
 void in_portions(const TypePacker::Block& block, Move move) {
     const TypeFacts type = facts_of(block.type);
-    if (type.size_bytes > INT_MAX) stop_at("a datatype with holes and more than 2 GiB of data in one element");
-    std::int64_t most = std::max<std::int64_t>(1, INT_MAX / std::max<std::int64_t>(1, static_cast<std::int64_t>(type.size_bytes)));
+    if (type.size_bytes > INT_MAX)
+        stop_at("a datatype with holes and more than 2 GiB of data in one element");
+    std::int64_t most = std::max<std::int64_t>(
+        1, INT_MAX / std::max<std::int64_t>(1, static_cast<std::int64_t>(type.size_bytes)));
     for (std::int64_t done = 0; done < block.count; done += most) {
         int count = static_cast<int>(std::min(most, block.count - done));
         move(block.at + done * type.extent_bytes, count, static_cast<std::uint64_t>(done) * type.size_bytes,
@@ -216,8 +249,8 @@ void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, int bytes) {
         int position = 0;
-        if (comm::mpi().Unpack(const_cast<std::byte*>(source) + done, bytes, &position, at, count, block.type, comm) !=
-            MPI_SUCCESS)
+        if (comm::mpi().Unpack(const_cast<std::byte*>(source) + done, bytes, &position, at, count, block.type,
+                               comm) != MPI_SUCCESS)
             stop_at("unpacking failed");
     });
 }
@@ -231,27 +264,27 @@ Workspace& workspace() {
 namespace {
 
 Common read_afresh(const Args& args, const comm::Comm& comm) {
-    Common common{.facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
-                  .send_type = {},
-                  .recv_type = {}};
+    Common common{
+        .facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
+        .send_type = {},
+        .recv_type = {}};
     common.facts.in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE;
     SideArgs recv = recv_side(args, comm);
     common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != MPI_IN_PLACE &&
                    counts_are_valid(recv) && buffer_is_valid(recv);
+    common.recv_type = recv.one_type;
     if (common.valid && !common.facts.in_place && args.collective != Collective::bcast) {
         SideArgs send = send_side(args, comm);
-        common.valid = counts_are_valid(send) && buffer_is_valid(send);
+        common.valid = counts_are_valid(send) && buffer_is_valid(send) && amounts_agree(send, recv, comm);
+        common.send_type = send.one_type;
     }
-    common.valid = common.valid && amounts_agree(args, comm, common.facts);
     if (!common.valid) return common;
     common.has_block = !common.facts.sized || args.collective == Collective::allgatherv;
     if (!common.facts.sized) {
         common.block_bytes = bytes_of(recv, 0);
         if (args.collective != Collective::bcast) common.facts.block_bytes = common.block_bytes;
-        common.recv_type = facts_of(args.recv.type);
         common.recv_dense = common.recv_type.is_dense(static_cast<std::uint64_t>(args.recv.count));
         if (!common.facts.in_place && args.collective != Collective::bcast) {
-            common.send_type = facts_of(args.send.type);
             common.send_dense = common.send_type.is_dense(static_cast<std::uint64_t>(args.send.count));
         }
     } else if (common.has_block) {
@@ -285,19 +318,21 @@ bool is_plain_pointer(const Args& args) {
 
 }  // namespace
 
-Common read_common(const Args& args, const comm::Comm& comm) {
+const Common& read_common(const Args& args, const comm::Comm& comm) {
+    thread_local Common fresh;
     thread_local LastPlain last[algorithms::kCollectives];
     LastPlain& memo = last[static_cast<int>(args.collective)];
-    bool plain = !is_sized(args.collective) && is_plain_pointer(args) && args.root >= 0 && args.root < comm.ranks;
+    bool plain =
+        !is_sized(args.collective) && is_plain_pointer(args) && args.root >= 0 && args.root < comm.ranks;
     std::uint64_t now = type_generation();
     if (plain && memo.is_for(args, now)) {
         memo.common.facts.root = args.root;
         return memo.common;
     }
-    Common common = read_afresh(args, comm);
-    if (plain && common.valid)
-        memo = {args.send.count, args.recv.count, args.send.type, args.recv.type, now, common};
-    return common;
+    fresh = read_afresh(args, comm);
+    if (plain && fresh.valid)
+        memo = {args.send.count, args.recv.count, args.send.type, args.recv.type, now, fresh};
+    return fresh;
 }
 
 namespace {
@@ -317,11 +352,11 @@ void read_local(const Args& args, const comm::Comm& comm, const Common& common, 
         local.recv = dense_buffer(args.recv, common.recv_type, bcast ? 1 : comm.ranks);
         local.bytes = common.block_bytes;
         bool personal = args.collective == Collective::alltoall;
-        local.send = bcast ? local.recv
-                           : dense_buffer(args.send, common.send_type, personal ? comm.ranks : 1);
+        local.send =
+            bcast ? local.recv : dense_buffer(args.send, common.send_type, personal ? comm.ranks : 1);
         return;
     }
-    SideArgs recv = recv_side(args, comm);
+    SideArgs recv = recv_side(args, comm, &common.recv_type);
     exec::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
     bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
     if (args.collective == Collective::bcast) {
@@ -334,9 +369,10 @@ void read_local(const Args& args, const comm::Comm& comm, const Common& common, 
         local.send = in_place_send(buffer, comm, personal, space);
         return;
     }
-    SideArgs send = send_side(args, comm);
+    SideArgs send = send_side(args, comm, &common.send_type);
     local.send = BufferReader(send, space.send_blocks, space.send_packer, args.comm).read();
-    if (common.facts.sized && !personal) BufferReader::make_sized(local.send, bytes_of(send, 0), space.send_blocks);
+    if (common.facts.sized && !personal)
+        BufferReader::make_sized(local.send, bytes_of(send, 0), space.send_blocks);
 }
 
 }  // namespace coco::dispatch

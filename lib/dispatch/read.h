@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI's arguments -> exec's Call: bytes and blocks. In two parts, as the facts are two: what is common to all ranks
-// decides the path, what is local fills the buffers in once the path is chosen.
+// MPI's arguments -> exec's Call: bytes and blocks. In two parts, as the facts are two: what is common to all
+// ranks decides the path, what is local fills the buffers in once the path is chosen.
 #pragma once
 #include <vector>
 
@@ -12,18 +12,20 @@
 
 namespace coco::dispatch {
 
-// The common facts and whether the arguments are such that MPI will take them. `bytes`: what policy asks for: the
-// block of plain forms, the whole buffer of bcast, the largest block of allgatherv; sized alltoalls have none.
+// The common facts and whether the arguments are such that MPI will take them. `bytes`: what policy asks for:
+// the block of plain forms, the whole buffer of bcast, the largest block of allgatherv; sized alltoalls have
+// none.
 struct Common {
     exec::CommonFacts facts;
     bool valid = true;
     bool has_block = true;
     std::uint64_t block_bytes = 0;
-    // Plain forms: the types of both sides, and whether a block of each is one run of bytes.
+    // The types of both sides (not of w forms), and whether all their blocks are runs of bytes.
     TypeFacts send_type, recv_type;
     bool send_dense = false, recv_dense = false;
 };
-Common read_common(const Args& args, const comm::Comm& comm);
+// Returns: this thread's own, until its next call.
+const Common& read_common(const Args& args, const comm::Comm& comm);
 
 // Packs and unpacks blocks of one buffer by the MPI library.
 class TypePacker final : public exec::Packer {
@@ -40,7 +42,8 @@ class TypePacker final : public exec::Packer {
     MPI_Comm comm{};
 };
 
-// What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has grown.
+// What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has
+// grown.
 struct Workspace {
     std::vector<comm::BlockAt> send_blocks, recv_blocks;
     TypePacker send_packer, recv_packer;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One call as exec sees it: bytes and blocks, MPI's arguments read already.
-// Common facts are equal on all ranks by MPI's rules, local facts are this rank's own. Only the first may decide
-// which path is taken; the second reach others through the slots.
+// Common facts are equal on all ranks by MPI's rules, local facts are this rank's own. Only the first may
+// decide which path is taken; the second reach others through the slots.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,12 +26,13 @@ class Packer {
 
 // One of this rank's buffers.
 struct Buffer {
-    std::byte* base = nullptr;               // first byte of block 0's data
-    std::int64_t stride_bytes = 0;           // from block to block; plain forms
+    std::byte* base = nullptr;                   // first byte of block 0's data
+    std::int64_t stride_bytes = 0;               // from block to block; plain forms
     std::span<const comm::BlockAt> blocks = {};  // v and w forms: by rank, from base
+    std::uint64_t total_bytes = 0;               // v and w forms: of all blocks
     std::int32_t block_count = 0;
-    const Packer* packer = nullptr;          // the blocks are not dense: base and stride mean nothing
-    bool gapped = false;                     // with packer: elements are contiguous, only gaps lie between them
+    const Packer* packer = nullptr;  // the blocks are not dense: base and stride mean nothing
+    bool gapped = false;             // with packer: elements are contiguous, only gaps lie between them
 };
 
 struct CommonFacts {
@@ -59,8 +60,9 @@ struct Outcome {
     bool truncated = false;                      // some rank sent more than this one receives
 };
 
-// Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts and algorithm.
-// segment_bytes: bcast's; 0 = from the caches. No exception leaves it: the other ranks would wait for ever.
+// Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts and
+// algorithm. segment_bytes: bcast's; 0 = from the caches. No exception leaves it: the other ranks would wait
+// for ever.
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             std::uint64_t segment_bytes) noexcept;
 

@@ -16,7 +16,8 @@ void stream_sse2(std::byte* target, const std::byte* source, std::size_t lines) 
         }
 }
 
-__attribute__((target("avx"))) void stream_avx(std::byte* target, const std::byte* source, std::size_t lines) {
+__attribute__((target("avx"))) void stream_avx(std::byte* target, const std::byte* source,
+                                               std::size_t lines) {
     for (std::size_t i = 0; i < lines; ++i, target += kLine, source += kLine) {
         __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source));
         __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source) + 1);
@@ -34,7 +35,8 @@ Stream best_stream() { return __builtin_cpu_supports("avx") ? stream_avx : strea
 void copy_streaming(std::byte* target, const std::byte* source, std::size_t bytes) {
     static const Stream stream = best_stream();
     std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(target) % kLine) % kLine;
-    if (bytes < 16 * kLine || target == source) return copy_block(target, source, target == source ? 0 : bytes);
+    if (bytes < 16 * kLine || target == source)
+        return copy_block(target, source, target == source ? 0 : bytes);
     std::memcpy(target, source, head);
     std::size_t lines = (bytes - head) / kLine;
     stream(target + head, source + head, lines);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copying one block, by size: a few moves for small ones, the C library's memcpy for middling ones (it chooses its
-// instructions by cpuid), streaming stores when the data of the call outgrow the last-level cache, so that what is
-// written does not push out what is still to be read.
+// Copying one block, by size: a few moves for small ones, the C library's memcpy for middling ones (it
+// chooses its instructions by cpuid), streaming stores when the data of the call outgrow the last-level
+// cache, so that what is written does not push out what is still to be read.
 #pragma once
 #include <cstddef>
 #include <cstdint>

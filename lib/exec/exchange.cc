@@ -16,11 +16,13 @@ std::uint32_t signature_of(const CommonFacts& common) {
 }
 
 void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature) {
-    if (comm.slot_of(peer).signature == signature) [[likely]] return;
-    base::log(base::LogLevel::error,
-              base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of " << comm.ranks
-                           << " ranks are in different collectives, or call one with different block sizes: the "
-                              "program is wrong (COCO_DISABLE=1 leaves the check to MPI)");
+    if (comm.slot_of(peer).signature == signature) [[likely]]
+        return;
+    base::log(
+        base::LogLevel::error,
+        base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of " << comm.ranks
+                     << " ranks are in different collectives, or call one with different block sizes: the "
+                        "program is wrong (COCO_DISABLE=1 leaves the check to MPI)");
     comm::mpi().Abort(comm.handle, MPI_ERR_ARG);
     __builtin_trap();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the plain and the sized exchanges have in common: publishing a slot, agreeing through the slots to hand a
-// call back, and the waits.
+// What the plain and the sized exchanges have in common: publishing a slot, agreeing through the slots to
+// hand a call back, and the waits.
 #pragma once
 #include "exec/call.h"
 #include "exec/side.h"
@@ -20,7 +20,8 @@ std::uint32_t signature_of(const CommonFacts& common);
 // Ends the job if `peer` is in another call than this rank.
 void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature);
 
-// Waits for all slots of this call. Returns: none, or a rank's reason to refuse; `peer` when only others refused.
+// Waits for all slots of this call. Returns: none, or a rank's reason to refuse; `peer` when only others
+// refused.
 stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own);
 
 // The part of a View that does not know about sizes.

@@ -15,7 +15,8 @@ const algorithms::Algorithm& plain_pull(algorithms::Collective collective) {
 
 const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
                                      const CommonFacts& common) {
-    if (common.sized || common.collective == algorithms::Collective::bcast || !algorithm.is_eager()) return algorithm;
+    if (common.sized || common.collective == algorithms::Collective::bcast || !algorithm.is_eager())
+        return algorithm;
     bool personal = common.collective == algorithms::Collective::alltoall;
     std::uint64_t blocks = personal ? static_cast<std::uint64_t>(comm.ranks - 1) : 1;
     return blocks * common.block_bytes <= comm::kStageBytes ? algorithm : plain_pull(common.collective);

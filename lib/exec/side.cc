@@ -31,7 +31,8 @@ std::byte* side_block(const Side& side, std::int32_t block) {
 }
 
 Where choose(const Buffer& buffer, const Demand& demand) {
-    bool as_it_is = buffer.packer == nullptr && !demand.must_copy && (!demand.exposed || is_shared(buffer, demand.block_bytes));
+    bool as_it_is = buffer.packer == nullptr && !demand.must_copy &&
+                    (!demand.exposed || is_shared(buffer, demand.block_bytes));
     if (as_it_is || demand.bytes == 0) return Where::user;
     if (!demand.exposed) return Where::private_room;
     return demand.bytes <= kSideLimitBytes ? Where::ring : Where::shared_room;
@@ -48,7 +49,8 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
     if (!buffer.blocks.empty()) {
         for (const comm::BlockAt& block : buffer.blocks)
-            if (block.bytes != 0 && !heap::is_shared(buffer.base + block.displacement_bytes, block.bytes)) return false;
+            if (block.bytes != 0 && !heap::is_shared(buffer.base + block.displacement_bytes, block.bytes))
+                return false;
         return true;
     }
     // Equal strides: the outermost blocks decide.
@@ -60,7 +62,8 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
 
 // Whether this rank has memory is no other's business: nobody waits to hear that it refuses.
 void stop_without_memory(std::uint64_t bytes) {
-    base::log(base::LogLevel::error, base::Text() << "out of memory: " << bytes << " bytes to pack a datatype");
+    base::log(base::LogLevel::error, base::Text()
+                                         << "out of memory: " << bytes << " bytes to pack a datatype");
     std::abort();
 }
 
@@ -83,7 +86,8 @@ Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int
     if (side.where == Where::user || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
     if (side.refusal != stats::Reason::none) return side;
-    side.base = fetch_room(comm, side.where == Where::shared_room ? room : room + kPrivateRooms, demand.bytes);
+    side.base =
+        fetch_room(comm, side.where == Where::shared_room ? room : room + kPrivateRooms, demand.bytes);
     if (side.base == nullptr && side.where == Where::private_room) stop_without_memory(demand.bytes);
     if (side.base == nullptr)
         side.refusal = buffer.packer != nullptr ? stats::Reason::datatype : stats::Reason::in_place;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exchanges whose blocks have sizes of their own: alltoallv, alltoallw, allgatherv. No rank knows another's total,
-// so each says in its slot how its blocks can be had, with a table of where they are; the readers follow. All slots
-// are read before the first block moves: any rank may refuse.
+// Exchanges whose blocks have sizes of their own: alltoallv, alltoallw, allgatherv. No rank knows another's
+// total, so each says in its slot how its blocks can be had, with a table of where they are; the readers
+// follow. All slots are read before the first block moves: any rank may refuse.
 #include <algorithm>
 
 #include "exec/copy_block.h"
@@ -21,17 +21,13 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Step;
 
-// An eager rank copies up to this much out of a shared buffer, to return without waiting for its readers; beyond,
-// they read the buffer itself. From bench/collective, 2 to 8 ranks on 2 cores.
-constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
+// An eager rank copies up to this much out of a shared buffer, to return without waiting for its readers;
+// beyond, they read the buffer itself. Where ranks crowd the CPUs a wait costs more. From bench/collective, 2
+// to 8 ranks on 2 cores.
+constexpr std::uint64_t kCopyOutBytes = 8 * 1024;
+constexpr std::uint64_t kCopyOutBytesCrowded = 32 * 1024;
 
 std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
-
-std::uint64_t total_of(std::span<const BlockAt> blocks) {
-    std::uint64_t total = 0;
-    for (const BlockAt& block : blocks) total += block.bytes;
-    return total;
-}
 
 struct Spot {
     std::byte* at;
@@ -45,8 +41,8 @@ class SizedView : public ExchangeView {
           call_(call),
           eager_(!algorithm.reads_peer_send),
           personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
-          send_total_(total_of(call.local.send.blocks)),
-          recv_total_(total_of(call.local.recv.blocks)) {
+          send_total_(call.local.send.total_bytes),
+          recv_total_(call.local.recv.total_bytes) {
         streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks));
     }
 
@@ -101,20 +97,21 @@ class SizedView : public ExchangeView {
         bool over_own = common_.in_place && personal_;
         // Eager or not, what is not copied to scratch is read in place.
         copies_out_ = eager_ && copy_out_bytes() <= kSideLimitBytes &&
-                      (send_total_ <= kCopyOutBytes || send.packer != nullptr || over_own || !is_shared(send, 0));
+                      (send_total_ <= (comm_.waiting.spins == 0 ? kCopyOutBytesCrowded : kCopyOutBytes) ||
+                       send.packer != nullptr || over_own || !is_shared(send, 0));
         bool exposed = !copies_out_;
         send_ = plan_side(comm_, send,
                           {.exposed = exposed,
                            .must_copy = over_own && exposed,
                            .if_private = stats::Reason::send_private,
-                          .block_bytes = 0,
+                           .block_bytes = 0,
                            .bytes = send_total_},
                           0);
         recv_ = plan_side(comm_, call_.local.recv,
                           {.exposed = algorithm_.writes_peer_recv,
                            .must_copy = false,
                            .if_private = stats::Reason::recv_private,
-                          .block_bytes = 0,
+                           .block_bytes = 0,
                            .bytes = recv_total_},
                           1);
     }
@@ -134,7 +131,8 @@ class SizedView : public ExchangeView {
         std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes;
         std::byte* stage = all != 0 ? comm_.stage_bytes(all) : nullptr;
         std::byte* copies = stage + 2 * table + scratch;
-        lay_out(send_, call_.local.send, send_.where == Where::ring ? copies : send_.base, 0, comm_.send_blocks);
+        lay_out(send_, call_.local.send, send_.where == Where::ring ? copies : send_.base, 0,
+                comm_.send_blocks);
         lay_out(recv_, call_.local.recv, recv_.where == Where::ring ? copies + send_bytes : recv_.base, 0,
                 comm_.recv_blocks);
         if (refusal() != stats::Reason::none) {
@@ -224,8 +222,8 @@ class SizedView : public ExchangeView {
 }  // namespace
 
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
-    const schedule::Schedule& schedule = comm.schedule_for(
-        {&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
+    const schedule::Schedule& schedule =
+        comm.schedule_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
     SizedView view(comm, call, algorithm);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The smallest plain exchanges: what a rank owes fits into its slot, beside the epoch that announces it, so that a
-// reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest view.
+// The smallest plain exchanges: what a rank owes fits into its slot, beside the epoch that announces it, so
+// that a reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest
+// view.
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/walk.h"
@@ -30,8 +31,9 @@ class SmallView {
         const std::byte* source = step.source_area == Area::send
                                       ? send_.base + step.source_index * send_.stride_bytes
                                       : scratch_of(step.source_owner) + inlined(step.source_index);
-        std::byte* target = step.target_area == Area::recv ? recv_.base + step.target_index * recv_.stride_bytes
-                                                           : slot_.inlined + inlined(step.target_index);
+        std::byte* target = step.target_area == Area::recv
+                                ? recv_.base + step.target_index * recv_.stride_bytes
+                                : slot_.inlined + inlined(step.target_index);
         if (source != target) copy_block(target, source, bytes_);
     }
     void wait(std::int32_t peer, Milestone) {

@@ -23,7 +23,8 @@ class UniformView : public ExchangeView {
           call_(call),
           bytes_(call.common.block_bytes),
           scratch_bytes_(static_cast<std::uint64_t>(schedule.scratch_blocks) * bytes_) {
-        std::uint64_t moved = static_cast<std::uint64_t>(comm.ranks) * static_cast<std::uint64_t>(comm.ranks) * bytes_;
+        std::uint64_t moved =
+            static_cast<std::uint64_t>(comm.ranks) * static_cast<std::uint64_t>(comm.ranks) * bytes_;
         streaming_ = outgrows_caches(2 * moved);
     }
 
@@ -81,7 +82,8 @@ class UniformView : public ExchangeView {
     void plan() {
         const Buffer& send = call_.local.send;
         const Buffer& recv = call_.local.recv;
-        // In place, a personal exchange writes over blocks that others still have to read; scratch is a copy already.
+        // In place, a personal exchange writes over blocks that others still have to read; scratch is a copy
+        // already.
         bool over_own = common_.in_place && algorithm_.reads_peer_send &&
                         algorithms::exchange_of(common_.collective) == algorithms::Exchange::alltoall;
         send_ = plan_side(comm_, send,
@@ -120,7 +122,8 @@ class UniformView : public ExchangeView {
 
     static std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
     std::uint64_t ring_bytes(const Side& side, const Buffer& buffer) const {
-        return side.where == Where::ring ? line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_) : 0;
+        return side.where == Where::ring ? line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_)
+                                         : 0;
     }
 
     void fill_slot(const std::byte* scratch) {
@@ -131,7 +134,8 @@ class UniformView : public ExchangeView {
             slot_->scratch_at = comm_.offset_of(scratch);
         } else {
             slot_->publish = Publish::direct;
-            slot_->direct = {.send = area_at(send_), .recv = area_at(recv_), .send_table = 0, .recv_table = 0};
+            slot_->direct = {
+                .send = area_at(send_), .recv = area_at(recv_), .send_table = 0, .recv_table = 0};
         }
     }
     // Private buffers have no offset; nobody will use it.
@@ -162,8 +166,8 @@ class UniformView : public ExchangeView {
 }  // namespace
 
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
-    const schedule::Schedule& schedule = comm.schedule_for(
-        {&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
+    const schedule::Schedule& schedule =
+        comm.schedule_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
     bool dense = call.local.send.packer == nullptr && call.local.recv.packer == nullptr;
     if (dense && algorithm.is_eager() &&
         static_cast<std::uint64_t>(schedule.scratch_blocks) * call.common.block_bytes <= comm::kInlineBytes)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one loop that walks a schedule. A View says where places are in this call and what arriving means; the loop
-// knows neither algorithms nor sizes.
+// The one loop that walks a schedule. A View says where places are in this call and what arriving means; the
+// loop knows neither algorithms nor sizes.
 #pragma once
 #include "comm/comm.h"
 #include "exec/delay.h"

@@ -25,11 +25,11 @@ struct alignas(base::kCacheLineBytes) Flag {
 
 // How a rank waits: spin with pause, then yield and drive progress, then sleep with a bound, again and again.
 struct WaitPolicy {
-    std::uint32_t spins = 2000;            // 0 where ranks outnumber CPUs
-    std::uint32_t yields = 20000;          // before the first sleep
+    std::uint32_t spins = 2000;    // 0 where ranks outnumber CPUs
+    std::uint32_t yields = 20000;  // before the first sleep
     std::uint32_t yields_per_progress = 1;
-    std::uint64_t sleep_ns = 200'000;      // longest sleep without driving progress
-    void (*progress)() = nullptr;          // drives the MPI library; may be null
+    std::uint64_t sleep_ns = 200'000;  // longest sleep without driving progress
+    void (*progress)() = nullptr;      // drives the MPI library; may be null
 };
 
 // Waits until `word` is at least `target`. `bell` belongs to the raiser of the word. Never gives up.
@@ -50,7 +50,8 @@ void ring(Doorbell& bell);
 inline void raise(std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t value) {
     word.store(value, std::memory_order_release);
     // No fence between the store and this load: a sleeper missed in that window wakes by its own bound.
-    if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] ring(bell);
+    if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        ring(bell);
 }
 
 }  // namespace coco::sync
