@@ -34,7 +34,7 @@ constexpr Setting kSettings[] = {
 
 // Before libc runs its constructors `environ` is null: then the kernel's copy is read, once.
 const char* early_environment(std::size_t& size) {
-    static char buffer[1 << 16];
+    static char buffer[2 << 20];  // more than most kernels pass on; only what is used takes memory
     static std::size_t used = 0;
     static bool read_once = false;
     if (!read_once) {

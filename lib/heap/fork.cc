@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/bits.h"
 #include "base/log.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
@@ -69,25 +70,48 @@ void parent() {
     g_allocator_parent();
 }
 
+// By the system calls themselves: libraries that watch memory (UCX) patch libc's functions with ones that
+// take locks, which another thread may have held at the fork; and that mremap loses the new address.
+std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
+    long mapped =
+        syscall(SYS_mmap, at, bytes, protection, flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    return mapped == -1 ? nullptr : reinterpret_cast<std::byte*>(mapped);
+}
+
+// From the file where possible: what is mapped may be out of reach, as the program may have forbidden access
+// to some pages (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
+bool copy_range(const Segment& segment, int fd, std::byte* copy, std::uint64_t begin, std::uint64_t end) {
+    if (fd < 0) std::memcpy(copy + begin, segment.base + begin, end - begin);
+    while (fd >= 0 && begin < end) {
+        ssize_t n = pread(fd, copy + begin, end - begin, static_cast<off_t>(begin));
+        if (n <= 0) return false;
+        begin += static_cast<std::uint64_t>(n);
+    }
+    return true;
+}
+
 // Copies what was ever written of [0, end) of the segment to the same offsets of `copy`.
-void copy_written(const Segment& segment, std::byte* copy, std::uint64_t end) {
+bool copy_written(const Segment& segment, std::byte* copy, std::uint64_t end) {
     int fd = is_own_descriptor(segment.fd) ? segment.fd : -1;
     std::uint64_t from = 0, begin = 0, stop = 0;
     while (os::next_written(fd, from, end, begin, stop)) {
-        std::memcpy(copy + begin, segment.base + begin, stop - begin);
+        if (!copy_range(segment, fd, copy, begin, stop)) return false;
         from = stop;
     }
+    return true;
 }
 
-// The whole heap in private memory at the same addresses, by one mremap over the shared mapping.
+// What was ever carved of the heap, in private memory at the same addresses; nothing accessible beyond, so
+// that the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
-    void* room = mmap(nullptr, segment.bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return false;
-    copy_written(segment, static_cast<std::byte*>(room), spans_end());
-    // By the system call itself: UCX, under MPICH, patches libc's mremap with one that loses the new address.
-    return syscall(SYS_mremap, room, segment.bytes, segment.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-                   segment.base) == reinterpret_cast<long>(segment.base);
+    std::uint64_t end = base::round_up(spans_end(), os::kPageBytes);
+    std::byte* room = raw_map(nullptr, end, PROT_READ | PROT_WRITE, 0);
+    if (room == nullptr || !copy_written(segment, room, end)) return false;
+    if (syscall(SYS_mremap, room, end, end, MREMAP_MAYMOVE | MREMAP_FIXED, segment.base) !=
+        reinterpret_cast<long>(segment.base))
+        return false;
+    return end == segment.bytes ||
+           raw_map(segment.base + end, segment.bytes - end, PROT_NONE, MAP_FIXED) != nullptr;
 }
 
 void child() {

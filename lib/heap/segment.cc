@@ -42,6 +42,7 @@ constinit Segment g_own;
 constinit SegmentId g_id{};
 constinit Range g_carvable{};
 constinit bool g_on_mount = false;
+constinit dev_t g_device = 0;
 constinit ino_t g_inode = 0;
 constinit std::mutex g_making;
 constinit std::atomic<bool> g_made{false};
@@ -53,14 +54,19 @@ struct Peer {
 constexpr int kMostPeers = 4096;
 constinit Peer g_peers[kMostPeers] = {};
 constinit int g_peer_count = 0;
+constinit std::uint64_t g_peers_bytes = 0;
 constinit std::mutex g_peers_lock;
+
+std::uint64_t address_space_limit() {
+    rlimit limit{};
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+}
 
 // A segment never takes more than a quarter of a bounded address space, and no more than the process may
 // write to one file: the kernel counts a memfd as a file.
 std::uint64_t within_limits(std::uint64_t bytes) {
+    bytes = std::min(bytes, address_space_limit() / 4);
     rlimit limit{};
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur / 4);
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur);
     return bytes & ~(os::kHugePageBytes - 1);
@@ -92,6 +98,7 @@ bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t byte
     if (object.on_mount && !os::reserve_pages(object.fd, 0, os::kPageBytes)) return false;
     struct stat facts {};
     if (fstat(object.fd, &facts) != 0) return false;
+    g_device = facts.st_dev;
     g_inode = facts.st_ino;
     g_on_mount = object.on_mount;
     g_id = {os::host_identity(), os::random_cookie(), bytes, getpid(), object.fd};
@@ -157,7 +164,8 @@ std::byte* map_descriptor(const SegmentId& peer, int fd) {
 std::byte* open_peer(const SegmentId& peer) {
     base::Text path;
     path << "/proc/" << peer.pid << "/fd/" << peer.fd << '\0';
-    int fd = open(path.view().data(), O_RDWR | O_CLOEXEC);
+    // Should the peer have put something else there (a terminal, a pipe), then opening it must do nothing.
+    int fd = open(path.view().data(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return refuse(peer, path.view().data());
     std::byte* base = map_descriptor(peer, fd);
     close(fd);
@@ -198,8 +206,14 @@ std::byte* map_peer(const SegmentId& peer) {
     for (int i = 0; i < g_peer_count; ++i)
         if (g_peers[i].cookie == peer.cookie) return g_peers[i].base;
     if (g_peer_count == kMostPeers) return refuse(peer, "too many peers");
+    // Of a bounded address space the program keeps half.
+    if (peer.bytes >
+        address_space_limit() / 2 - std::min(address_space_limit() / 2, mine.bytes + g_peers_bytes))
+        return refuse(peer, "the address space is bounded");
     std::byte* base = open_peer(peer);
-    if (base != nullptr) g_peers[g_peer_count++] = {peer.cookie, base};
+    if (base == nullptr) return nullptr;
+    g_peers_bytes += peer.bytes;
+    g_peers[g_peer_count++] = {peer.cookie, base};
     return base;
 }
 
@@ -210,7 +224,7 @@ Range carvable() {
 
 bool is_own_descriptor(int fd) {
     struct stat facts {};
-    return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_ino == g_inode;
+    return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == g_device && facts.st_ino == g_inode;
 }
 
 bool must_reserve_pages() { return g_on_mount; }

@@ -16,11 +16,26 @@
 namespace coco::os {
 namespace {
 
+constexpr int kLeastDescriptor = 500;
+
 int open_unlinked() {
     base::Text name;
     name << "/coco-" << getpid() << '-' << random_cookie() << '\0';
     int fd = shm_open(name.view().data(), O_RDWR | O_CREAT | O_EXCL, 0600);  // sets O_CLOEXEC
     if (fd >= 0) shm_unlink(name.view().data());
+    return fd;
+}
+
+// Out of the way of programs that count on low numbers: shells, those that close 0 to 2 and those that are
+// started without them, whose next output would land in the object. As it is where there are few numbers.
+int move_up(int fd) {
+    if (fd < 0) return fd;
+    for (int least : {kLeastDescriptor, 3}) {
+        int moved = fcntl(fd, F_DUPFD_CLOEXEC, least);
+        if (moved < 0) continue;
+        close(fd);
+        return moved;
+    }
     return fd;
 }
 
@@ -33,6 +48,7 @@ MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
         object.fd = open_unlinked();
         object.on_mount = true;
     }
+    object.fd = move_up(object.fd);
     if (object.fd >= 0 && ftruncate(object.fd, static_cast<off_t>(bytes)) != 0) {
         int why = errno;
         close(object.fd);

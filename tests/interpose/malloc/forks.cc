@@ -2,6 +2,7 @@
 // fork in all its ways: parent, child and grandchild each see their own data, and a fork amid busy threads
 // works.
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,10 +111,40 @@ void check_programs() {
 // A process that has closed what it did not open (as daemons do) still gives its child a whole copy.
 void check_closed_descriptors() {
     std::vector<char> data(kBytes, 'd');
-    for (int fd = 3; fd < 256; ++fd) close(fd);
+    for (int fd = 3; fd < 1024; ++fd) close(fd);
     pid_t child = fork();
     if (child == 0) _exit(all_are(data, 'd') && !lies_on_shared_heap(data.data()) ? 0 : 1);
     EXPECT(exit_code(child) == 0);
+}
+
+// Pages of the heap that the program shut, or keeps from its children, do not stop the copy of the others.
+void check_pages_out_of_reach() {
+    std::vector<char> data(kBytes, 'o');
+    auto* pages = static_cast<char*>(aligned_alloc(4096, 3 * 4096));
+    std::memset(pages, 'h', 3 * 4096);
+    EXPECT(mprotect(pages, 4096, PROT_NONE) == 0);
+    EXPECT(madvise(pages + 4096, 4096, MADV_DONTFORK) == 0);
+    pid_t child = fork();
+    if (child == 0) _exit(all_are(data, 'o') && pages[2 * 4096] == 'h' ? 0 : 1);
+    EXPECT(exit_code(child) == 0);
+    EXPECT(madvise(pages + 4096, 4096, MADV_DOFORK) == 0);
+    EXPECT(mprotect(pages, 4096, PROT_READ | PROT_WRITE) == 0);
+    free(pages);
+}
+
+// The child is charged for what the heap holds, not for all that it might.
+void check_small_data_limit() {
+    rlimit before{};
+    EXPECT(getrlimit(RLIMIT_DATA, &before) == 0);
+    rlimit small{256u << 20, before.rlim_max};
+    EXPECT(setrlimit(RLIMIT_DATA, &small) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        churn();
+        _exit(0);
+    }
+    EXPECT(exit_code(child) == 0);
+    EXPECT(setrlimit(RLIMIT_DATA, &before) == 0);
 }
 
 // A fork that the system refuses leaves the parent as it was.
@@ -134,6 +165,8 @@ int main(int count, char** arguments) {
     check_own_data(1);
     check_busy_threads();
     check_programs();
+    check_pages_out_of_reach();
+    check_small_data_limit();
     check_closed_descriptors();
     check_refused_fork();
     return failures();
