@@ -19,11 +19,13 @@ namespace {
 constexpr const char* kFlavour = "Open MPI";
 constexpr const char* kNames[] = {"libmpi.so.40", "libmpi.so.80", "libmpi.so.20"};
 constexpr const char* kMark = "ompi_mpi_comm_world";
+constexpr const char* kOtherMark = "MPIR_F08_MPI_IN_PLACE";
 constexpr const char* kOtherNames[] = {"libmpich.so.12", "libmpi.so.12"};
 #else
 constexpr const char* kFlavour = "MPICH";
 constexpr const char* kNames[] = {"libmpich.so.12", "libmpi.so.12", "libmpi_cray.so.12"};
 constexpr const char* kMark = "PMPI_Alltoall";
+constexpr const char* kOtherMark = "ompi_mpi_comm_world";
 constexpr const char* kOtherNames[] = {"libmpi.so.40", "libmpi.so.80"};
 #endif
 
@@ -34,7 +36,9 @@ struct Found {
 
 void* open_loaded(const char* name) {
     void* handle = dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
-    if (handle != nullptr && (dlsym(handle, kMark) == nullptr || dlsym(handle, "PMPI_Alltoall") == nullptr)) {
+    if (handle == nullptr) return nullptr;
+    if (dlsym(handle, kMark) == nullptr || dlsym(handle, "PMPI_Alltoall") == nullptr ||
+        dlsym(handle, kOtherMark) != nullptr) {
         dlclose(handle);
         return nullptr;
     }

@@ -28,13 +28,25 @@ settings::Settings& settings_in_force() {
     return *settings;
 }
 
-// One rank tells, all stop: a job with a wrong setting never starts to compute.
-[[noreturn]] void stop_job(const std::string& line) {
-    int initialized = 0, rank = 0;
+// A session was opened: MPI runs, whatever MPI_Initialized says of the world.
+std::atomic<bool> g_session{false};
+
+bool has_world() {
+    int initialized = 0;
     mpi().Initialized(&initialized);
-    if (initialized) mpi().Comm_rank(mpi().comm_world, &rank);
-    if (!initialized || rank == 0) base::write_line(base::Text() << "coco: error: " << line);
-    if (initialized) mpi().Abort(mpi().comm_world, 2);
+    return initialized;
+}
+
+// One rank tells, all stop: a job with a wrong setting never starts to compute. Rank 0 is given the time to
+// tell and to end the job; another rank speaks only if rank 0 has nothing to complain of.
+[[noreturn]] void stop_job(const std::string& line) {
+    constexpr useconds_t kPrecedence_us = 900'000;
+    int rank = 0;
+    bool world = has_world();
+    if (world) mpi().Comm_rank(mpi().comm_world, &rank);
+    if (rank != 0) usleep(kPrecedence_us);
+    base::write_line(base::Text() << "coco: error: " << line);
+    if (world) mpi().Abort(mpi().comm_world, 2);
     _exit(2);
 }
 
@@ -56,15 +68,6 @@ void read_once() {
         exec::g_delay_us = settings_in_force().test_delay_us;
         comm::set_choice_hash(choice_hash());
     });
-}
-
-// A session was opened: MPI runs, whatever MPI_Initialized says of the world.
-std::atomic<bool> g_session{false};
-
-bool has_world() {
-    int initialized = 0;
-    mpi().Initialized(&initialized);
-    return initialized;
 }
 
 bool mpi_runs() {
