@@ -51,6 +51,9 @@ class ExchangeView {
 
 // small.cc. Requires: an eager schedule, dense buffers, and scratch that fits into a slot.
 Outcome run_small(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule);
+// The same for v and w forms. Requires: an eager schedule, dense buffers, not in place, and table and blocks
+// of this rank that fit into a slot.
+Outcome run_small_sized(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule);
 // Implemented in uniform.cc and sized.cc. Requires: comm's epoch is this call's.
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);

@@ -24,7 +24,7 @@ using schedule::Step;
 // An eager rank copies up to this much out of a shared buffer, to return without waiting for its readers;
 // beyond, they read the buffer itself. Where ranks crowd the CPUs a wait costs more. From bench/collective, 2
 // to 8 ranks on 2 cores.
-constexpr std::uint64_t kCopyOutBytes = 8 * 1024;
+constexpr std::uint64_t kCopyOutBytes = 1024;
 constexpr std::uint64_t kCopyOutBytesCrowded = 32 * 1024;
 
 std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
@@ -219,11 +219,21 @@ class SizedView : public ExchangeView {
     Slot* slot_ = nullptr;
 };
 
+// What this rank owes fits into its slot, and it can copy blocks before it knows that nobody refuses.
+bool is_small(const Call& call, const algorithms::Algorithm& algorithm) {
+    const Buffer& send = call.local.send;
+    return algorithm.is_eager() && !call.common.in_place && send.packer == nullptr &&
+           call.local.recv.packer == nullptr &&
+           send.blocks.size() * sizeof(StagedBlock) + send.total_bytes <=
+               std::min(comm::kInlineBytes, kCopyOutBytes);
+}
+
 }  // namespace
 
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
     const schedule::Schedule& schedule =
         comm.schedule_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
+    if (is_small(call, algorithm)) return run_small_sized(comm, call, schedule);
     SizedView view(comm, call, algorithm);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {

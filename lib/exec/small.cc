@@ -3,6 +3,8 @@
 // The smallest plain exchanges: what a rank owes fits into its slot, beside the epoch that announces it, so
 // that a reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest
 // view.
+#include <algorithm>
+
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/walk.h"
@@ -65,7 +67,94 @@ class SmallView {
     comm::Slot& slot_;
 };
 
+// The same for blocks with sizes of their own: a table of StagedBlock opens the slot's bytes. Readers copy as
+// slots come in; that some rank refuses is found on the way, and does no harm: what was received so far MPI
+// receives again.
+class SmallSizedView {
+  public:
+    SmallSizedView(comm::Comm& comm, const Call& call)
+        : comm_(comm),
+          send_(call.local.send),
+          recv_(call.local.recv),
+          personal_(send_.blocks.size() > 1),
+          signature_(signature_of(call.common)),
+          slot_(comm.open_slot()) {
+        auto* table = reinterpret_cast<comm::StagedBlock*>(slot_.inlined);
+        std::uint64_t at = send_.blocks.size() * sizeof(comm::StagedBlock);
+        for (std::size_t i = 0; i < send_.blocks.size(); ++i) {
+            const comm::BlockAt& block = send_.blocks[i];
+            table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(block.bytes)};
+            copy_block(slot_.inlined + at, send_.base + block.displacement_bytes, block.bytes);
+            at += block.bytes;
+        }
+    }
+
+    void copy(const Step& step) {
+        if (step.target_area == Area::scratch) return;  // all at once, above
+        const comm::BlockAt& to = recv_.blocks[step.target_index];
+        std::uint64_t bytes = 0;
+        const std::byte* source =
+            step.source_area == Area::send ? own(bytes) : from(step.source_owner, bytes);
+        outcome.truncated |= bytes > to.bytes;
+        copy_block(recv_.base + to.displacement_bytes, source, std::min(bytes, to.bytes));
+    }
+    void wait(std::int32_t peer, Milestone) {
+        comm_.wait_arrived(
+            peer, {comm_.slot_of(peer).inlined, recv_.blocks[peer].bytes + sizeof(comm::StagedBlock)});
+        check_signature(comm_, peer, signature_);
+    }
+    void raise(Milestone milestone) {
+        if (milestone == schedule::kDone) return comm_.raise(milestone);
+        slot_.signature = signature_;
+        slot_.publish = comm::Publish::inlined;
+        comm_.publish(slot_);
+    }
+
+    Outcome outcome;
+
+  private:
+    const std::byte* own(std::uint64_t& bytes) const {
+        const comm::BlockAt& block = send_.blocks[personal_ ? comm_.rank : 0];
+        bytes = block.bytes;
+        return send_.base + block.displacement_bytes;
+    }
+
+    // Where `peer` has our block, in whatever way it has published.
+    const std::byte* from(std::int32_t peer, std::uint64_t& bytes) {
+        const comm::Slot& slot = comm_.slot_of(peer);
+        std::int32_t index = personal_ ? comm_.rank : 0;
+        if (slot.publish == comm::Publish::refuse) {
+            outcome.reason = stats::Reason::peer;
+            return nullptr;
+        }
+        if (slot.publish == comm::Publish::direct) {
+            const auto& block =
+                reinterpret_cast<const comm::BlockAt*>(comm_.at(peer, slot.direct.send_table))[index];
+            bytes = block.bytes;
+            return comm_.at(peer, slot.direct.send.at) + block.displacement_bytes;
+        }
+        const std::byte* scratch =
+            slot.publish == comm::Publish::inlined ? slot.inlined : comm_.at(peer, slot.scratch_at);
+        const auto& block = reinterpret_cast<const comm::StagedBlock*>(scratch)[index];
+        bytes = block.bytes;
+        return scratch + block.offset_bytes;
+    }
+
+    comm::Comm& comm_;
+    const Buffer& send_;
+    const Buffer& recv_;
+    const bool personal_;
+    const std::uint32_t signature_;
+    comm::Slot& slot_;
+};
+
 }  // namespace
+
+Outcome run_small_sized(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule) {
+    SmallSizedView view(comm, call);
+    walk(schedule, view);
+    return view.outcome;
+}
 
 Outcome run_small(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule) {
     SmallView view(comm, call);

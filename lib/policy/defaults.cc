@@ -10,27 +10,52 @@ nodes = "2-"
 algorithm = "mpi"
 reason = "the algorithms of this version stay within one node"
 
+# Figures: bench/collective on 2 cores, see bench/results.
+
 [[rule]]
 collective = "bcast"
-block = "-8K"
+ranks = "-2"
+block = "-2K"
 algorithm = "eager"
-reason = "the root copies once and runs ahead"
+reason = "the root tells and runs ahead; from 4 KiB one copy instead of two is faster"
+
+[[rule]]
+collective = "bcast"
+ranks = "3-"
+block = "-16K"
+algorithm = "eager"
+reason = "waiting for all readers costs the root more than a second copy"
 
 [[rule]]
 collective = "bcast"
 algorithm = "direct"
-reason = "one copy instead of two"
+reason = "one copy instead of two; segments where the root's buffer is private"
 
 [[rule]]
 collective = ["alltoall", "allgather", "allgatherv"]
+ranks = "-2"
+block = "-512"
+algorithm = "eager"
+reason = "one synchronisation and any buffer; from 1 KiB one copy instead of two is faster"
+
+[[rule]]
+collective = "alltoall"
+ranks = "3-"
 block = "-4K"
 algorithm = "eager"
 reason = "one synchronisation and any buffer"
 
 [[rule]]
+collective = ["allgather", "allgatherv"]
+ranks = "3-"
+block = "-8K"
+algorithm = "eager"
+reason = "one synchronisation and any buffer; the one block is copied out once for all"
+
+[[rule]]
 collective = ["alltoall", "allgather", "allgatherv"]
 algorithm = "naive"
-reason = "one copy instead of two"
+reason = "one copy instead of two; Morton orders win where caches are small against the blocks: measure"
 
 [[rule]]
 collective = ["alltoallv", "alltoallw"]
