@@ -212,15 +212,12 @@ void Comm::publish(Record record, Header header) {
     sync::raise(*record.header, control->flag.doorbell, header.word);
 }
 
-Comm::Record Comm::next_record(std::int32_t root, std::uint64_t expected_bytes) {
+Comm::Record Comm::next_record(std::int32_t root) {
     Peer& p = peers[root];
     for (;;) {
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
         // Acquire pairs with publish(). A header is above 0 when it is there.
-        if (word.load(std::memory_order_acquire) == 0) {
-            auto* payload = reinterpret_cast<const std::byte*>(&word + 1);
-            wait_for(word, p.control->flag.doorbell, 1, {payload, expected_bytes});
-        }
+        if (word.load(std::memory_order_acquire) == 0) wait_for(word, p.control->flag.doorbell, 1);
         Header header{word.load(std::memory_order_acquire)};
         if (header.word != Header::kWrap) {
             p.tape_at += header.record_bytes();

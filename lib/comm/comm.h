@@ -144,8 +144,9 @@ struct Comm {
     Record open_record(Header header);
     // Publishes a record that open_record() gave.
     void publish(Record record, Header header);
-    // Waits for the next record of `root`'s tape and steps over it. expected_bytes: of its payload, a guess.
-    Record next_record(std::int32_t root, std::uint64_t expected_bytes);
+    // Waits for the next record of `root`'s tape and steps over it. Nothing is fetched ahead while waiting: the root
+    // is writing those lines (bcast of 1 KiB on 2 ranks: 0.30 us without, 0.96 us with).
+    Record next_record(std::int32_t root);
 
   private:
     // Waits until the peer has finished call `wanted`, and notes how far it is.

@@ -179,7 +179,7 @@ bool receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::ui
     std::uint64_t total = 1, step = 1;
     for (std::uint64_t at = 0; at == 0 || at < total; at += step) {
         if (at != 0) ++comm.epoch;
-        comm::Comm::Record record = at == 0 ? first : comm.next_record(root, room_bytes);
+        comm::Comm::Record record = at == 0 ? first : comm.next_record(root);
         Header header{record.header->load(std::memory_order_relaxed)};
         Whereabouts where{};
         if (header.publish() != Publish::inlined) std::memcpy(&where, record.payload(), sizeof where);
@@ -227,7 +227,7 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     Outcome outcome;
     comm::Comm::Record record{};
     if (comm.rank != root) {
-        record = comm.next_record(root, bytes);
+        record = comm.next_record(root);
         if (user.packer == nullptr && was_told(comm, user.base, bytes, record, outcome.truncated))
             return outcome;
     } else if (user.packer == nullptr && algorithm.is_eager() && bytes <= kInlineBytesMax) {
