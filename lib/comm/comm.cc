@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 
 #include "comm/control_pool.h"
 #include "comm/discover.h"
@@ -83,6 +84,23 @@ Comm* find_or_make(MPI_Comm handle) {
     return found ? static_cast<Comm*>(value) : make(handle);
 }
 
+// Spawned or connected ranks have agreed on settings among themselves only. Every rank sees alike that there
+// are some.
+bool spans_worlds(const Comm& comm) {
+    int initialized = 0;
+    mpi().Initialized(&initialized);
+    if (!initialized) return false;  // a session: there is no world
+    MPI_Group world, group;
+    mpi().Comm_group(mpi().comm_world, &world);
+    mpi().Comm_group(comm.handle, &group);
+    std::vector<int> ranks(static_cast<std::size_t>(comm.ranks)), there(ranks.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    mpi().Group_translate_ranks(group, comm.ranks, ranks.data(), world, there.data());
+    mpi().Group_free(&world);
+    mpi().Group_free(&group);
+    return std::ranges::find(there, MPI_UNDEFINED) != there.end();
+}
+
 }  // namespace
 
 Comm* of(MPI_Comm handle) {
@@ -100,7 +118,7 @@ void count_call(Comm& comm) {
     constexpr std::uint32_t kCallsBeforeSetUp = 3;
     bool world = comm.handle == mpi().comm_world;
     if (++comm.calls < kCallsBeforeSetUp && !world) return;
-    close(comm, set_up(comm));
+    close(comm, spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
 }
 
 // --- calls
@@ -228,8 +246,10 @@ Comm::Record Comm::next_record(std::int32_t root) {
 }
 
 const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
-    for (const Kept& kept : schedules)
-        if (kept.key == key) return *kept.schedule;
+    if (last_schedule < schedules.size() && schedules[last_schedule].key == key)
+        return *schedules[last_schedule].schedule;
+    for (last_schedule = 0; last_schedule < schedules.size(); ++last_schedule)
+        if (schedules[last_schedule].key == key) return *schedules[last_schedule].schedule;
     algorithms::Shape shape{
         .exchange = key.exchange, .rank = rank, .map = &map, .root = key.root, .segments = key.segments};
     schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});

@@ -150,7 +150,6 @@ stats::Reason check(Comm& comm, const std::vector<Card>& cards) {
             return stats::Reason::disabled;
         }
     if (comm.map.nodes() > 1) return stats::Reason::several_nodes;
-    if (comm.ranks > kRanksMost) return stats::Reason::no_shared_heap;
     return map_peers(comm, cards) ? stats::Reason::none : stats::Reason::no_shared_heap;
 }
 
@@ -168,6 +167,7 @@ stats::Reason agree(const Comm& comm, stats::Reason mine) {
 void set_choice_hash(std::uint64_t hash) { g_choice_hash.store(hash, std::memory_order_relaxed); }
 
 stats::Reason set_up(Comm& comm) noexcept {
+    if (comm.ranks > kRanksMost) return stats::Reason::no_shared_heap;
     comm.segment = heap::own().bytes != 0 ? heap::own().base : nullptr;
     Control* control = comm.segment != nullptr ? take_control() : nullptr;
     comm.control = control;

@@ -16,7 +16,11 @@ MPI_Comm g_own;
 MPI_Request g_never;
 char g_nothing;
 
-// Sessions alone have no MPI_COMM_SELF to copy: they wait without driving progress.
+thread_local MPI_Comm t_current;
+
+// A tag that programs hardly use: a probe that finds a message comes back without a look at the network.
+constexpr int kRareTag = 32'749;
+
 bool make_own() {
     std::lock_guard lock(g_making);
     if (g_ready.load(std::memory_order_relaxed)) return true;
@@ -39,8 +43,12 @@ bool is_ready() { return g_ready.load(std::memory_order_acquire) || make_own(); 
 }  // namespace
 
 void drive_progress() {
-    if (!is_ready() || g_looking.test_and_set(std::memory_order_acquire)) return;
     int done = 0;
+    if (!is_ready()) {
+        mpi().Iprobe(MPI_ANY_SOURCE, kRareTag, t_current, &done, MPI_STATUS_IGNORE);
+        return;
+    }
+    if (g_looking.test_and_set(std::memory_order_acquire)) return;
     mpi().Test(&g_never, &done, MPI_STATUS_IGNORE);
     g_looking.clear(std::memory_order_release);  // pairs with the acquire of the next thread
 }
@@ -52,6 +60,8 @@ void end_progress() {
     mpi().Wait(&g_never, MPI_STATUS_IGNORE);
     mpi().Comm_free(&g_own);
 }
+
+void set_current(MPI_Comm comm) { t_current = comm; }
 
 MPI_Comm own_comm() { return is_ready() ? g_own : mpi().comm_null; }
 

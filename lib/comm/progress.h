@@ -13,6 +13,9 @@ namespace coco::comm {
 void drive_progress();
 // Cancels the receive and frees the communicator. Requires: before the library's MPI_Finalize.
 void end_progress();
+// The communicator of the call that this thread is in: looked at where there is none of our own (sessions
+// alone).
+void set_current(MPI_Comm comm);
 // The communicator of our own, of this rank alone, which returns errors; null while there is none.
 MPI_Comm own_comm();
 

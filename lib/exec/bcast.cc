@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Bcast. The root alone publishes, on its tape: how long its buffer is and how it can be had. The others
-// follow the record, not their own arguments, so that a private buffer at the root or a longer one at a
-// receiver changes no rank's path. A buffer in many segments goes in trains of at most kTrain, each an epoch
-// and a record of its own.
+// follow the record, not their own arguments, so that a private buffer at the root changes no rank's
+// path, nor does a longer one at a receiver, unless a rule leaves one of the two lengths to MPI. A buffer in
+// many segments goes in trains of at most kTrain, each an epoch and a record of its own.
 #include <algorithm>
 #include <cstring>
 
@@ -243,8 +243,8 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
         side.where = Where::private_room;
     }
     outcome.staged = side.where != Where::user;
+    fill_side(side, user, bytes);  // a receiver's too: what is not received must stay as it is
     if (comm.rank == root) {
-        fill_side(side, user, bytes);
         send_all(comm, side.base, choose_way(call, side.base, algorithm, segment_bytes));
     } else {
         outcome.truncated = receive_all(comm, root, side.base, bytes, record);

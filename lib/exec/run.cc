@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "comm/progress.h"
 #include "exec/exchange.h"
 
 namespace coco::exec {
@@ -25,6 +26,7 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             std::uint64_t segment_bytes) noexcept {
     ++comm.epoch;
+    comm::set_current(comm.handle);
     if (call.common.collective == algorithms::Collective::bcast)
         return run_bcast(comm, call, algorithm, segment_bytes);
     const algorithms::Algorithm& fits = fitting(algorithm, comm, call.common);

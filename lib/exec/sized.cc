@@ -2,7 +2,8 @@
 //
 // Exchanges whose blocks have sizes of their own: alltoallv, alltoallw, allgatherv. No rank knows another's
 // total, so each says in its slot how its blocks can be had, with a table of where they are; the readers
-// follow. All slots are read before the first block moves: any rank may refuse.
+// follow. All slots are read before the first block moves: any rank may refuse. (small.cc has the smallest,
+// which find that out on the way.)
 #include <algorithm>
 
 #include "exec/copy_block.h"
@@ -140,6 +141,8 @@ class SizedView : public ExchangeView {
             return;
         }
         fill_side(send_, call_.local.send, 0);
+        // What is not received must stay as it is, should a peer send less than there is room for.
+        fill_side(recv_, call_.local.recv, 0);
         row(Area::send, comm_.rank).base = send_.base;
         row(Area::recv, comm_.rank).base = recv_.base;
         comm_.tables[comm_.rank] = {nullptr, send_.blocks.data(), recv_.blocks.data()};

@@ -23,6 +23,7 @@ constexpr ReasonText kReasons[] = {
     {"bad_arguments", "arguments that MPI refuses", ""},
     {"peer", "another rank of the communicator could not take part", ""},
     {"not_initialized", "outside MPI_Init and MPI_Finalize", ""},
+    {"other_world", "a communicator with ranks of another MPI_COMM_WORLD", ""},
 };
 static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kReasons));
 

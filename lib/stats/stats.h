@@ -29,6 +29,7 @@ enum class Reason : std::uint8_t {
     bad_arguments,      // arguments that MPI refuses: it raises the error
     peer,               // another rank could not take part; the reason is counted there
     not_initialized,    // MPI is not initialised, or finalised already: it raises the error
+    other_world,        // ranks of another MPI_COMM_WORLD: spawned or connected
     kReasons
 };
 // "send_private", "send buffer outside the shared heap", "allocate it with malloc".
