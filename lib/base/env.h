@@ -22,7 +22,8 @@ std::span<const Setting> settings();
 const Setting& setting(std::string_view name);
 // The value of an environment variable; empty when unset. Lives as long as the process.
 std::string_view env(const char* name);
-// Reads "4096", "64K", "1.5G" is refused; K, M, G, T are powers of 1024. Returns: false if it is not such a number.
+// Reads "4096", "64K", "1.5G" is refused; K, M, G, T are powers of 1024. Returns: false if it is not such a
+// number.
 bool parse_bytes(std::string_view text, std::uint64_t& bytes);
 // Reads a plain decimal number. Returns: false if it is none or does not fit.
 bool parse_number(std::string_view text, std::uint64_t& number);

@@ -21,8 +21,8 @@ void write_line(const Text& line);
 }  // namespace coco::base
 
 // Builds the text only when the level is on: COCO_LOG(warn, "heap limit " << bytes << " reached").
-#define COCO_LOG(level, stream)                                                                  \
-    do {                                                                                         \
-        if (::coco::base::LogLevel::level <= ::coco::base::log_level())                          \
-            ::coco::base::log(::coco::base::LogLevel::level, ::coco::base::Text() << stream);    \
+#define COCO_LOG(level, stream)                                                               \
+    do {                                                                                      \
+        if (::coco::base::LogLevel::level <= ::coco::base::log_level())                       \
+            ::coco::base::log(::coco::base::LogLevel::level, ::coco::base::Text() << stream); \
     } while (false)

@@ -16,9 +16,10 @@ namespace coco::comm {
     X(Init)                                                                                                \
     X(Init_thread)                                                                                         \
     X(Initialized)                                                                                         \
-    X(Finalize) X(Finalized) X(Abort) X(Query_thread) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Allgather)   \
-        X(Allgatherv) X(Bcast) X(Allreduce) X(Gatherv) X(Gather) X(Barrier) X(Iprobe) X(Irecv) X(Test)     \
-            X(Cancel) X(Wait) X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Group_free)     \
+    X(Finalize)                                                                                            \
+    X(Finalized) X(Abort) X(Query_thread) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Allgather) X(Allgatherv) \
+        X(Bcast) X(Allreduce) X(Gatherv) X(Gather) X(Barrier) X(Iprobe) X(Irecv) X(Test) X(Cancel) X(Wait) \
+            X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Group_free)                       \
                 X(Group_translate_ranks) X(Comm_split) X(Comm_free) X(Comm_create_keyval) X(Comm_get_attr) \
                     X(Comm_set_attr) X(Comm_call_errhandler) X(Comm_set_errhandler) X(Type_size_x)         \
                         X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_envelope)                \

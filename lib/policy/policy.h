@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which algorithm a call gets. Rules come from COCO_POLICY or are the built-in ones, in the same TOML language:
-// an array of [[rule]] tables, the first that matches wins; no match means `mpi`. COCO_<COLLECTIVE> and
-// COCO_DISABLE go before all rules. Only facts that MPI makes equal on all ranks may be asked for.
-// Thread safety: a Policy is immutable once made. Fails: Error with one line for the user (variable or file with
+// Which algorithm a call gets. Rules come from COCO_POLICY or are the built-in ones, in the same TOML
+// language: an array of [[rule]] tables, the first that matches wins; no match means `mpi`. COCO_<COLLECTIVE>
+// and COCO_DISABLE go before all rules. Only facts that MPI makes equal on all ranks may be asked for. Thread
+// safety: a Policy is immutable once made. Fails: Error with one line for the user (variable or file with
 // line, what is wrong, what is allowed); never throws.
 #pragma once
 #include <cstdint>
@@ -46,7 +46,8 @@ struct Facts {
     std::int32_t ranks_per_node;  // the largest
     std::int32_t domains;         // NUMA domains with ranks
     // Bytes of a block where MPI makes that equal on all ranks (alltoall, allgather, bcast: the whole buffer;
-    // allgatherv: the largest block); absent for alltoallv and alltoallw. A rule with `block` never matches then.
+    // allgatherv: the largest block); absent for alltoallv and alltoallw. A rule with `block` never matches
+    // then.
     std::optional<std::uint64_t> block_bytes;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Counting calls, per collective, communicator size and block-size class, and telling about them at finalize.
-// Off unless COCO_STATS is set: then dispatch records each call. Each rank counts for itself; dispatch gathers the
-// ranks' tables as bytes (a Row is trivially copyable) and rank 0 reports.
-// Thread safety: record() may be called from any thread (a lock per table; only when stats are on).
+// Off unless COCO_STATS is set: then dispatch records each call. Each rank counts for itself; dispatch
+// gathers the ranks' tables as bytes (a Row is trivially copyable) and rank 0 reports. Thread safety:
+// record() may be called from any thread (a lock per table; only when stats are on).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,22 +14,22 @@ namespace coco::stats {
 
 // Why a call was left to the MPI library. Names and hints are in stats.cc's table; append only.
 enum class Reason : std::uint8_t {
-    none,               // not handed back
-    policy,             // the policy says mpi
-    disabled,           // COCO_DISABLE
-    not_set_up,         // the communicator has not yet shown that it is used again
-    single_rank,        // a communicator of one rank
+    none,         // not handed back
+    policy,       // the policy says mpi
+    disabled,     // COCO_DISABLE
+    not_set_up,   // the communicator has not yet shown that it is used again
+    single_rank,  // a communicator of one rank
     intercommunicator,
-    several_nodes,      // the chosen algorithm needs one node
-    no_shared_heap,     // some rank has no shared heap or could not map a peer's
-    send_private,       // a send buffer outside the shared heap and too large to stage
-    recv_private,       // likewise the receive buffer
-    datatype,           // a derived datatype that is not contiguous, and too large to stage
-    in_place,           // in place, and no shared memory for the copy
-    bad_arguments,      // arguments that MPI refuses: it raises the error
-    peer,               // another rank could not take part; the reason is counted there
-    not_initialized,    // MPI is not initialised, or finalised already: it raises the error
-    other_world,        // ranks of another MPI_COMM_WORLD: spawned or connected
+    several_nodes,    // the chosen algorithm needs one node
+    no_shared_heap,   // some rank has no shared heap or could not map a peer's
+    send_private,     // a send buffer outside the shared heap and too large to stage
+    recv_private,     // likewise the receive buffer
+    datatype,         // a derived datatype that is not contiguous, and too large to stage
+    in_place,         // in place, and no shared memory for the copy
+    bad_arguments,    // arguments that MPI refuses: it raises the error
+    peer,             // another rank could not take part; the reason is counted there
+    not_initialized,  // MPI is not initialised, or finalised already: it raises the error
+    other_world,      // ranks of another MPI_COMM_WORLD: spawned or connected
     kReasons
 };
 // "send_private", "send buffer outside the shared heap", "allocate it with malloc".
@@ -46,17 +46,18 @@ inline constexpr int kTimeClasses = 40;  // powers of two of nanoseconds, for th
 struct Row {
     // keys
     std::uint8_t collective;   // algorithms::Collective
-    std::uint8_t block_class;  // 0: zero bytes, k: [2^(k-1), 2^k) bytes; 255: unknown (v and w forms use the largest block)
+    std::uint8_t block_class;  // 0: zero bytes, k: [2^(k-1), 2^k) bytes; 255: unknown (v and w forms use the
+                               // largest block)
     Reason reason;             // none: run by us
     char algorithm[29];        // name, or "mpi"
     std::int32_t comm_ranks;
-    std::int32_t rank;         // world rank that counted
+    std::int32_t rank;  // world rank that counted
     // counts
     std::uint64_t calls;
-    std::uint64_t bytes;       // sent by this rank
+    std::uint64_t bytes;  // sent by this rank
     std::uint64_t total_ns;
-    std::uint64_t wait_ns;     // of total_ns: waiting for other ranks
-    std::uint64_t staged;      // calls in which this rank staged a buffer
+    std::uint64_t wait_ns;                   // of total_ns: waiting for other ranks
+    std::uint64_t staged;                    // calls in which this rank staged a buffer
     std::uint64_t time_class[kTimeClasses];  // calls by floor(log2(ns))
 };
 
@@ -81,7 +82,8 @@ std::vector<Row> rows(std::int32_t world_rank);
 // What rank 0 prints or writes, from the rows of all ranks.
 std::string table(std::span<const Row> all, std::int32_t world_ranks);
 std::string json(std::span<const Row> all, std::int32_t world_ranks);
-// Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written (logged).
+// Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written
+// (logged).
 bool report(std::span<const Row> all, std::int32_t world_ranks);
 
 }  // namespace coco::stats

@@ -26,7 +26,8 @@ static void use_collectives(void) {
     for (int call = 0; call < CALLS; ++call) {
         for (int i = 0; i < INTS * size; ++i) from[i] = rank * 100000 + i / INTS * 1000 + call;
         MPI_Alltoall(from, INTS, MPI_INT, to, INTS, MPI_INT, MPI_COMM_WORLD);
-        for (int i = 0; i < INTS * size; ++i) expect(to[i], i / INTS * 100000 + rank * 1000 + call, "alltoall");
+        for (int i = 0; i < INTS * size; ++i)
+            expect(to[i], i / INTS * 100000 + rank * 1000 + call, "alltoall");
         MPI_Allgather(from, INTS, MPI_INT, to, INTS, MPI_INT, MPI_COMM_WORLD);
         for (int i = 0; i < INTS * size; ++i) expect(to[i], i / INTS * 100000 + call, "allgather");
         MPI_Bcast(from, INTS, MPI_INT, call % size, MPI_COMM_WORLD);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* No MPI at link time: the program opens the MPI library (the argument) by dlopen in a local scope and asks for the
-   functions by name. MPI's handles are opaque here, so the calls are of the few that need none but from dlsym. */
+/* No MPI at link time: the program opens the MPI library (the argument) by dlopen in a local scope and asks
+   for the functions by name. MPI's handles are opaque here, so the calls are of the few that need none but
+   from dlsym. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

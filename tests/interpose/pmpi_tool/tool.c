@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Another PMPI tool, as people preload them: counts MPI_Init and MPI_Alltoall, forwards, reports at finalize. */
+/* Another PMPI tool, as people preload them: counts MPI_Init and MPI_Alltoall, forwards, reports at finalize.
+ */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -10,8 +11,8 @@ int MPI_Init(int* argc, char*** argv) {
     return PMPI_Init(argc, argv);
 }
 
-int MPI_Alltoall(const void* from, int sends, MPI_Datatype send_type, void* to, int receives, MPI_Datatype recv_type,
-                 MPI_Comm comm) {
+int MPI_Alltoall(const void* from, int sends, MPI_Datatype send_type, void* to, int receives,
+                 MPI_Datatype recv_type, MPI_Comm comm) {
     ++alltoalls;
     return PMPI_Alltoall(from, sends, send_type, to, receives, recv_type, comm);
 }

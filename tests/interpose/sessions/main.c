@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* No MPI_Init at all: a session, a communicator from its group, collectives on it. Exit 77 where MPI has none. */
+/* No MPI_Init at all: a session, a communicator from its group, collectives on it. Exit 77 where MPI has
+ * none. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
