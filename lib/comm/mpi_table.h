@@ -11,31 +11,27 @@
 
 namespace coco::comm {
 
+// clang-format off
 // Functions that every MPI since 3.0 has.
-#define COCO_MPI_FUNCTIONS(X)                                                                              \
-    X(Init)                                                                                                \
-    X(Init_thread)                                                                                         \
-    X(Initialized)                                                                                         \
-    X(Finalize)                                                                                            \
-    X(Finalized) X(Abort) X(Query_thread) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Allgather) X(Allgatherv) \
-        X(Bcast) X(Allreduce) X(Gatherv) X(Gather) X(Barrier) X(Iprobe) X(Irecv) X(Test) X(Cancel) X(Wait) \
-            X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Group_free)                       \
-                X(Group_translate_ranks) X(Comm_split) X(Comm_free) X(Comm_create_keyval) X(Comm_get_attr) \
-                    X(Comm_set_attr) X(Comm_call_errhandler) X(Comm_set_errhandler) X(Type_size_x)         \
-                        X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_envelope)                \
-                            X(Type_get_contents) X(Type_free) X(Type_create_keyval) X(Type_get_attr)       \
-                                X(Type_set_attr) X(Pack) X(Unpack) X(Pack_size) X(Alloc_mem) X(Free_mem)
+#define COCO_MPI_FUNCTIONS(X)                                                                                \
+    X(Init) X(Init_thread) X(Initialized) X(Finalize) X(Finalized) X(Abort) X(Query_thread)                  \
+    X(Alltoall) X(Alltoallv) X(Alltoallw) X(Allgather) X(Allgatherv) X(Bcast) X(Allreduce) X(Gatherv)        \
+    X(Gather) X(Barrier) X(Iprobe) X(Irecv) X(Test) X(Cancel) X(Wait) X(Comm_rank) X(Comm_size)              \
+    X(Comm_test_inter) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Comm_split) X(Comm_free)       \
+    X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_call_errhandler) X(Comm_set_errhandler)   \
+    X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_envelope) X(Type_get_contents)  \
+    X(Type_free) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr) X(Pack) X(Unpack)                   \
+    X(Alloc_mem)
 
 // Large-count forms and sessions, MPI 4.
 #if MPI_VERSION >= 4
-#define COCO_MPI_FUNCTIONS_4(X) \
-    X(Alltoall_c)               \
-    X(Alltoallv_c)              \
-    X(Alltoallw_c)              \
-    X(Allgather_c) X(Allgatherv_c) X(Bcast_c) X(Session_init) X(Session_finalize) X(Type_get_envelope_c)
+#define COCO_MPI_FUNCTIONS_4(X)                                                                              \
+    X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Allgather_c) X(Allgatherv_c) X(Bcast_c)                    \
+    X(Session_init) X(Type_get_envelope_c)
 #else
 #define COCO_MPI_FUNCTIONS_4(X)
 #endif
+// clang-format on
 
 struct MpiTable {
 #define COCO_MPI_MEMBER(name) decltype(&::PMPI_##name) name;
