@@ -41,11 +41,14 @@ bool has_world() {
 // tell and to end the job; another rank speaks only if rank 0 has nothing to complain of.
 [[noreturn]] void stop_job(const std::string& line) {
     constexpr useconds_t kPrecedence_us = 900'000;
+    constexpr useconds_t kForwarding_us =
+        200'000;  // launchers drop what they have not read when a job is aborted
     int rank = 0;
     bool world = has_world();
     if (world) mpi().Comm_rank(mpi().comm_world, &rank);
     if (rank != 0) usleep(kPrecedence_us);
     base::write_line(base::Text() << "coco: error: " << line);
+    usleep(kForwarding_us);
     if (world) mpi().Abort(mpi().comm_world, 2);
     _exit(2);
 }
