@@ -9,20 +9,28 @@
 
 namespace coco::exec {
 
-template <class View>
-void walk(const schedule::Schedule& schedule, View& view) {
+template <bool delayed, class View>
+void walk_steps(const schedule::Schedule& schedule, View& view) {
     using schedule::Act;
     for (const schedule::Step& step : schedule.steps) {
         if (step.act == Act::copy) {
             view.copy(step);
             continue;
         }
-        delay_if_asked();
+        if constexpr (delayed) delay();
         if (step.act == Act::wait)
             view.wait(step.source_owner, step.milestone);
         else
             view.raise(step.milestone);
     }
+}
+
+template <class View>
+void walk(const schedule::Schedule& schedule, View& view) {
+    if (g_delay_us != 0) [[unlikely]]
+        walk_steps<true>(schedule, view);
+    else
+        walk_steps<false>(schedule, view);
 }
 
 }  // namespace coco::exec

@@ -22,18 +22,19 @@ struct Schedule {
 class Builder {
   public:
     Builder& copy(Place source, Place target) {
-        schedule_.steps.push_back(
-            {Act::copy, source.area, target.area, source.owner, source.index, target.owner, target.index, 0});
+        Step step{};
+        step.act = Act::copy;
+        step.source_area = source.area;
+        step.target_area = target.area;
+        step.source_owner = source.owner;
+        step.source_index = source.index;
+        step.target_owner = target.owner;
+        step.target_index = target.index;
+        schedule_.steps.push_back(step);
         return *this;
     }
-    Builder& raise(Milestone milestone) {
-        schedule_.steps.push_back({Act::raise, Area::send, Area::send, 0, 0, 0, 0, milestone});
-        return *this;
-    }
-    Builder& wait(std::int32_t rank, Milestone milestone) {
-        schedule_.steps.push_back({Act::wait, Area::send, Area::send, rank, 0, 0, 0, milestone});
-        return *this;
-    }
+    Builder& raise(Milestone milestone) { return sync(Act::raise, 0, milestone); }
+    Builder& wait(std::int32_t rank, Milestone milestone) { return sync(Act::wait, rank, milestone); }
     Builder& scratch(std::int32_t blocks) {
         schedule_.scratch_blocks = blocks;
         return *this;
@@ -41,6 +42,15 @@ class Builder {
     Schedule take() { return std::move(schedule_); }
 
   private:
+    Builder& sync(Act act, std::int32_t rank, Milestone milestone) {
+        Step step{};
+        step.act = act;
+        step.source_owner = rank;
+        step.milestone = milestone & kDone;
+        schedule_.steps.push_back(step);
+        return *this;
+    }
+
     Schedule schedule_;
 };
 

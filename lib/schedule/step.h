@@ -27,18 +27,20 @@ inline constexpr Milestone kDone = 0xFFFFF;  // the largest
 
 enum class Act : std::uint8_t { copy, raise, wait };
 
+// 20 bytes: a rank of P walks P to 2 P of them in a call.
 struct Step {
-    Act act;
-    Area source_area;           // copy
-    Area target_area;           // copy
+    Act act : 4;
+    Area source_area : 4;       // copy
+    Area target_area : 4;       // copy
+    Milestone milestone : 20;   // raise, wait
     std::int32_t source_owner;  // copy; wait: the rank waited for
     std::int32_t source_index;  // copy
     std::int32_t target_owner;  // copy
     std::int32_t target_index;  // copy
-    Milestone milestone;        // raise, wait
 
     Place source() const { return {source_owner, source_area, source_index}; }
     Place target() const { return {target_owner, target_area, target_index}; }
 };
+static_assert(sizeof(Step) == 20);
 
 }  // namespace coco::schedule
