@@ -121,9 +121,6 @@ void count_call(Comm& comm) {
     close(comm, spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
 }
 
-// --- calls
-// -------------------------------------------------------------------------------------------------------
-
 namespace {
 
 // A short spin that asks for the lines behind the word again and again: the writer fills them before it

@@ -153,7 +153,7 @@ stats::Reason check(Comm& comm, const std::vector<Card>& cards) {
     return map_peers(comm, cards) ? stats::Reason::none : stats::Reason::no_shared_heap;
 }
 
-// The same answer on all ranks: the largest reason that any of them has.
+// The same answer on all ranks.
 stats::Reason agree(const Comm& comm, stats::Reason mine) {
     // Ranks differ only in whether mapping worked: the smaller of "open" = 1 and "not" = 0 decides.
     std::uint64_t open = mine == stats::Reason::none, all_open = 0;
