@@ -22,16 +22,14 @@ inline void copy_block(std::byte* target, const std::byte* source, std::size_t b
         std::memcpy(target, &first, sizeof(Word));
         std::memcpy(target + bytes - sizeof(Word), &last, sizeof(Word));
     };
-    struct Sixteen {
-        std::uint64_t low, high;
-    };
-    struct ThirtyTwo {
-        Sixteen low, high;
-    };
+    using Sixteen = std::uint64_t __attribute__((vector_size(16)));  // a register
     if (bytes > 64) {
         std::memcpy(target, source, bytes);
     } else if (bytes >= 32) {
-        ends(ThirtyTwo{});
+        Sixteen part[4];
+        const std::size_t at[4] = {0, 16, bytes - 32, bytes - 16};
+        for (int i = 0; i < 4; ++i) std::memcpy(&part[i], source + at[i], 16);
+        for (int i = 0; i < 4; ++i) std::memcpy(target + at[i], &part[i], 16);
     } else if (bytes >= 16) {
         ends(Sixteen{});
     } else if (bytes >= 8) {
