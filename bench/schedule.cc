@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What it costs to make a schedule and to walk it, against plain loops over the same blocks: one process
-// stands in for all ranks of a node, without waiting.
+// What it costs to make a schedule and to walk it, against plain loops over the same blocks (naive's order;
+// along the Morton curve, where the ranks are a power of two and the CPU extracts bits): one process stands
+// in for all ranks of a node. Twice: with copies alone, and with what a right program does besides, one look
+// at a flag for each peer that must have come, one for each that must be through. All flags are up.
 //
 //   build/mpich/bench/schedule [RANKS]        # default 64
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "algorithms/algorithm.h"
@@ -18,8 +24,11 @@
 namespace {
 
 using coco::algorithms::Exchange;
-using coco::schedule::Area;
 using coco::schedule::Schedule;
+namespace schedule = coco::schedule;
+
+constexpr std::uint64_t kUp = UINT64_MAX;
+constexpr coco::sync::WaitPolicy kPolicy;
 
 double now_ns() {
     return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
@@ -27,7 +36,8 @@ double now_ns() {
 }
 
 struct World {
-    World(int ranks, std::size_t block) : ranks(ranks), block(block) {
+    World(int ranks, std::size_t block) : ranks(ranks), block(block), flags(ranks) {
+        for (auto& flag : flags) flag.value = kUp;
         rows.resize(3 * static_cast<std::size_t>(ranks));
         for (int area = 0; area < 2; ++area)
             for (int r = 0; r < ranks; ++r) {
@@ -40,41 +50,142 @@ struct World {
     int ranks;
     std::size_t block;
     std::vector<coco::comm::Row> rows;
-
-    // A View as exec's: the same addresses, nothing to wait for.
-    void copy(const coco::schedule::Step& step) {
-        const coco::comm::Row& from = rows[static_cast<int>(step.source_area) * ranks + step.source_owner];
-        const coco::comm::Row& to = rows[static_cast<int>(step.target_area) * ranks + step.target_owner];
-        coco::exec::copy_block(to.base + step.target_index * to.stride_bytes,
-                               from.base + step.source_index * from.stride_bytes, block);
-    }
-    void wait(int, coco::schedule::Milestone) {}
-    void raise(coco::schedule::Milestone) {}
+    std::vector<coco::sync::Flag> flags;
 };
 
+// A View as exec's: the same addresses, nobody to wait for in earnest.
+template <bool waits>
+struct View {
+    World& w;
+    int rank;
+
+    static constexpr bool kRows = true;
+    const coco::comm::Row& row(schedule::Area area, int owner) {
+        return w.rows[static_cast<int>(area) * w.ranks + owner];
+    }
+    void copy(std::byte* target, const std::byte* source) { coco::exec::copy_block(target, source, w.block); }
+    void wait(int peer, schedule::Milestone milestone) {
+        if constexpr (waits)
+            coco::sync::wait(w.flags[peer].value, w.flags[peer].doorbell, milestone + 1, kPolicy);
+    }
+    void raise(schedule::Milestone) {
+        if constexpr (waits) coco::sync::raise(w.flags[rank].value, w.flags[rank].doorbell, kUp);
+    }
+};
+
+constexpr std::uint64_t kRowBits = 0xAAAAAAAAAAAAAAAAu;
+
+// Who copies a block of the Morton curve.
+__attribute__((target("bmi2"))) int copier(int row, int column, int ranks) {
+    return static_cast<int>((__builtin_ia32_pdep_di(static_cast<std::uint64_t>(row), kRowBits) |
+                             __builtin_ia32_pdep_di(static_cast<std::uint64_t>(column), ~kRowBits)) /
+                            static_cast<std::uint64_t>(ranks));
+}
+
 // One rank's part.
+template <bool waits>
 void plain(World& w, int r) {
+    View<waits> flags{w, r};
+    flags.raise(schedule::kArrived);
     for (int i = 0; i < w.ranks; ++i) {
         int peer = r + i < w.ranks ? r + i : r + i - w.ranks;
+        flags.wait(peer, schedule::kArrived);
         coco::exec::copy_block(w.rows[w.ranks + r].base + peer * w.block, w.rows[peer].base + r * w.block,
                                w.block);
     }
+    flags.raise(schedule::kDone);
+    for (int peer = 0; peer < w.ranks; ++peer) flags.wait(peer, schedule::kDone);
 }
 
-// Rank by rank, as each has its schedule and its blocks in its own cache: the best of many turns of each.
-template <class Work>
-double best_ns_per_block(const World& w, Work work) {
-    double sum = 0;
-    for (int r = 0; r < w.ranks; ++r) {
-        double best = 1e300;
-        for (int i = 0; i < 40; ++i) {
-            double begin = now_ns();
-            for (int turn = 0; turn < 10; ++turn) work(r);
-            best = std::min(best, (now_ns() - begin) / 10);
-        }
-        sum += best;
+// One rank's part of the Morton curve: a box of the matrix, of `high` receivers and `wide` senders.
+template <bool waits>
+__attribute__((target("bmi2"))) void plain_curve(World& w, int r) {
+    View<waits> flags{w, r};
+    const int bits = std::countr_zero(static_cast<unsigned>(w.ranks));
+    const int high = 1 << (bits / 2), wide = w.ranks / high;
+    const auto first = static_cast<std::uint64_t>(r) * static_cast<std::uint64_t>(w.ranks);
+    auto row_at = [&](int i) { return static_cast<int>(__builtin_ia32_pext_di(first + i, kRowBits)); };
+    auto column_at = [&](int i) { return static_cast<int>(__builtin_ia32_pext_di(first + i, ~kRowBits)); };
+    const int top = row_at(0), left = column_at(0);
+    flags.raise(schedule::kArrived);
+    for (int i = 0; i < w.ranks; ++i) {
+        int row = row_at(i), column = column_at(i);
+        if (row == top) flags.wait(column, schedule::kArrived);
+        if (column == left) flags.wait(row, schedule::kArrived);
+        coco::exec::copy_block(w.rows[w.ranks + row].base + column * w.block,
+                               w.rows[column].base + row * w.block, w.block);
     }
-    return sum / w.ranks / w.ranks;
+    flags.raise(schedule::kDone);
+    // Those whose boxes hold a block that we receive or send.
+    for (int i = 0; i < w.ranks; i += wide) flags.wait(copier(r, i, w.ranks), schedule::kDone);
+    for (int i = 0; i < w.ranks; i += high) flags.wait(copier(i, r, w.ranks), schedule::kDone);
+}
+
+bool has_plain_curve(int ranks) {
+    return std::has_single_bit(static_cast<unsigned>(ranks)) && __builtin_cpu_supports("bmi2");
+}
+
+// Of works that each do a rank's part: rank by rank, as each has its schedule and its blocks in its own
+// cache, in turns, the best of many.
+std::vector<double> best_ns_per_block(const World& w, const std::vector<std::function<void(int)>>& works) {
+    std::vector<double> sums(works.size());
+    for (int r = 0; r < w.ranks; ++r) {
+        std::vector<double> best(works.size(), 1e300);
+        for (int turn = 0; turn < 40; ++turn)
+            for (std::size_t i = 0; i < works.size(); ++i) {
+                works[i](r);
+                double begin = now_ns();
+                for (int again = 0; again < 10; ++again) works[i](r);
+                best[i] = std::min(best[i], (now_ns() - begin) / 10);
+            }
+        for (std::size_t i = 0; i < works.size(); ++i) sums[i] += best[i] / w.ranks / w.ranks;
+    }
+    return sums;
+}
+
+// Schedules of one algorithm, by rank.
+struct Made {
+    std::string_view name;
+    std::vector<Schedule> schedules;
+};
+
+std::vector<Made> make_all(int ranks, const coco::topology::NodeMap& map) {
+    std::vector<Made> all;
+    for (const auto& a : coco::algorithms::registry()) {
+        if (!serves(a, coco::algorithms::Collective::alltoall) || a.is_eager()) continue;
+        Made made{a.name, {}};
+        double begin = now_ns();
+        for (int r = 0; r < ranks; ++r)
+            made.schedules.push_back(a.make_schedule({Exchange::alltoall, r, &map, 0, 1}));
+        std::printf("%s: made in %.1f us a rank\n", std::string(a.name).c_str(),
+                    (now_ns() - begin) / ranks / 1000);
+        all.push_back(std::move(made));
+    }
+    return all;
+}
+
+template <bool waits>
+void compare(int ranks, const std::vector<Made>& all) {
+    std::printf("\n%s\n%8s %8s", waits ? "copies and a look at each flag" : "copies alone", "bytes", "loops");
+    const bool curve = has_plain_curve(ranks);
+    if (curve) std::printf(" %18s", "loops on curve");
+    for (const Made& made : all) std::printf(" %18s", std::string(made.name).c_str());
+    std::printf("\n");
+    for (std::size_t block : {8, 64, 512, 4096}) {
+        World w(ranks, block);
+        std::vector<std::function<void(int)>> works{[&](int r) { plain<waits>(w, r); }};
+        if (curve) works.emplace_back([&](int r) { plain_curve<waits>(w, r); });
+        for (const Made& made : all)
+            works.emplace_back([&](int r) {
+                View<waits> view{w, r};
+                coco::exec::walk(made.schedules[r], view);
+            });
+        std::vector<double> ns = best_ns_per_block(w, works);
+        std::printf("%8zu %8.2f", block, ns[0]);
+        for (std::size_t i = 1; i < ns.size(); ++i)
+            std::printf(" %10.2f (%+3.0f %%)", ns[i], 100 * (ns[i] / ns[0] - 1));
+        std::printf("\n");
+    }
 }
 
 }  // namespace
@@ -82,25 +193,8 @@ double best_ns_per_block(const World& w, Work work) {
 int main(int argc, char** argv) {
     const int ranks = argc > 1 ? std::atoi(argv[1]) : 64;
     const coco::topology::NodeMap map = coco::topology::one_node(ranks, 2);
-    std::printf("%d ranks, ns a block, best of 40\n%8s %8s", ranks, "bytes", "loops");
-    std::vector<std::pair<std::string_view, std::vector<Schedule>>> all;
-    for (const auto& a : coco::algorithms::registry()) {
-        if (!serves(a, coco::algorithms::Collective::alltoall) || a.is_eager()) continue;
-        std::vector<Schedule> schedules;
-        double begin = now_ns();
-        for (int r = 0; r < ranks; ++r)
-            schedules.push_back(a.make_schedule({Exchange::alltoall, r, &map, 0, 1}));
-        std::printf(" %11.*s", static_cast<int>(a.name.size()), a.name.data());
-        std::fprintf(stderr, "%.*s: made in %.1f us a rank\n", static_cast<int>(a.name.size()), a.name.data(),
-                     (now_ns() - begin) / ranks / 1000);
-        all.emplace_back(a.name, std::move(schedules));
-    }
-    std::printf("\n");
-    for (std::size_t block : {8, 64, 512, 4096}) {
-        World w(ranks, block);
-        std::printf("%8zu %8.2f", block, best_ns_per_block(w, [&](int r) { plain(w, r); }));
-        for (auto& row : all)
-            std::printf(" %11.2f", best_ns_per_block(w, [&](int r) { coco::exec::walk(row.second[r], w); }));
-        std::printf("\n");
-    }
+    std::printf("%d ranks, ns a block, best of 40\n", ranks);
+    std::vector<Made> all = make_all(ranks, map);
+    compare<false>(ranks, all);
+    compare<true>(ranks, all);
 }

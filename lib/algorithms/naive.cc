@@ -28,7 +28,8 @@ schedule::Schedule make_naive(const Shape& shape) {
         copy_block(steps, shape.exchange, peer, shape.rank);
     }
     steps.raise(schedule::kDone);
-    for (std::int32_t peer : peers) steps.wait(peer, schedule::kDone);
+    for (std::int32_t r = 0; r < shape.map->ranks(); ++r)
+        if (r != shape.rank) steps.wait(r, schedule::kDone);
     return steps.take();
 }
 

@@ -21,7 +21,7 @@ using comm::Publish;
 using comm::Whereabouts;
 using schedule::Area;
 using schedule::Milestone;
-using schedule::Step;
+using schedule::Place;
 
 constexpr std::uint64_t kTrain = 64;
 constexpr std::uint64_t kRingSegments = 4;
@@ -106,20 +106,21 @@ class BcastView {
     // The buffer has room for no more than this.
     void limit(std::uint64_t room_bytes) { room_bytes_ = room_bytes; }
 
-    void copy(const Step& step) {
+    static constexpr bool kRows = false;
+    void copy(Place from, Place to) {
         // The segment's number stands where it is not scratch.
-        std::int32_t segment = step.source_area == Area::scratch ? step.target_index : step.source_index;
+        std::int32_t segment = from.area == Area::scratch ? to.index : from.index;
         std::uint64_t at = static_cast<std::uint64_t>(segment) * unit_bytes_;
         std::uint64_t end = std::min(bytes_, room_bytes_);
         if (at >= end) return;
         std::uint64_t bytes = std::min(unit_bytes_, end - at);
-        const std::byte* source = step.source_area == Area::scratch
-                                      ? scratch_ + static_cast<std::uint64_t>(step.source_index) * unit_bytes_
+        const std::byte* source = from.area == Area::scratch
+                                      ? scratch_ + static_cast<std::uint64_t>(from.index) * unit_bytes_
                                       : source_ + at;
-        std::byte* target = step.target_area == Area::scratch
-                                ? scratch_ + static_cast<std::uint64_t>(step.target_index) * unit_bytes_
+        std::byte* target = to.area == Area::scratch
+                                ? scratch_ + static_cast<std::uint64_t>(to.index) * unit_bytes_
                                 : base_ + at;
-        if (streaming_ && step.target_area != Area::scratch) [[unlikely]]
+        if (streaming_ && to.area != Area::scratch) [[unlikely]]
             copy_streaming(target, source, bytes);
         else
             copy_block(target, source, bytes);

@@ -20,7 +20,7 @@ using comm::Slot;
 using comm::StagedBlock;
 using schedule::Area;
 using schedule::Milestone;
-using schedule::Step;
+using schedule::Place;
 
 // An eager rank copies up to this much out of a shared buffer, to return without waiting for its readers;
 // beyond, they read the buffer itself. Where ranks crowd the CPUs a wait costs more. From bench/collective, 2
@@ -60,10 +60,10 @@ class SizedView : public ExchangeView {
         return reason;
     }
 
-    void copy(const Step& step) {
-        if (step.target_area == Area::scratch) return;  // filled in place()
-        Spot from = spot(step.source_area, step.source_owner, step.source_index);
-        Spot to = spot(step.target_area, step.target_owner, step.target_index);
+    static constexpr bool kRows = false;
+    void copy(Place source, Place target) {
+        if (target.area == Area::scratch) return;  // filled in place()
+        Spot from = spot(source), to = spot(target);
         truncated_ |= from.bytes > to.bytes;
         std::uint64_t bytes = std::min(from.bytes, to.bytes);
         if (from.at == to.at || bytes == 0) return;
@@ -191,7 +191,8 @@ class SizedView : public ExchangeView {
         comm_.tables[peer] = {reinterpret_cast<const StagedBlock*>(scratch), nullptr, nullptr};
     }
 
-    Spot spot(Area area, std::int32_t owner, std::int32_t index) {
+    Spot spot(Place place) {
+        auto [owner, area, index] = place;
         const comm::Table& table = comm_.tables[owner];
         // Scratch has no block for its owner; the tables do.
         if (area == Area::scratch && personal_ && index >= owner) ++index;

@@ -14,7 +14,7 @@ namespace {
 
 using schedule::Area;
 using schedule::Milestone;
-using schedule::Step;
+using schedule::Place;
 
 class SmallView {
   public:
@@ -29,13 +29,12 @@ class SmallView {
                     : 0),
           slot_(comm.open_slot()) {}
 
-    void copy(const Step& step) {
-        const std::byte* source = step.source_area == Area::send
-                                      ? send_.base + step.source_index * send_.stride_bytes
-                                      : scratch_of(step.source_owner) + inlined(step.source_index);
-        std::byte* target = step.target_area == Area::recv
-                                ? recv_.base + step.target_index * recv_.stride_bytes
-                                : slot_.inlined + inlined(step.target_index);
+    static constexpr bool kRows = false;
+    void copy(Place from, Place to) {
+        const std::byte* source = from.area == Area::send ? send_.base + from.index * send_.stride_bytes
+                                                          : scratch_of(from.owner) + inlined(from.index);
+        std::byte* target = to.area == Area::recv ? recv_.base + to.index * recv_.stride_bytes
+                                                  : slot_.inlined + inlined(to.index);
         if (source != target) copy_block(target, source, bytes_);
     }
     void wait(std::int32_t peer, Milestone) {
@@ -89,12 +88,12 @@ class SmallSizedView {
         }
     }
 
-    void copy(const Step& step) {
-        if (step.target_area == Area::scratch) return;  // all at once, above
-        const comm::BlockAt& to = recv_.blocks[step.target_index];
+    static constexpr bool kRows = false;
+    void copy(Place place, Place target) {
+        if (target.area == Area::scratch) return;  // all at once, above
+        const comm::BlockAt& to = recv_.blocks[target.index];
         std::uint64_t bytes = 0;
-        const std::byte* source =
-            step.source_area == Area::send ? own(bytes) : from(step.source_owner, bytes);
+        const std::byte* source = place.area == Area::send ? own(bytes) : from(place.owner, bytes);
         outcome.truncated |= bytes > to.bytes;
         copy_block(recv_.base + to.displacement_bytes, source, std::min(bytes, to.bytes));
     }

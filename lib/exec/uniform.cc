@@ -13,7 +13,6 @@ using comm::Publish;
 using comm::Slot;
 using schedule::Area;
 using schedule::Milestone;
-using schedule::Step;
 
 class UniformView : public ExchangeView {
   public:
@@ -38,11 +37,9 @@ class UniformView : public ExchangeView {
         return agree(comm_, signature_, refusal());
     }
 
-    void copy(const Step& step) {
-        const comm::Row& from = row(step.source_area, step.source_owner);
-        const comm::Row& to = row(step.target_area, step.target_owner);
-        const std::byte* source = from.base + step.source_index * from.stride_bytes;
-        std::byte* target = to.base + step.target_index * to.stride_bytes;
+    static constexpr bool kRows = true;
+    using ExchangeView::row;
+    void copy(std::byte* target, const std::byte* source) {
         if (source == target) return;
         if (streaming_) [[unlikely]]
             copy_streaming(target, source, bytes_);

@@ -5,7 +5,6 @@
 // and kept with the communicator; walked by exec, proved by tests/schedule's simulator.
 #pragma once
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "schedule/step.h"
@@ -18,40 +17,28 @@ struct Schedule {
     std::int32_t scratch_blocks = 0;
 };
 
-// Appends steps. Requires (copy): places inside their areas. The order of calls is the order of steps.
+// Makes a schedule of single blocks and ranks, in the order of the calls, in as few steps as it can: a wait
+// for a rank's arrival just before a copy that touches its area becomes part of the copy; a copy or a wait
+// that goes on where the step before ended lengthens that step. Requires (copy): places inside their areas.
 class Builder {
   public:
-    Builder& copy(Place source, Place target) {
-        Step step{};
-        step.act = Act::copy;
-        step.source_area = source.area;
-        step.target_area = target.area;
-        step.source_owner = source.owner;
-        step.source_index = source.index;
-        step.target_owner = target.owner;
-        step.target_index = target.index;
-        schedule_.steps.push_back(step);
-        return *this;
-    }
-    Builder& raise(Milestone milestone) { return sync(Act::raise, 0, milestone); }
-    Builder& wait(std::int32_t rank, Milestone milestone) { return sync(Act::wait, rank, milestone); }
+    Builder& copy(Place source, Place target);
+    Builder& raise(Milestone milestone);
+    Builder& wait(std::int32_t rank, Milestone milestone);
     Builder& scratch(std::int32_t blocks) {
         schedule_.scratch_blocks = blocks;
         return *this;
     }
-    Schedule take() { return std::move(schedule_); }
+    Schedule take();
 
   private:
-    Builder& sync(Act act, std::int32_t rank, Milestone milestone) {
-        Step step{};
-        step.act = act;
-        step.source_owner = rank;
-        step.milestone = milestone & kDone;
-        schedule_.steps.push_back(step);
-        return *this;
-    }
+    bool fold_arrival(std::int32_t rank);
+    void write_arrivals();
+    void append_wait(std::int32_t rank, Milestone milestone);
+    bool lengthen(const Step& copy);
 
     Schedule schedule_;
+    std::vector<std::int32_t> arrivals_;  // waits for kArrived that a copy may still take in
 };
 
 }  // namespace coco::schedule

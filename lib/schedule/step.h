@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One step of one rank's schedule. Three kinds on a node:
-//   copy   one block from a place to a place; any rank of the node may run it
+//   copy   `count` blocks, one after the other, each from a place to a place; any rank of the node may run it
 //   raise  this rank has come to a milestone of this call
-//   wait   until `rank` has come to a milestone of this call
+//   wait   until each of `count` ranks has come to a milestone of this call
+//
+// A copy may begin with waits of its own, for the arrival of those whose areas it touches: `after_target`
+// before the first block, then `after_source` before each block for the owner of its source. Where the target
+// is may be looked up between the two: one owner's wait is `after_target`. What a step stands
+// for is said once, by source(i), target(i) and awaited(i): exec and the simulator follow these.
 //
 // Milestones of a call are raised in increasing order:
 //   kArrived      the rank is in the call, its buffers may be touched and its scratch blocks copied in
@@ -27,20 +32,29 @@ inline constexpr Milestone kDone = 0xFFFFF;  // the largest
 
 enum class Act : std::uint8_t { copy, raise, wait };
 
-// 20 bytes: a rank of P walks P to 2 P of them in a call.
 struct Step {
-    Act act : 4;
-    Area source_area : 4;       // copy
-    Area target_area : 4;       // copy
-    Milestone milestone : 20;   // raise, wait
-    std::int32_t source_owner;  // copy; wait: the rank waited for
+    Act act;
+    Area source_area;   // copy
+    Area target_area;   // copy
+    bool after_source;  // copy
+    bool after_target;  // copy
+    bool along_owners;  // copy: the next block is the next owner's, not the next index
+    std::uint16_t unused;
+    std::int32_t count;         // copy: blocks; wait: ranks
+    Milestone milestone;        // raise, wait
+    std::int32_t source_owner;  // copy; wait: the first rank waited for
     std::int32_t source_index;  // copy
     std::int32_t target_owner;  // copy
-    std::int32_t target_index;  // copy
+    std::int32_t target_index;  // copy; the next block has the next one
 
-    Place source() const { return {source_owner, source_area, source_index}; }
-    Place target() const { return {target_owner, target_area, target_index}; }
+    // Of block i of a copy.
+    Place source(std::int32_t i) const {
+        return {source_owner + (along_owners ? i : 0), source_area, source_index + (along_owners ? 0 : i)};
+    }
+    Place target(std::int32_t i) const { return {target_owner, target_area, target_index + i}; }
+    // The i-th rank of a wait.
+    std::int32_t awaited(std::int32_t i) const { return source_owner + i; }
 };
-static_assert(sizeof(Step) == 20);
+static_assert(sizeof(Step) == 32);
 
 }  // namespace coco::schedule

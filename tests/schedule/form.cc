@@ -25,9 +25,10 @@ class Form {
 
     std::string check() {
         for (const Step& step : of(rank_).steps) {
-            std::string fault = step.act == Act::copy    ? copy(step)
-                                : step.act == Act::raise ? raise(step)
-                                                         : wait(step);
+            std::string fault = step.act == Act::raise ? raise(step) : "";
+            if (step.act != Act::raise && step.count < 1) return "has a step of nothing";
+            for (std::int32_t i = 0; step.act != Act::raise && i < step.count && fault.empty(); ++i)
+                fault = step.act == Act::copy ? copy(step, i) : wait(step.awaited(i), step.milestone);
             if (!fault.empty()) return fault;
         }
         return last_ == std::int64_t{kDone} ? "" : "does not raise kDone";
@@ -43,16 +44,24 @@ class Form {
                place.index < extent(call_, place.owner, place.area);
     }
 
-    std::string copy(const Step& step) const {
+    std::string copy(const Step& step, std::int32_t i) const {
         if (last_ == std::int64_t{kDone}) return "copies after kDone";
-        for (Place place : {step.source(), step.target()}) {
+        const Place source = step.source(i), target = step.target(i);
+        if (step.after_source && !step.after_target && source.owner == target.owner)
+            return "waits for the owner of its target too late";
+        std::string fault = step.after_source ? wait(source.owner, schedule::kArrived) : "";
+        if (fault.empty() && step.after_target) fault = wait(target.owner, schedule::kArrived);
+        return fault.empty() ? copy(source, target) : fault;
+    }
+    std::string copy(Place source, Place target) const {
+        for (Place place : {source, target}) {
             if (!exists(place)) return "touches " + to_text(place) + ", which does not exist";
             if (node(place.owner) != node(rank_)) return "touches " + to_text(place) + " on another node";
         }
-        if (step.target_area == Area::send) return "writes to a send area";
-        if (!call_.may_read_peer_send && step.source_area == Area::send && step.source_owner != rank_)
+        if (target.area == Area::send) return "writes to a send area";
+        if (!call_.may_read_peer_send && source.area == Area::send && source.owner != rank_)
             return "reads a peer's send area, against its registry row";
-        if (!call_.may_write_peer_recv && step.target_area == Area::recv && step.target_owner != rank_)
+        if (!call_.may_write_peer_recv && target.area == Area::recv && target.owner != rank_)
             return "writes a peer's recv area, against its registry row";
         return "";
     }
@@ -61,15 +70,14 @@ class Form {
         last_ = step.milestone;
         return "";
     }
-    std::string wait(const Step& step) const {
-        if (step.source_owner == rank_) return "waits for itself";
-        if (step.source_owner < 0 || step.source_owner >= map_.ranks())
-            return "waits for a rank that does not exist";
-        if (last_ == std::int64_t{kDone} && step.milestone != kDone)
+    std::string wait(std::int32_t rank, schedule::Milestone milestone) const {
+        if (rank == rank_) return "waits for itself";
+        if (rank < 0 || rank >= map_.ranks()) return "waits for a rank that does not exist";
+        if (last_ == std::int64_t{kDone} && milestone != kDone)
             return "waits after kDone for less than kDone";
-        if (!raises(of(step.source_owner), step.milestone))
-            return "waits for milestone " + std::to_string(step.milestone) + " of rank " +
-                   std::to_string(step.source_owner) + ", which never raises it";
+        if (!raises(of(rank), milestone))
+            return "waits for milestone " + std::to_string(milestone) + " of rank " + std::to_string(rank) +
+                   ", which never raises it";
         return "";
     }
 

@@ -33,6 +33,7 @@ struct Rank {
     std::int32_t number;
     std::size_t call = 0;
     std::size_t step = 0;
+    std::int32_t part = 0;  // block of a copy, rank of a wait
     bool in_call = false;
     bool scratch_is_mine = false;  // the guard of this call has been passed
     bool stages = false;           // its peers read staged copies of its send area
@@ -99,8 +100,14 @@ class Simulation {
         else if (!take(rank, steps[rank.step]))
             return false;
         else
-            ++rank.step;
+            go_on(rank, steps[rank.step]);
         return true;
+    }
+
+    static void go_on(Rank& rank, const Step& step) {
+        if (step.act != Act::raise && ++rank.part < step.count) return;
+        rank.part = 0;
+        ++rank.step;
     }
 
     // The caller, before a call: all that it owns is overwritten, its send blocks with what this call shall
@@ -108,6 +115,7 @@ class Simulation {
     void enter(Rank& rank) {
         scribble(rank);
         rank.step = 0;
+        rank.part = 0;
         rank.in_call = true;
         rank.scratch_is_mine = rank.has_staged = false;
     }
@@ -143,21 +151,28 @@ class Simulation {
             }
     }
 
+    // One part of a step. Returns: false if the rank has to wait.
     bool take(Rank& rank, const Step& step) {
         if (rank.stages && !calls_[rank.call].may_write_peer_recv && is_done(rank)) return true;
         if (step.act == Act::wait)
-            return has_raised(step.source_owner, rank.call, step.milestone, rank.clock);
-        if (step.act == Act::raise) {
-            tick(rank);
-            rank.raised.push_back({rank.call, step.milestone, rank.clock});
-            return true;
-        }
-        if (step.target_area == Area::scratch && step.target_owner == rank.number && !pass_guard(rank))
-            return false;
-        write(rank, step.target(), read(rank, step.source()));
-        verdict_.read_peer_send |= step.source_area == Area::send && step.source_owner != rank.number;
-        verdict_.wrote_peer_recv |= step.target_area == Area::recv && step.target_owner != rank.number;
+            return has_raised(step.awaited(rank.part), rank.call, step.milestone, rank.clock);
+        if (step.act == Act::copy) return copy(rank, step, step.source(rank.part), step.target(rank.part));
+        tick(rank);
+        rank.raised.push_back({rank.call, step.milestone, rank.clock});
         return true;
+    }
+
+    bool copy(Rank& rank, const Step& step, Place source, Place target) {
+        if (step.after_target && rank.part == 0 && !has_arrived(rank, target.owner)) return false;
+        if (step.after_source && !has_arrived(rank, source.owner)) return false;
+        if (target.area == Area::scratch && target.owner == rank.number && !pass_guard(rank)) return false;
+        write(rank, target, read(rank, source));
+        verdict_.read_peer_send |= source.area == Area::send && source.owner != rank.number;
+        verdict_.wrote_peer_recv |= target.area == Area::recv && target.owner != rank.number;
+        return true;
+    }
+    bool has_arrived(Rank& rank, std::int32_t other) {
+        return has_raised(other, rank.call, schedule::kArrived, rank.clock);
     }
 
     static bool is_done(const Rank& rank) {

@@ -5,7 +5,9 @@
 //
 // The caller is part of the run: before each call it writes all of its send and recv areas, after it it reads
 // and checks them, then goes on to write them again. Order is that of vector clocks: a wait learns what its
-// partner knew when it raised the milestone, and no more. So one run stands for all runs.
+// partner knew when it raised the milestone, and no more. So one run stands for all runs. A step of several
+// blocks or ranks is taken one after the other, by the same source(i), target(i) and awaited(i) that exec
+// follows.
 //
 // The executor's own promises are part of it too. Scratch alternates between two sets by call, and before a
 // rank first writes there it waits until all ranks are done with the call before the last. A rank whose send

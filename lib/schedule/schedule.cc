@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace coco::schedule {
+
+// Whether this very arrival was waited for just now; the caller takes it over.
+bool Builder::fold_arrival(std::int32_t rank) { return std::erase(arrivals_, rank) != 0; }
+
+void Builder::write_arrivals() {
+    for (std::int32_t rank : arrivals_) append_wait(rank, kArrived);
+    arrivals_.clear();
+}
+
+void Builder::append_wait(std::int32_t rank, Milestone milestone) {
+    if (!schedule_.steps.empty()) {
+        Step& last = schedule_.steps.back();
+        if (last.act == Act::wait && last.milestone == milestone && last.awaited(last.count) == rank) {
+            ++last.count;
+            return;
+        }
+    }
+    Step step{};
+    step.act = Act::wait;
+    step.count = 1;
+    step.milestone = milestone;
+    step.source_owner = rank;
+    schedule_.steps.push_back(step);
+}
+
+// Makes `copy`, of one block, part of the last step. Returns: false if it does not continue it.
+bool Builder::lengthen(const Step& copy) {
+    if (schedule_.steps.empty() || schedule_.steps.back().act != Act::copy) return false;
+    Step longer = schedule_.steps.back();
+    // The last step's own wait for its target comes before both; a second one would not.
+    if (longer.after_source != copy.after_source || copy.after_target) return false;
+    if (longer.count == 1) longer.along_owners = longer.source_owner != copy.source_owner;
+    // One owner is waited for once.
+    if (longer.after_source && !longer.along_owners) return false;
+    if (longer.source(longer.count) != copy.source(0) || longer.target(longer.count) != copy.target(0))
+        return false;
+    ++longer.count;
+    schedule_.steps.back() = longer;
+    return true;
+}
+
+Builder& Builder::copy(Place source, Place target) {
+    Step step{};
+    step.act = Act::copy;
+    step.count = 1;
+    step.after_target = fold_arrival(target.owner);  // the first wait of a copy, should both be one rank's
+    step.after_source = fold_arrival(source.owner);
+    step.source_area = source.area;
+    step.target_area = target.area;
+    step.source_owner = source.owner;
+    step.source_index = source.index;
+    step.target_owner = target.owner;
+    step.target_index = target.index;
+    write_arrivals();
+    if (!lengthen(step)) schedule_.steps.push_back(step);
+    return *this;
+}
+
+Builder& Builder::raise(Milestone milestone) {
+    write_arrivals();
+    Step step{};
+    step.act = Act::raise;
+    step.milestone = milestone;
+    schedule_.steps.push_back(step);
+    return *this;
+}
+
+Builder& Builder::wait(std::int32_t rank, Milestone milestone) {
+    if (milestone == kArrived) {
+        arrivals_.push_back(rank);
+    } else {
+        write_arrivals();
+        append_wait(rank, milestone);
+    }
+    return *this;
+}
+
+Schedule Builder::take() {
+    write_arrivals();
+    return std::move(schedule_);
+}
+
+}  // namespace coco::schedule
