@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "schedule/schedule.h"
@@ -23,6 +24,26 @@ std::optional<Collective> collective_of(std::string_view name);
 enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
 Exchange exchange_of(Collective collective);
 
+// What may stand behind an algorithm's name: bruck:radix=4, leader:bruck,radix=4. Each row of the registry
+// says which it takes; the others keep their defaults.
+enum class Inner : std::uint8_t { pairwise, bruck, multinode_morton };
+inline constexpr int kInners = 3;
+std::string_view name_of(Inner inner);
+std::optional<Inner> inner_of(std::string_view name);
+
+struct Parameters {
+    std::uint64_t segment_bytes = 0;  // segment=: of a bcast; 0: from the caches
+    std::int32_t radix = 2;           // radix=: of Bruck's digits; 2 or more
+    std::int32_t leaders = 1;         // leaders=: of each node; 0, or more than it has ranks: all of them
+    Inner inner = Inner::pairwise;    // a bare word: the exchange among leaders
+    friend bool operator==(const Parameters&, const Parameters&) = default;
+};
+enum class Parameter : std::uint8_t { segment, radix, leaders, inner };
+using ParameterSet = std::uint32_t;
+constexpr ParameterSet set_of(Parameter p) { return ParameterSet{1} << static_cast<int>(p); }
+// As the user would write it, defaults left out: ":bruck,radix=4", or nothing.
+std::string text_of(const Parameters& parameters);
+
 // All that a schedule depends on.
 struct Shape {
     Exchange exchange;
@@ -30,6 +51,7 @@ struct Shape {
     const topology::NodeMap* map;
     std::int32_t root = 0;      // bcast
     std::int32_t segments = 1;  // bcast: into how many segments the buffer is cut; 1 to kDone - 1
+    Parameters parameters = {};
 };
 
 using CollectiveSet = std::uint32_t;
@@ -48,7 +70,8 @@ struct Algorithm {
     // staged.
     bool reads_peer_send;
     bool writes_peer_recv;
-    bool segmented;  // bcast: the executor chooses Shape::segments by size; others always get 1
+    bool segmented;           // bcast: the executor chooses Shape::segments by size; others always get 1
+    ParameterSet parameters;  // those it takes
     schedule::Schedule (*make_schedule)(const Shape& shape);
 
     // Moves blocks through scratch in one piece: any buffer will do.
@@ -60,5 +83,6 @@ std::span<const Algorithm> registry();
 // Returns: null if there is none of that name.
 const Algorithm* find(std::string_view name);
 inline bool serves(const Algorithm& a, Collective c) { return (a.collectives & set_of(c)) != 0; }
+inline bool takes(const Algorithm& a, Parameter p) { return (a.parameters & set_of(p)) != 0; }
 
 }  // namespace coco::algorithms

@@ -16,30 +16,32 @@ constexpr bool kOneNode = true;
 constexpr bool kReads = true, kReadsOwn = false;
 constexpr bool kWrites = true, kWritesOwn = false;
 constexpr bool kCut = true, kWhole = false;
+constexpr ParameterSet kPlain = 0;
 
 constexpr Algorithm kRegistry[] = {
     {"naive", "every rank pulls its blocks from its peers, nearest domain first",
      "Li, Zhang, Hoefler 2018, section 4 (SH-Naive)",  //
-     kExchanges, kOneNode, kReads, kWritesOwn, kWhole, make_naive},
+     kExchanges, kOneNode, kReads, kWritesOwn, kWhole, kPlain, make_naive},
     {"morton", "the ranks copy equal shares of the Morton curve over all blocks",
      "Li, Zhang, Hoefler 2018, sections 2.1 and 2.2 (SH-CO)",  //
-     kExchanges, kOneNode, kReads, kWrites, kWhole, make_morton},
+     kExchanges, kOneNode, kReads, kWrites, kWhole, kPlain, make_morton},
     {"numa_morton", "as morton, but writing to the own NUMA domain only, one domain pair after another",
      "Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO)",  //
-     kExchanges, kOneNode, kReads, kWrites, kWhole, make_numa_morton},
+     kExchanges, kOneNode, kReads, kWrites, kWhole, kPlain, make_numa_morton},
     {"eager", "every rank copies its blocks to shared scratch and goes on as soon as it has its own",
      "libcoco",  //
-     kExchanges | kBcast, kOneNode, kReadsOwn, kWritesOwn, kWhole, make_eager},
+     kExchanges | kBcast, kOneNode, kReadsOwn, kWritesOwn, kWhole, kPlain, make_eager},
     {"direct", "every rank copies the root's buffer at once",
      "Tu, Zou, Zhan, Zhao, Fan 2008, section III, in a single copy",  //
-     kBcast, kOneNode, kReads, kWritesOwn, kWhole, make_direct},
+     kBcast, kOneNode, kReads, kWritesOwn, kWhole, kPlain, make_direct},
     {"segmented", "the root fills a ring of segments in cache while the others empty it",
      "Tu, Zou, Zhan, Zhao, Fan 2008, section III (data tiling)",  //
-     kBcast, kOneNode, kReadsOwn, kWritesOwn, kCut, make_segmented},
+     kBcast, kOneNode, kReadsOwn, kWritesOwn, kCut, set_of(Parameter::segment), make_segmented},
 };
 
 constexpr std::string_view kNames[kCollectives] = {"alltoall",  "alltoallv",  "alltoallw",
                                                    "allgather", "allgatherv", "bcast"};
+constexpr std::string_view kInnerNames[kInners] = {"pairwise", "bruck", "multinode_morton"};
 
 }  // namespace
 
@@ -54,6 +56,26 @@ std::optional<Collective> collective_of(std::string_view name) {
 Exchange exchange_of(Collective collective) {
     if (collective == Collective::bcast) return Exchange::bcast;
     return (kAlltoalls & set_of(collective)) != 0 ? Exchange::alltoall : Exchange::allgather;
+}
+
+std::string_view name_of(Inner inner) { return kInnerNames[static_cast<int>(inner)]; }
+
+std::optional<Inner> inner_of(std::string_view name) {
+    for (int i = 0; i < kInners; ++i)
+        if (kInnerNames[i] == name) return static_cast<Inner>(i);
+    return std::nullopt;
+}
+
+std::string text_of(const Parameters& parameters) {
+    const Parameters preset;
+    std::string text;
+    auto add = [&](const std::string& word) { text.append(text.empty() ? ":" : ",").append(word); };
+    if (parameters.inner != preset.inner) add(std::string(name_of(parameters.inner)));
+    if (parameters.radix != preset.radix) add("radix=" + std::to_string(parameters.radix));
+    if (parameters.leaders != preset.leaders) add("leaders=" + std::to_string(parameters.leaders));
+    if (parameters.segment_bytes != preset.segment_bytes)
+        add("segment=" + std::to_string(parameters.segment_bytes));
+    return text;
 }
 
 std::span<const Algorithm> registry() { return kRegistry; }

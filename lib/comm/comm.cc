@@ -247,8 +247,12 @@ const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
         return *schedules[last_schedule].schedule;
     for (last_schedule = 0; last_schedule < schedules.size(); ++last_schedule)
         if (schedules[last_schedule].key == key) return *schedules[last_schedule].schedule;
-    algorithms::Shape shape{
-        .exchange = key.exchange, .rank = rank, .map = &map, .root = key.root, .segments = key.segments};
+    algorithms::Shape shape{.exchange = key.exchange,
+                            .rank = rank,
+                            .map = &map,
+                            .root = key.root,
+                            .segments = key.segments,
+                            .parameters = key.parameters};
     schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
     return *schedules.back().schedule;
 }

@@ -27,6 +27,7 @@ struct ScheduleKey {
     algorithms::Exchange exchange;
     std::int32_t root;
     std::int32_t segments;
+    algorithms::Parameters parameters = {};
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
@@ -103,7 +104,7 @@ struct Comm {
     struct Memo {
         std::uint64_t block_bytes = UINT64_MAX - 1;
         const algorithms::Algorithm* algorithm = nullptr;
-        std::uint64_t segment_bytes = 0;
+        algorithms::Parameters parameters = {};
         bool by_force = false;
     };
     Memo memo[algorithms::kCollectives];

@@ -21,7 +21,7 @@ using algorithms::Collective;
 
 struct Chosen {
     const Algorithm* algorithm;  // null: mpi
-    std::uint64_t segment_bytes;
+    algorithms::Parameters parameters;
     bool by_force;
 };
 
@@ -36,9 +36,9 @@ Chosen choose(comm::Comm& comm, const Common& common) {
                             .block_bytes = std::nullopt};
         if (common.has_block) facts.block_bytes = block_bytes;
         policy::Verdict verdict = policy::select(the_policy(), facts);
-        memo = {block_bytes, verdict.choice.algorithm, verdict.choice.segment_bytes, verdict.forced};
+        memo = {block_bytes, verdict.choice.algorithm, verdict.choice.parameters, verdict.forced};
     }
-    return {memo.algorithm, memo.segment_bytes, memo.by_force};
+    return {memo.algorithm, memo.parameters, memo.by_force};
 }
 
 std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
@@ -70,7 +70,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     bool counting = taken.begin_ns != 0;
     comm.timed = counting;
     comm.wait_ns = 0;
-    exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.segment_bytes);
+    exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
     if (counting) {
         taken.count.bytes = sent_bytes(call, comm);
         taken.count.block_bytes = largest_block(call, common);

@@ -221,7 +221,7 @@ bool was_told(comm::Comm& comm, std::byte* buffer, std::uint64_t room_bytes, com
 }  // namespace
 
 Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                  std::uint64_t segment_bytes) {
+                  const algorithms::Parameters& parameters) {
     const std::int32_t root = call.common.root;
     const std::uint64_t bytes = call.local.bytes;
     const Buffer& user = comm.rank == root ? call.local.send : call.local.recv;
@@ -246,7 +246,7 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     outcome.staged = side.where != Where::user;
     fill_side(side, user, bytes);  // a receiver's too: what is not received must stay as it is
     if (comm.rank == root) {
-        send_all(comm, side.base, choose_way(call, side.base, algorithm, segment_bytes));
+        send_all(comm, side.base, choose_way(call, side.base, algorithm, parameters.segment_bytes));
     } else {
         outcome.truncated = receive_all(comm, root, side.base, bytes, record);
         empty_side(side, user, bytes);

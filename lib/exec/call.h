@@ -60,11 +60,10 @@ struct Outcome {
     bool truncated = false;                      // some rank sent more than this one receives
 };
 
-// Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts and
-// algorithm. segment_bytes: bcast's; 0 = from the caches. No exception leaves it: the other ranks would wait
-// for ever.
+// Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts, algorithm
+// and parameters. No exception leaves it: the other ranks would wait for ever.
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-            std::uint64_t segment_bytes) noexcept;
+            const algorithms::Parameters& parameters) noexcept;
 
 // Whether the algorithm can run with these common facts; what is too large for a stage ring cannot be eager.
 // Returns: the algorithm itself, or the one to use in its place.

@@ -59,6 +59,6 @@ Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algori
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
 // bcast.cc; takes its epochs itself: one for each train of segments.
 Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                  std::uint64_t segment_bytes);
+                  const algorithms::Parameters& parameters);
 
 }  // namespace coco::exec

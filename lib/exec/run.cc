@@ -24,11 +24,11 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
 }
 
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-            std::uint64_t segment_bytes) noexcept {
+            const algorithms::Parameters& parameters) noexcept {
     ++comm.epoch;
     comm::set_current(comm.handle);
     if (call.common.collective == algorithms::Collective::bcast)
-        return run_bcast(comm, call, algorithm, segment_bytes);
+        return run_bcast(comm, call, algorithm, parameters);
     const algorithms::Algorithm& fits = fitting(algorithm, comm, call.common);
     return call.common.sized ? run_sized(comm, call, fits) : run_uniform(comm, call, fits);
 }

@@ -12,18 +12,71 @@ std::string choices_for(algorithms::Collective collective) {
     return list;
 }
 
-// "segment=64K": the only parameter so far.
-std::optional<Error> parse_parameter(std::string_view text, Choice& choice) {
-    std::string quoted = "parameter '" + std::string(text) + "'";
-    std::string name(choice.algorithm == nullptr ? "mpi" : choice.algorithm->name);
-    if (choice.algorithm == nullptr || !choice.algorithm->segmented)
-        return Error{quoted + ": " + name + " takes none"};
+using algorithms::Parameter;
+
+std::optional<Error> read_bytes(std::string_view value, Choice& choice) {
     std::uint64_t bytes = 0;
-    if (!text.starts_with("segment=")) return Error{quoted + ": must be segment=BYTES for " + name};
-    if (!base::parse_bytes(text.substr(8), bytes) || bytes == 0)
-        return Error{quoted + ": must be bytes above 0, with K, M, G or T"};
-    choice.segment_bytes = bytes;
+    if (!base::parse_bytes(value, bytes) || bytes == 0)
+        return Error{"must be bytes above 0, with K, M, G or T"};
+    choice.parameters.segment_bytes = bytes;
     return std::nullopt;
+}
+
+std::optional<Error> read_number(std::string_view value, std::uint64_t least, std::int32_t& number) {
+    constexpr std::uint64_t kMost = 1 << 20;
+    std::uint64_t read = 0;
+    if (!base::parse_number(value, read) || read < least || read > kMost)
+        return Error{"must be a number from " + std::to_string(least) + " to " + std::to_string(kMost)};
+    number = static_cast<std::int32_t>(read);
+    return std::nullopt;
+}
+
+std::optional<Error> read_radix(std::string_view value, Choice& choice) {
+    return read_number(value, 2, choice.parameters.radix);
+}
+std::optional<Error> read_leaders(std::string_view value, Choice& choice) {
+    return read_number(value, 0, choice.parameters.leaders);
+}
+std::optional<Error> read_inner(std::string_view value, Choice& choice) {
+    auto inner = algorithms::inner_of(value);
+    if (!inner) return Error{"must be pairwise, bruck or multinode_morton"};
+    choice.parameters.inner = *inner;
+    return std::nullopt;
+}
+
+struct Reading {
+    Parameter parameter;
+    std::string_view prefix;  // before the value
+    const char* form;
+    std::optional<Error> (*read)(std::string_view value, Choice& choice);
+};
+// The word without a key comes last: it takes what no other does.
+constexpr Reading kReadings[] = {
+    {Parameter::segment, "segment=", "segment=BYTES", read_bytes},
+    {Parameter::radix, "radix=", "radix=NUMBER", read_radix},
+    {Parameter::leaders, "leaders=", "leaders=NUMBER", read_leaders},
+    {Parameter::inner, "", "pairwise, bruck or multinode_morton", read_inner},
+};
+
+std::string forms_for(const Choice& choice) {
+    std::string forms;
+    for (const Reading& r : kReadings)
+        if (choice.algorithm != nullptr && takes(*choice.algorithm, r.parameter))
+            forms.append(forms.empty() ? "" : "; ").append(r.form);
+    return forms;
+}
+
+std::optional<Error> parse_parameter(std::string_view text, Choice& choice) {
+    std::string quoted = "parameter '" + std::string(text) + "': ";
+    std::string name(choice.algorithm == nullptr ? "mpi" : choice.algorithm->name), forms = forms_for(choice);
+    if (forms.empty()) return Error{quoted + name + " takes none"};
+    for (const Reading& r : kReadings) {
+        bool is_word = r.prefix.empty() && text.find('=') != std::string_view::npos;
+        if (!takes(*choice.algorithm, r.parameter) || !text.starts_with(r.prefix) || is_word) continue;
+        auto error = r.read(text.substr(r.prefix.size()), choice);
+        return error ? Error{quoted + error->line} : error;
+    }
+    return Error{quoted + "must be " + forms + " for " + name};
 }
 
 }  // namespace
@@ -31,7 +84,7 @@ std::optional<Error> parse_parameter(std::string_view text, Choice& choice) {
 std::optional<Error> parse_choice(std::string_view text, algorithms::Collective collective, Choice& choice) {
     std::size_t colon = text.find(':');
     std::string_view name = text.substr(0, colon);
-    Choice parsed{algorithms::find(name), 0};
+    Choice parsed{algorithms::find(name), {}};
     std::string must = ": must be one of " + choices_for(collective);
     if (parsed.algorithm == nullptr && name != "mpi")
         return Error{"unknown algorithm '" + std::string(name) + "'" + must};

@@ -25,10 +25,10 @@ struct Range {
 // "5", "2-8", "16-", "-8", with K/M/G. Returns: nothing if it is none of these.
 std::optional<Range> parse_range(std::string_view text);
 
-// algorithm[:key=value[,key=value]]; `mpi` has a null algorithm.
+// algorithm[:parameter[,parameter]], a parameter being key=value or a word; `mpi` has a null algorithm.
 struct Choice {
     const algorithms::Algorithm* algorithm = nullptr;
-    std::uint64_t segment_bytes = 0;  // segmented bcast: 0 = from the caches
+    algorithms::Parameters parameters = {};
 };
 
 struct Rule {

@@ -30,7 +30,7 @@ Test first_failing(const Rule& rule, const Facts& facts) {
 
 std::string name_of(const Choice& choice) {
     return std::string(choice.algorithm == nullptr ? "mpi" : choice.algorithm->name) +
-           (choice.segment_bytes != 0 ? ":segment=" + std::to_string(choice.segment_bytes) : "");
+           algorithms::text_of(choice.parameters);
 }
 
 std::string place_of(const Policy& policy, const Rule& rule) {

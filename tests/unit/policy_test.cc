@@ -88,7 +88,7 @@ TEST_CASE("choices", "[policy]") {
     Choice choice;
     REQUIRE_FALSE(parse_choice("segmented:segment=64K", Collective::bcast, choice));
     CHECK(choice.algorithm == algorithms::find("segmented"));
-    CHECK(choice.segment_bytes == 65536);
+    CHECK(choice.parameters.segment_bytes == 65536);
     REQUIRE_FALSE(parse_choice("mpi", Collective::bcast, choice));
     CHECK(choice.algorithm == nullptr);
     auto error = [&](const char* text, Collective collective) {
@@ -221,7 +221,7 @@ TEST_CASE("a policy file takes the place of the built-in rules", "[policy]") {
     REQUIRE_FALSE(from_environment(policy));
     CHECK(policy.source == file.string());
     REQUIRE(policy.rules.size() == 1);
-    CHECK(policy.rules[0].choice.segment_bytes == 32768);
+    CHECK(policy.rules[0].choice.parameters.segment_bytes == 32768);
     std::ofstream(file) << "[[rule]]\nalgorithm = 'x'\n";
     auto error = from_environment(policy);
     REQUIRE(error);
