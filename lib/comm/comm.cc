@@ -168,8 +168,7 @@ void Comm::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
 void Comm::wait_all_done(std::uint64_t wanted) {
     if (done_epoch >= wanted) return;
     std::uint64_t lowest = epoch - 1;  // of the calls before this one; we have finished them all
-    for (std::int32_t r = 0; r < ranks; ++r) {
-        if (r == rank) continue;
+    for (std::int32_t r : mates) {
         Peer& p = peers[r];
         if (p.done_epoch < wanted) look_how_far(p, wanted);
         lowest = std::min(lowest, p.done_epoch);
@@ -260,11 +259,14 @@ const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
 Comm::~Comm() {
     for (Room& room : rooms) heap::release(room.memory);
     if (control == nullptr) return;
+    if (control_is_lone) {
+        end_lone_control(control);
+        return;
+    }
     std::vector<Pending> pending;
-    for (std::int32_t r = 0; r < ranks; ++r)
-        if (r != rank)
-            pending.push_back({&peers[r].control->flag.value,
-                               milestone_value(peers[r].epoch_base + epoch, schedule::kDone)});
+    for (std::int32_t r : mates)
+        pending.push_back(
+            {&peers[r].control->flag.value, milestone_value(peers[r].epoch_base + epoch, schedule::kDone)});
     retire_control(control, std::move(pending));
 }
 

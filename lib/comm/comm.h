@@ -14,6 +14,7 @@
 #include "algorithms/algorithm.h"
 #include "comm/control.h"
 #include "comm/tape.h"
+#include "comm/wire.h"
 #include "schedule/schedule.h"
 #include "stats/stats.h"
 #include "sync/flag.h"
@@ -71,12 +72,15 @@ struct Comm {
     topology::NodeMap map;
     std::int32_t ranks_per_node = 0;
     std::int32_t domains = 0;
-    std::vector<Peer> peers;  // by rank, this one included
+    std::vector<Peer> peers;          // by rank, this one included; of other nodes nothing is known
+    std::vector<std::int32_t> mates;  // the other ranks of this rank's node
+    std::unique_ptr<Wire> wire;       // several nodes: the messages between them
     Control* control = nullptr;
+    bool control_is_lone = false;  // private memory: alone on the node, without a shared heap
     std::byte* segment = nullptr;
 
     std::uint64_t epoch = 0;                // of the last call begun
-    std::uint64_t done_epoch = 0;           // every rank is known to have finished this call
+    std::uint64_t done_epoch = 0;           // every rank of the node is known to have finished this call
     std::uint64_t slot_epoch[kSlots] = {};  // which call each of our slots was last used for
     Ring<kStageBytes> stage;
     Ring<kTapeBytes> tape;
@@ -127,7 +131,7 @@ struct Comm {
     // Waits, in the call that runs, for a rank's slot or for a milestone of its.
     void wait_arrived(std::int32_t peer, Soon soon = {});
     void wait_milestone(std::int32_t peer, schedule::Milestone milestone);
-    // Waits until all ranks have finished call `epoch` of this communicator.
+    // Waits until all ranks of the node have finished call `epoch` of this communicator.
     void wait_all_done(std::uint64_t epoch);
     void raise(schedule::Milestone milestone);
     // Makes our slot of this epoch ours to write: waits until all who may read its last content are done.

@@ -42,10 +42,10 @@ void sweep(Pool& p) {
     });
 }
 
-Control* make_control() {
+Control* make_control(bool shared) {
     void* memory = heap::allocate_aligned(4096, sizeof(Control));
     if (memory == nullptr) return nullptr;
-    if (!heap::is_shared(memory, sizeof(Control))) {
+    if (shared && !heap::is_shared(memory, sizeof(Control))) {
         heap::release(memory);
         return nullptr;
     }
@@ -65,11 +65,14 @@ Control* take_control() {
     Pool& p = pool();
     std::lock_guard lock(p.mutex);
     sweep(p);
-    if (p.free.empty()) return make_control();
+    if (p.free.empty()) return make_control(true);
     Control* control = p.free.back();
     p.free.pop_back();
     return control;
 }
+
+Control* make_lone_control() { return make_control(false); }
+void end_lone_control(Control* control) { heap::release(control); }
 
 void retire_control(Control* control, std::vector<Pending> pending) {
     Pool& p = pool();

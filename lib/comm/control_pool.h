@@ -20,6 +20,9 @@ struct Pending {
 
 // Returns: a block on the shared heap; null if there is no shared memory for it.
 Control* take_control();
+// One in private memory, for a rank that is alone on its node, and its end.
+Control* make_lone_control();
+void end_lone_control(Control* control);
 void retire_control(Control* control, std::vector<Pending> pending);
 
 }  // namespace coco::comm

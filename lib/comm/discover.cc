@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <set>
 
 #include "base/env.h"
 #include "base/log.h"
@@ -18,8 +19,8 @@
 namespace coco::comm {
 namespace {
 
-// Two tables of displacements and two staged sides fit the stage ring up to here.
-constexpr std::int32_t kRanksMost = 500;
+// Of a node. Two tables of displacements and two staged sides fit the stage ring up to here.
+constexpr std::int32_t kMatesMost = 500;
 
 // What each rank tells all others of the communicator. Travels as bytes between equal programs of one job.
 struct Card {
@@ -31,6 +32,7 @@ struct Card {
     std::uint64_t node_label;
     std::uint64_t domain_label;
     std::uint64_t local_ranks;  // of the whole job on this node, as the launcher says; 0: unknown
+    std::uint64_t wires;        // private communicators that this process has
     os::Cpus cpus;
 };
 
@@ -78,6 +80,7 @@ Card make_card(const Comm& comm) {
     card.segment = heap::own_id();
     card.choice_hash = g_choice_hash.load(std::memory_order_relaxed);
     card.local_ranks = launcher_local_ranks();
+    card.wires = static_cast<std::uint64_t>(Wire::alive());
     card.cpus = os::usable_cpus();
     fill_labels(comm, card);
     if (comm.control != nullptr) {
@@ -97,28 +100,34 @@ void fill_map(Comm& comm, const std::vector<Card>& cards) {
     comm.map = topology::make_node_map(nodes, domains);
     comm.domains = comm.map.domains();
     comm.ranks_per_node = 0;
-    for (std::int32_t n = 0; n < comm.map.nodes(); ++n)
-        comm.ranks_per_node =
-            std::max(comm.ranks_per_node, static_cast<std::int32_t>(comm.map.ranks_on_node(n).size()));
+    comm.mates.clear();
+    std::vector<std::int32_t> on_node(static_cast<std::size_t>(comm.map.nodes()));
+    for (std::int32_t r = 0; r < comm.ranks; ++r) {
+        std::int32_t node = comm.map.node[r];
+        comm.ranks_per_node = std::max(comm.ranks_per_node, ++on_node[node]);
+        if (r != comm.rank && node == comm.map.node[comm.rank]) comm.mates.push_back(r);
+    }
+}
+
+Peer peer_of(std::byte* segment, const Card& card) {
+    return {.segment = segment,
+            .control = reinterpret_cast<Control*>(segment + card.control_at),
+            .epoch_base = card.epoch_base,
+            .done_epoch = 0,
+            .tape_at = card.tape_at};
 }
 
 // Maps all node-mates. Returns: whether every one could be mapped.
-bool map_peers(Comm& comm, const std::vector<Card>& cards) {
-    comm.peers.resize(cards.size());
+bool map_mates(Comm& comm, const std::vector<Card>& cards) {
+    comm.peers.assign(cards.size(), {});
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        const Card& card = cards[r];
-        if (card.node_label != cards[comm.rank].node_label || card.segment.cookie == 0 ||
-            card.control_at == 0)
-            return false;
-        std::byte* base = heap::map_peer(card.segment);
+        if (cards[r].node_label != cards[comm.rank].node_label) continue;
+        if (cards[r].segment.cookie == 0 || cards[r].control_at == 0) return false;
+        std::byte* base = heap::map_peer(cards[r].segment);
         if (base == nullptr) return false;
-        comm.peers[r] = {.segment = base,
-                         .control = reinterpret_cast<Control*>(base + card.control_at),
-                         .epoch_base = card.epoch_base,
-                         .done_epoch = 0,
-                         .tape_at = card.tape_at};
+        comm.peers[r] = peer_of(base, cards[r]);
     }
-    return true;
+    return comm.mates.size() < static_cast<std::size_t>(kMatesMost);
 }
 
 // More ranks than the CPUs that they may use between them: whoever spins then keeps another from running.
@@ -142,54 +151,113 @@ void choose_waiting(Comm& comm, bool crowded) {
     comm.waiting.yields_per_progress = 16;
 }
 
-stats::Reason check(Comm& comm, const std::vector<Card>& cards) {
-    for (const Card& card : cards)
-        if (card.choice_hash != cards[0].choice_hash) {
-            if (comm.rank == 0)
-                COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: calls are left to MPI");
-            return stats::Reason::disabled;
-        }
-    if (comm.map.nodes() > 1) return stats::Reason::several_nodes;
-    return map_peers(comm, cards) ? stats::Reason::none : stats::Reason::no_shared_heap;
+// What all ranks see in the cards.
+stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
+    std::uint64_t wires = 0;
+    for (const Card& card : cards) {
+        wires = std::max(wires, card.wires);
+        if (card.choice_hash == cards[0].choice_hash) continue;
+        if (comm.rank == 0)
+            COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: calls are left to MPI");
+        return stats::Reason::disabled;
+    }
+    bool wired = comm.map.nodes() > 1;
+    return wired && wires >= Wire::kMost ? stats::Reason::many_communicators : stats::Reason::none;
 }
 
-// The same answer on all ranks.
-stats::Reason agree(const Comm& comm, stats::Reason mine) {
-    // Ranks differ only in whether mapping worked: the smaller of "open" = 1 and "not" = 0 decides.
-    std::uint64_t open = mine == stats::Reason::none, all_open = 0;
-    mpi().Allreduce(&open, &all_open, 1, mpi().uint64, mpi().min, comm.handle);
-    if (all_open) return stats::Reason::none;
-    return mine == stats::Reason::none ? stats::Reason::no_shared_heap : mine;
+// A node on which some rank cannot map another becomes as many nodes as it has ranks.
+void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<std::uint64_t>& mapped) {
+    std::set<std::uint64_t> parted;
+    for (std::size_t r = 0; r < cards.size(); ++r)
+        if (!mapped[r]) parted.insert(cards[r].node_label);
+    for (std::size_t r = 0; r < cards.size(); ++r)
+        if (parted.contains(cards[r].node_label)) cards[r].node_label = ~static_cast<std::uint64_t>(r);
+    fill_map(comm, cards);
+}
+
+// The same answer on all ranks: where ranks cannot map their mates, whole nodes can go on without.
+stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards) {
+    std::uint64_t mine = map_mates(comm, cards);
+    std::vector<std::uint64_t> mapped(cards.size());
+    mpi().Allgather(&mine, 1, mpi().uint64, mapped.data(), 1, mpi().uint64, comm.handle);
+    if (std::ranges::count(mapped, 0) == 0) return stats::Reason::none;
+    if (comm.map.nodes() == 1) return stats::Reason::no_shared_heap;
+    part_nodes(comm, cards, mapped);
+    return stats::Reason::none;
+}
+
+// A rank alone on its node needs no shared heap.
+bool stand_alone(Comm& comm) {
+    if (comm.control == nullptr) {
+        comm.control = make_lone_control();
+        comm.control_is_lone = true;
+        if (comm.control == nullptr) return false;
+    }
+    comm.peers[comm.rank] = {.segment = comm.segment,
+                             .control = comm.control,
+                             .epoch_base = comm.control->flag.value.load(std::memory_order_relaxed) >> 20,
+                             .done_epoch = 0,
+                             .tape_at = comm.control->tape_at};
+    return true;
+}
+
+stats::Reason wire_up(Comm& comm) {
+    if (comm.map.nodes() == 1) return stats::Reason::none;
+    std::uint64_t ready = comm.mates.empty() ? stand_alone(comm) : true, all_ready = 0;
+    comm.wire = Wire::make(comm.handle);
+    ready = ready && comm.wire != nullptr;
+    mpi().Allreduce(&ready, &all_ready, 1, mpi().uint64, mpi().min, comm.handle);
+    return all_ready ? stats::Reason::none : stats::Reason::no_shared_heap;
 }
 
 }  // namespace
 
 void set_choice_hash(std::uint64_t hash) { g_choice_hash.store(hash, std::memory_order_relaxed); }
 
+namespace {
+
+void prepare_control(Comm& comm) {
+    if (heap::own().bytes == 0) return;
+    comm.segment = heap::own().base;
+    comm.control = take_control();
+    if (comm.control != nullptr) comm.tape = Ring<kTapeBytes>(comm.control->tape_at);
+}
+
+void leave_to_mpi(Comm& comm, stats::Reason reason) {
+    if (comm.control_is_lone)
+        end_lone_control(comm.control);
+    else if (comm.control != nullptr)
+        retire_control(comm.control, {});
+    comm.control = nullptr;
+    comm.wire.reset();
+    comm.peers.clear();
+    comm.mates.clear();
+    COCO_LOG(info,
+             "communicator of " << comm.ranks << " ranks is left to MPI: " << stats::text_of(reason).what);
+}
+
+}  // namespace
+
 stats::Reason set_up(Comm& comm) noexcept {
-    if (comm.ranks > kRanksMost) return stats::Reason::no_shared_heap;
-    comm.segment = heap::own().bytes != 0 ? heap::own().base : nullptr;
-    Control* control = comm.segment != nullptr ? take_control() : nullptr;
-    comm.control = control;
-    if (control != nullptr) comm.tape = Ring<kTapeBytes>(control->tape_at);
+    prepare_control(comm);
     Card mine = make_card(comm);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
     int rc =
         mpi().Allgather(&mine, sizeof mine, mpi().byte, cards.data(), sizeof mine, mpi().byte, comm.handle);
-    stats::Reason reason =
-        rc == MPI_SUCCESS ? (fill_map(comm, cards), check(comm, cards)) : stats::Reason::no_shared_heap;
-    reason = agree(comm, reason);
+    stats::Reason reason = stats::Reason::no_shared_heap;
+    if (rc == MPI_SUCCESS) {
+        fill_map(comm, cards);
+        reason = check(comm, cards);
+        if (reason == stats::Reason::none) reason = settle_nodes(comm, cards);
+        if (reason == stats::Reason::none) reason = wire_up(comm);
+    }
     if (reason != stats::Reason::none) {
-        comm.control = nullptr;
-        comm.peers.clear();
-        if (control != nullptr) retire_control(control, {});
-        COCO_LOG(info, "communicator of " << comm.ranks
-                                          << " ranks is left to MPI: " << stats::text_of(reason).what);
+        leave_to_mpi(comm, reason);
         return reason;
     }
     choose_waiting(comm, is_crowded(comm, cards));
     os::caches();  // looked up now, not in a call that is timed
-    COCO_LOG(debug, "communicator of " << comm.ranks << " ranks set up"
+    COCO_LOG(debug, "communicator of " << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
                                        << (comm.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
     return stats::Reason::none;
 }

@@ -16,12 +16,12 @@ namespace coco::comm {
 #define COCO_MPI_FUNCTIONS(X)                                                                                \
     X(Init) X(Init_thread) X(Initialized) X(Finalize) X(Finalized) X(Abort) X(Query_thread)                  \
     X(Alltoall) X(Alltoallv) X(Alltoallw) X(Allgather) X(Allgatherv) X(Bcast) X(Allreduce) X(Gatherv)        \
-    X(Gather) X(Barrier) X(Iprobe) X(Irecv) X(Test) X(Cancel) X(Wait) X(Comm_rank) X(Comm_size)              \
+    X(Gather) X(Barrier) X(Iprobe) X(Irecv) X(Isend) X(Test) X(Cancel) X(Wait) X(Comm_rank) X(Comm_size)              \
     X(Comm_test_inter) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Comm_split) X(Comm_free)       \
     X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_call_errhandler) X(Comm_set_errhandler)   \
     X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_envelope) X(Type_get_contents)  \
     X(Type_free) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr) X(Pack) X(Unpack)                   \
-    X(Alloc_mem)
+    X(Alloc_mem) X(Comm_create) X(Waitall) X(Testall)
 
 // Large-count forms and sessions, MPI 4.
 #if MPI_VERSION >= 4
@@ -42,7 +42,7 @@ struct MpiTable {
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Datatype byte, uint64, datatype_null;
     MPI_Op min;
-    MPI_Errhandler errors_return;
+    MPI_Errhandler errors_return, errors_are_fatal;
     const char* library;  // the file that it came from
 };
 

@@ -159,6 +159,7 @@ void before_finalize() {
     if (is_switched_off() || !wake() || !has_world()) return;
     report_statistics();
     comm::end_progress();
+    comm::end_wires();
     g_awake.store(false, std::memory_order_release);
 }
 

@@ -29,8 +29,7 @@ void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t si
 
 stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own) {
     stats::Reason reason = own;
-    for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        if (r == comm.rank) continue;
+    for (std::int32_t r : comm.mates) {
         comm.wait_arrived(r);
         check_signature(comm, r, signature);
         if (comm.slot_of(r).publish == Publish::refuse && reason == stats::Reason::none)

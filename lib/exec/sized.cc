@@ -55,8 +55,8 @@ class SizedView : public ExchangeView {
         place();
         publish(*slot_);
         stats::Reason reason = agree(comm_, signature_, refusal());
-        for (std::int32_t r = 0; reason == stats::Reason::none && r < comm_.ranks; ++r)
-            if (r != comm_.rank) arrived(r);
+        if (reason == stats::Reason::none)
+            for (std::int32_t r : comm_.mates) arrived(r);
         return reason;
     }
 

@@ -30,6 +30,7 @@ enum class Reason : std::uint8_t {
     peer,             // another rank could not take part; the reason is counted there
     not_initialized,  // MPI is not initialised, or finalised already: it raises the error
     other_world,      // ranks of another MPI_COMM_WORLD: spawned or connected
+    many_communicators,  // several nodes: MPI has communicators for so many only
     kReasons
 };
 // "send_private", "send buffer outside the shared heap", "allocate it with malloc".

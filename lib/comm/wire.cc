@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/wire.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "comm/mpi_table.h"
+
+namespace coco::comm {
+namespace {
+
+constexpr int kTag = 0;
+// A message of MPI's has an int of bytes.
+constexpr std::uint64_t kPieceBytes = 1 << 30;
+
+struct Alive {
+    std::mutex mutex;
+    std::vector<Wire*> wires;
+};
+// Never destroyed: communicators may be freed after static destructors have run.
+Alive& all_alive() {
+    static Alive* instance = new Alive;
+    return *instance;
+}
+
+// Calls start(offset, bytes) for each piece of a message.
+template <class Start>
+void in_pieces(std::uint64_t bytes, Start start) {
+    for (std::uint64_t at = 0; at == 0 || at < bytes; at += kPieceBytes)
+        start(at, static_cast<int>(std::min(kPieceBytes, bytes - at)));
+}
+
+}  // namespace
+
+int Wire::alive() {
+    Alive& a = all_alive();
+    std::lock_guard lock(a.mutex);
+    return static_cast<int>(a.wires.size());
+}
+
+std::unique_ptr<Wire> Wire::make(MPI_Comm parent) {
+    // Not a duplicate: that would copy the program's attributes, and freeing it would run its delete
+    // functions.
+    MPI_Group group;
+    MPI_Comm made = mpi().comm_null;
+    mpi().Comm_group(parent, &group);
+    int rc = mpi().Comm_create(parent, group, &made);
+    mpi().Group_free(&group);
+    if (rc != MPI_SUCCESS || made == mpi().comm_null) return nullptr;
+    mpi().Comm_set_errhandler(made, mpi().errors_are_fatal);
+    std::unique_ptr<Wire> wire(new Wire(made));
+    Alive& a = all_alive();
+    std::lock_guard lock(a.mutex);
+    a.wires.push_back(wire.get());
+    return wire;
+}
+
+Wire::~Wire() {
+    Alive& a = all_alive();
+    {
+        std::lock_guard lock(a.mutex);
+        std::erase(a.wires, this);
+    }
+    end();
+}
+
+void end_wires() {
+    Alive& a = all_alive();
+    std::lock_guard lock(a.mutex);
+    for (Wire* wire : a.wires) wire->end();
+    a.wires.clear();
+}
+
+void Wire::end() {
+    if (comm_ != mpi().comm_null) mpi().Comm_free(&comm_);
+    comm_ = mpi().comm_null;
+}
+
+void Wire::send(std::int32_t peer, const std::byte* data, std::uint64_t bytes) {
+    in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
+        mpi().Isend(data + at, piece_bytes, mpi().byte, peer, kTag, comm_, &requests_.emplace_back());
+        ++messages_sent_;
+    });
+    bytes_sent_ += bytes;
+    ends_.push_back(requests_.size());
+}
+
+void Wire::receive(std::int32_t peer, std::byte* data, std::uint64_t bytes) {
+    in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
+        mpi().Irecv(data + at, piece_bytes, mpi().byte, peer, kTag, comm_, &requests_.emplace_back());
+    });
+    ends_.push_back(requests_.size());
+}
+
+void Wire::complete(std::size_t left, bool yields) {
+    if (ends_.size() <= left) return;
+    auto gone = static_cast<std::ptrdiff_t>(ends_.size() - left);
+    std::size_t requests = ends_[static_cast<std::size_t>(gone) - 1];
+    wait_for_first(requests, yields);
+    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(requests));
+    ends_.erase(ends_.begin(), ends_.begin() + gone);
+    for (std::size_t& end : ends_) end -= requests;
+}
+
+void Wire::wait_for_first(std::size_t requests, bool yields) {
+    int count = static_cast<int>(requests), done = 0;
+    if (!yields) {
+        mpi().Waitall(count, requests_.data(), MPI_STATUSES_IGNORE);
+        return;
+    }
+    // MPICH's waiting never gives the CPU away.
+    for (;;) {
+        mpi().Testall(count, requests_.data(), &done, MPI_STATUSES_IGNORE);
+        if (done) return;
+        sched_yield();
+    }
+}
+
+}  // namespace coco::comm

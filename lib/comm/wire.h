@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages between the ranks of a communicator of ours: a private communicator of the same ranks, and what is
+// in flight on it. Used by exec for the send, receive and complete steps of a schedule. Thread safety: none;
+// it belongs to a communicator, and MPI allows one collective at a time there. Fails: errors end the job, as
+// MPI_ERRORS_ARE_FATAL says; the other ranks would wait for ever.
+#pragma once
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace coco::comm {
+
+class Wire {
+  public:
+    // How many private communicators a process may have: MPICH has about 2,000 communicators in all.
+    static constexpr int kMost = 256;
+    // Of this process, now.
+    static int alive();
+
+    // Collective over the communicator. Returns: null if MPI has no communicator left.
+    static std::unique_ptr<Wire> make(MPI_Comm parent);
+    ~Wire();
+    Wire(const Wire&) = delete;
+    Wire& operator=(const Wire&) = delete;
+
+    // Start one message. Between two ranks messages arrive in the order in which they were sent; the receiver
+    // asks for as many bytes as are sent.
+    void send(std::int32_t peer, const std::byte* data, std::uint64_t bytes);
+    void receive(std::int32_t peer, std::byte* data, std::uint64_t bytes);
+    // Waits for all messages but the `left` last started. `yields`: give the CPU away while waiting.
+    void complete(std::size_t left, bool yields);
+
+    // Sent since the communicator was set up, for the report.
+    std::uint64_t messages_sent() const { return messages_sent_; }
+    std::uint64_t bytes_sent() const { return bytes_sent_; }
+
+  private:
+    explicit Wire(MPI_Comm comm) : comm_(comm) {}
+    friend void end_wires();
+    void end();
+    void wait_for_first(std::size_t requests, bool yields);
+
+    MPI_Comm comm_;
+    std::vector<MPI_Request> requests_;  // in the order of their start
+    std::vector<std::size_t> ends_;      // for each message in flight: how many requests up to its last
+    std::uint64_t messages_sent_ = 0;
+    std::uint64_t bytes_sent_ = 0;
+};
+
+// Frees all private communicators, before MPI_Finalize. Requires: no collective runs.
+void end_wires();
+
+}  // namespace coco::comm
