@@ -4,8 +4,11 @@
 // loop knows neither algorithms nor sizes. What a View has, besides wait(rank, milestone) and
 // raise(milestone):
 //   kRows false: copy(source place, target place)
+//                and, if it has that, copy_run(source place, target place, blocks) for several in a row
 //   kRows true:  all blocks have one size; row(area, owner), where those of all owners lie behind one another
 //                and wait() may fill them in; copy(target address, source address)
+// and for schedules with messages send(to, first place, blocks), receive(from, first place, blocks),
+// complete(left).
 #pragma once
 #include "comm/comm.h"
 #include "exec/delay.h"
@@ -21,6 +24,11 @@ void await(std::int32_t rank, schedule::Milestone milestone, View& view) {
 
 template <bool delayed, class View>
 void copy_places(const schedule::Step& step, View& view) {
+    if constexpr (requires { view.copy_run(step.source(0), step.target(0), 1); })
+        if (!step.along_owners) {
+            if (step.after_source) await<delayed>(step.source_owner, schedule::kArrived, view);
+            return view.copy_run(step.source(0), step.target(0), step.count);
+        }
     for (std::int32_t i = 0; i < step.count; ++i) {
         if (step.after_source) await<delayed>(step.source(i).owner, schedule::kArrived, view);
         view.copy(step.source(i), step.target(i));
@@ -53,11 +61,23 @@ template <bool delayed, class View>
     }
 }
 
+// A message's step.
+template <class View>
+void pass(const schedule::Step& step, View& view) {
+    using schedule::Act;
+    if (step.act == Act::send)
+        view.send(step.peer(), step.first(step.source_owner), step.count);
+    else if (step.act == Act::receive)
+        view.receive(step.peer(), step.first(step.target_owner), step.count);
+    else
+        view.complete(step.count);
+}
+
 template <bool delayed, class View>
 void walk_steps(const schedule::Schedule& schedule, View& view) {
     using schedule::Act;
     for (const schedule::Step& step : schedule.steps) {
-        if (step.act == Act::copy) {
+        if (step.act == Act::copy) [[likely]] {
             if (step.after_target) await<delayed>(step.target_owner, schedule::kArrived, view);
             if constexpr (View::kRows)
                 copy_rows<delayed>(step, view);
@@ -66,9 +86,12 @@ void walk_steps(const schedule::Schedule& schedule, View& view) {
         } else if (step.act == Act::wait) {
             for (std::int32_t i = 0; i < step.count; ++i)
                 await<delayed>(step.awaited(i), step.milestone, view);
-        } else {
+        } else if (step.act == Act::raise) {
             if constexpr (delayed) delay();
             view.raise(step.milestone);
+        } else if constexpr (requires { view.complete(0); }) {
+            if constexpr (delayed) delay();
+            pass(step, view);
         }
     }
 }

@@ -63,13 +63,49 @@ Builder& Builder::copy(Place source, Place target) {
     return *this;
 }
 
-Builder& Builder::raise(Milestone milestone) {
+Builder& Builder::append(const Step& step) {
     write_arrivals();
+    schedule_.steps.push_back(step);
+    return *this;
+}
+
+Builder& Builder::raise(Milestone milestone) {
     Step step{};
     step.act = Act::raise;
     step.milestone = milestone;
-    schedule_.steps.push_back(step);
-    return *this;
+    return append(step);
+}
+
+Builder& Builder::send(std::int32_t to, Place first, std::int32_t blocks) {
+    Step step{};
+    step.act = Act::send;
+    step.count = blocks;
+    step.source_area = first.area;
+    step.source_owner = first.owner;
+    step.source_index = first.index;
+    step.target_owner = to;
+    ++under_way_;
+    return append(step);
+}
+
+Builder& Builder::receive(std::int32_t from, Place first, std::int32_t blocks) {
+    Step step{};
+    step.act = Act::receive;
+    step.count = blocks;
+    step.source_owner = from;
+    step.target_area = first.area;
+    step.target_owner = first.owner;
+    step.target_index = first.index;
+    ++under_way_;
+    return append(step);
+}
+
+Builder& Builder::complete(std::int32_t left) {
+    if (under_way_ <= left) return *this;
+    Step step{};
+    step.act = Act::complete;
+    step.count = under_way_ = left;
+    return append(step);
 }
 
 Builder& Builder::wait(std::int32_t rank, Milestone milestone) {

@@ -25,6 +25,10 @@ class Builder {
     Builder& copy(Place source, Place target);
     Builder& raise(Milestone milestone);
     Builder& wait(std::int32_t rank, Milestone milestone);
+    // first: in an area of the rank whose schedule it is. Requires: blocks > 0.
+    Builder& send(std::int32_t to, Place first, std::int32_t blocks);
+    Builder& receive(std::int32_t from, Place first, std::int32_t blocks);
+    Builder& complete(std::int32_t left = 0);
     Builder& scratch(std::int32_t blocks) {
         schedule_.scratch_blocks = blocks;
         return *this;
@@ -36,8 +40,10 @@ class Builder {
     void write_arrivals();
     void append_wait(std::int32_t rank, Milestone milestone);
     bool lengthen(const Step& copy);
+    Builder& append(const Step& step);
 
     Schedule schedule_;
+    std::int32_t under_way_ = 0;          // messages
     std::vector<std::int32_t> arrivals_;  // waits for kArrived that a copy may still take in
 };
 

@@ -4,6 +4,13 @@
 //   copy   `count` blocks, one after the other, each from a place to a place; any rank of the node may run it
 //   raise  this rank has come to a milestone of this call
 //   wait   until each of `count` ranks has come to a milestone of this call
+// and three between any ranks, whose places are the rank's own:
+//   send      starts a message of `count` blocks, from first() on, to rank peer()
+//   receive   starts to receive as many from rank peer(), to first() and on
+//   complete  until all messages that the rank has started are through, but the last `count`
+// The n-th message from one rank to another is received by the n-th receive. Until it is through, what is
+// sent may not be written, and what is received may not be touched. A send may have to wait for its receive.
+// Nothing is under way at kDone.
 //
 // A copy may begin with waits of its own, for the arrival of those whose areas it touches: `after_target`
 // before the first block, then `after_source` before each block for the owner of its source. Where the target
@@ -12,7 +19,8 @@
 //
 // Milestones of a call are raised in increasing order:
 //   kArrived      the rank is in the call, its buffers may be touched and its scratch blocks copied in
-//                 before this raise may be read
+//                 before this raise may be read; others may be copied in by others. Who touches an area
+//                 of another rank has waited for this, or does not know where it is
 //   1, 2, ...     the algorithm's own
 //   kDone         the rank will touch no other rank's memory in this call any more
 // A rank that somebody waits for at kArrived raises it; every schedule raises kDone. After kDone come only
@@ -30,7 +38,7 @@ using Milestone = std::uint32_t;
 inline constexpr Milestone kArrived = 0;
 inline constexpr Milestone kDone = 0xFFFFF;  // the largest
 
-enum class Act : std::uint8_t { copy, raise, wait };
+enum class Act : std::uint8_t { copy, raise, wait, send, receive, complete };
 
 struct Step {
     Act act;
@@ -40,18 +48,24 @@ struct Step {
     bool after_target;  // copy
     bool along_owners;  // copy: the next block is the next owner's, not the next index
     std::uint16_t unused;
-    std::int32_t count;         // copy: blocks; wait: ranks
+    std::int32_t count;         // copy, send, receive: blocks; wait: ranks; complete: messages
     Milestone milestone;        // raise, wait
-    std::int32_t source_owner;  // copy; wait: the first rank waited for
-    std::int32_t source_index;  // copy
-    std::int32_t target_owner;  // copy
-    std::int32_t target_index;  // copy; the next block has the next one
+    std::int32_t source_owner;  // copy; wait: the first rank waited for; receive: the sender
+    std::int32_t source_index;  // copy, send
+    std::int32_t target_owner;  // copy; send: the receiver
+    std::int32_t target_index;  // copy, receive; the next block has the next one
 
-    // Of block i of a copy.
+    // Of block i of a copy; of a message see first().
     Place source(std::int32_t i) const {
         return {source_owner + (along_owners ? i : 0), source_area, source_index + (along_owners ? 0 : i)};
     }
     Place target(std::int32_t i) const { return {target_owner, target_area, target_index + i}; }
+    // Where the first block of a message is, on rank `self` whose step it is, and the rank at its other end.
+    Place first(std::int32_t self) const {
+        return act == Act::send ? Place{self, source_area, source_index}
+                                : Place{self, target_area, target_index};
+    }
+    std::int32_t peer() const { return act == Act::send ? target_owner : source_owner; }
     // The i-th rank of a wait.
     std::int32_t awaited(std::int32_t i) const { return source_owner + i; }
 };

@@ -2,6 +2,7 @@
 #include "form.h"
 
 #include <algorithm>
+#include <set>
 
 namespace coco::simulator {
 namespace {
@@ -25,9 +26,9 @@ class Form {
 
     std::string check() {
         for (const Step& step : of(rank_).steps) {
-            std::string fault = step.act == Act::raise ? raise(step) : "";
-            if (step.act != Act::raise && step.count < 1) return "has a step of nothing";
-            for (std::int32_t i = 0; step.act != Act::raise && i < step.count && fault.empty(); ++i)
+            std::string fault = whole(step);
+            bool parts = step.act == Act::copy || step.act == Act::wait;
+            for (std::int32_t i = 0; parts && i < step.count && fault.empty(); ++i)
                 fault = step.act == Act::copy ? copy(step, i) : wait(step.awaited(i), step.milestone);
             if (!fault.empty()) return fault;
         }
@@ -44,19 +45,49 @@ class Form {
                place.index < extent(call_, place.owner, place.area);
     }
 
-    std::string copy(const Step& step, std::int32_t i) const {
+    std::string whole(const Step& step) {
+        if (step.act == Act::raise) return raise(step);
+        if (step.act == Act::complete) return complete(step);
+        if (step.count < 1) return "has a step of nothing";
+        return step.act == Act::send || step.act == Act::receive ? message(step) : "";
+    }
+
+    std::string message(const Step& step) {
+        if (last_ == std::int64_t{kDone}) return "starts a message after kDone";
+        if (step.peer() == rank_) return "sends to itself";
+        if (step.peer() < 0 || step.peer() >= map_.ranks())
+            return "has a message with a rank that does not exist";
+        const Place first = step.first(rank_);
+        std::int32_t owner = step.act == Act::send ? step.source_owner : step.target_owner;
+        if (owner != rank_) return "has a message in an area that is not its own";
+        if (!exists(first) || !exists({rank_, first.area, first.index + step.count - 1}))
+            return "has a message of " + std::to_string(step.count) + " blocks from " + to_text(first) +
+                   " on, which do not exist";
+        if (step.act == Act::receive && first.area == Area::send) return "receives into a send area";
+        if (++under_way_ > kMostUnderWay) return "has too many messages under way";
+        return "";
+    }
+    std::string complete(const Step& step) {
+        if (step.count < 0 || step.count >= under_way_) return "completes what is not under way";
+        under_way_ = step.count;
+        return "";
+    }
+
+    std::string copy(const Step& step, std::int32_t i) {
         if (last_ == std::int64_t{kDone}) return "copies after kDone";
         const Place source = step.source(i), target = step.target(i);
         if (step.after_source && !step.after_target && source.owner == target.owner)
             return "waits for the owner of its target too late";
         std::string fault = step.after_source ? wait(source.owner, schedule::kArrived) : "";
-        if (fault.empty() && step.after_target) fault = wait(target.owner, schedule::kArrived);
+        if (fault.empty() && step.after_target && i == 0) fault = wait(target.owner, schedule::kArrived);
         return fault.empty() ? copy(source, target) : fault;
     }
     std::string copy(Place source, Place target) const {
         for (Place place : {source, target}) {
             if (!exists(place)) return "touches " + to_text(place) + ", which does not exist";
             if (node(place.owner) != node(rank_)) return "touches " + to_text(place) + " on another node";
+            if (place.owner != rank_ && !met_.contains(place.owner))
+                return "touches " + to_text(place) + " without having waited for its arrival";
         }
         if (target.area == Area::send) return "writes to a send area";
         if (!call_.may_read_peer_send && source.area == Area::send && source.owner != rank_)
@@ -67,12 +98,15 @@ class Form {
     }
     std::string raise(const Step& step) {
         if (std::int64_t{step.milestone} <= last_) return "raises milestones out of order";
+        if (step.milestone == kDone && under_way_ != 0) return "leaves messages under way";
         last_ = step.milestone;
         return "";
     }
-    std::string wait(std::int32_t rank, schedule::Milestone milestone) const {
+    std::string wait(std::int32_t rank, schedule::Milestone milestone) {
+        if (milestone == schedule::kArrived) met_.insert(rank);
         if (rank == rank_) return "waits for itself";
         if (rank < 0 || rank >= map_.ranks()) return "waits for a rank that does not exist";
+        if (node(rank) != node(rank_)) return "waits for a rank of another node";
         if (last_ == std::int64_t{kDone} && milestone != kDone)
             return "waits after kDone for less than kDone";
         if (!raises(of(rank), milestone))
@@ -84,7 +118,11 @@ class Form {
     const Call& call_;
     const topology::NodeMap& map_;
     std::int32_t rank_;
-    std::int64_t last_ = -1;  // milestone
+    std::int64_t last_ = -1;      // milestone
+    std::set<std::int32_t> met_;  // ranks whose arrival was waited for
+    // Messages: of a window, or of a round of about sqrt(P) both ways.
+    static constexpr std::int32_t kMostUnderWay = 64;
+    std::int32_t under_way_ = 0;
 };
 
 }  // namespace

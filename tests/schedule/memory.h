@@ -20,6 +20,9 @@ inline void learn(Clock& clock, const Clock& other) {
 class Cell {
   public:
     std::int64_t value() const { return value_; }
+    // Messages that read or write it, now.
+    std::int32_t sending = 0;
+    bool receiving = false;
     // Both return the rank whose touch may happen at the same time, or -1. `clock` is that of `rank`.
     std::int32_t read(std::int32_t rank, const Clock& clock) {
         if (!knows(clock, write_)) return write_.rank;

@@ -29,8 +29,26 @@ struct Raised {
     Clock clock;
 };
 
+// One end of a message.
+struct End {
+    std::int32_t rank;
+    Place first;
+    std::int32_t blocks;
+    Clock clock;                       // of its rank when it started; a send's
+    std::vector<std::int64_t> values;  // a send's
+};
+struct Channel {
+    std::vector<End> sends, receives;
+};
+struct UnderWay {
+    Act act;
+    std::int32_t peer;
+    std::size_t number;  // in its channel
+};
+
 struct Rank {
     std::int32_t number;
+    std::vector<UnderWay> messages;
     std::size_t call = 0;
     std::size_t step = 0;
     std::int32_t part = 0;  // block of a copy, rank of a wait
@@ -105,7 +123,8 @@ class Simulation {
     }
 
     static void go_on(Rank& rank, const Step& step) {
-        if (step.act != Act::raise && ++rank.part < step.count) return;
+        bool parts = step.act == Act::copy || step.act == Act::wait;
+        if (parts && ++rank.part < step.count) return;
         rank.part = 0;
         ++rank.step;
     }
@@ -157,8 +176,70 @@ class Simulation {
         if (step.act == Act::wait)
             return has_raised(step.awaited(rank.part), rank.call, step.milestone, rank.clock);
         if (step.act == Act::copy) return copy(rank, step, step.source(rank.part), step.target(rank.part));
+        if (step.act == Act::send || step.act == Act::receive) return start(rank, step);
+        if (step.act == Act::complete) return complete(rank, static_cast<std::size_t>(step.count));
+        if (step.milestone == schedule::kArrived && has_scratch(rank) && !pass_guard(rank)) return false;
         tick(rank);
         rank.raised.push_back({rank.call, step.milestone, rank.clock});
+        return true;
+    }
+
+    bool has_scratch(const Rank& rank) const {
+        return calls_[rank.call].schedules[static_cast<std::size_t>(rank.number)].scratch_blocks != 0;
+    }
+
+    Channel& channel(std::int32_t from, std::int32_t to) {
+        return channels_[static_cast<std::size_t>(from) * ranks_.size() + static_cast<std::size_t>(to)];
+    }
+
+    bool start(Rank& rank, const Step& step) {
+        End end{rank.number, step.first(rank.number), step.count, {}, {}};
+        if (end.first.area == Area::scratch && !pass_guard(rank)) return false;
+        bool sends = step.act == Act::send;
+        for (std::int32_t i = 0; i < end.blocks; ++i) {
+            Place place{end.first.owner, end.first.area, end.first.index + i};
+            if (sends)
+                end.values.push_back(read(rank, place));
+            else
+                write(rank, place, -1);
+            Cell& cell = cell_at(rank, place);
+            sends ? void(++cell.sending) : void(cell.receiving = true);
+        }
+        end.clock = rank.clock;
+        Channel& c = sends ? channel(rank.number, step.peer()) : channel(step.peer(), rank.number);
+        auto& ends = sends ? c.sends : c.receives;
+        rank.messages.push_back({step.act, step.peer(), ends.size()});
+        ends.push_back(std::move(end));
+        return true;
+    }
+
+    bool complete(Rank& rank, std::size_t left) {
+        while (rank.messages.size() > left) {
+            if (!finish(rank, rank.messages.front())) return false;
+            rank.messages.erase(rank.messages.begin());
+        }
+        return true;
+    }
+
+    bool finish(Rank& rank, const UnderWay& message) {
+        bool sends = message.act == Act::send;
+        Channel& c = sends ? channel(rank.number, message.peer) : channel(message.peer, rank.number);
+        if (c.sends.size() <= message.number || c.receives.size() <= message.number) return false;
+        const End &from = c.sends[message.number], &to = c.receives[message.number];
+        if (from.blocks != to.blocks)
+            throw Fault(where(rank) + "a message of " + std::to_string(from.blocks) + " blocks from rank " +
+                        std::to_string(from.rank) + " is received as " + std::to_string(to.blocks));
+        const End& own = sends ? from : to;
+        if (!sends) learn(rank.clock, from.clock);
+        for (std::int32_t i = 0; i < own.blocks; ++i) {
+            Place place{own.first.owner, own.first.area, own.first.index + i};
+            Cell& cell = cell_at(rank, place);
+            sends ? void(--cell.sending) : void(cell.receiving = false);
+            if (sends)
+                read(rank, place);
+            else
+                write(rank, place, from.values[static_cast<std::size_t>(i)]);
+        }
         return true;
     }
 
@@ -183,9 +264,14 @@ class Simulation {
     bool pass_guard(Rank& rank) {
         if (!guarded_ || rank.scratch_is_mine || rank.call < 2) return true;
         for (const Rank& other : ranks_)
-            if (other.number != rank.number && !has_raised(other.number, rank.call - 2, kDone, rank.clock))
+            if (other.number != rank.number && is_mate(rank, other) &&
+                !has_raised(other.number, rank.call - 2, kDone, rank.clock))
                 return false;
         return rank.scratch_is_mine = true;
+    }
+
+    bool is_mate(const Rank& a, const Rank& b) const {
+        return map_.node[static_cast<std::size_t>(a.number)] == map_.node[static_cast<std::size_t>(b.number)];
     }
 
     // Learns what `number` knew when it first came to this milestone or past it.
@@ -203,6 +289,8 @@ class Simulation {
     std::int64_t read(Rank& rank, Place place) {
         tick(rank);
         Cell& cell = cell_at(rank, place);
+        if (cell.receiving)
+            throw Fault(where(rank) + "reads " + to_text(place) + ", which is being received");
         std::int32_t rival = cell.read(rank.number, rank.clock);
         if (rival >= 0) race(rank, "reads ", place, rival);
         return cell.value();
@@ -212,6 +300,8 @@ class Simulation {
     }
     static void write_cell(Rank& rank, Cell& cell, Place place, std::int64_t value) {
         tick(rank);
+        if (cell.receiving || cell.sending != 0)
+            throw Fault(where(rank) + "writes " + to_text(place) + ", of which a message is under way");
         std::int32_t rival = cell.write(rank.number, rank.clock, value);
         if (rival >= 0) race(rank, "writes ", place, rival);
     }
@@ -251,16 +341,17 @@ class Simulation {
     const std::vector<Call>& calls_;
     bool guarded_;
     std::vector<Rank> ranks_;
+    std::vector<Channel> channels_ = std::vector<Channel>(ranks_.size() * ranks_.size());
     Verdict verdict_;
 };
 
 }  // namespace
 
 Call make_call(const algorithms::Algorithm& algorithm, Exchange exchange, const topology::NodeMap& map,
-               std::int32_t root, std::int32_t segments) {
+               std::int32_t root, std::int32_t segments, const algorithms::Parameters& parameters) {
     Call call{exchange, root, segments, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}};
     for (std::int32_t r = 0; r < map.ranks(); ++r)
-        call.schedules.push_back(algorithm.make_schedule({exchange, r, &map, root, segments}));
+        call.schedules.push_back(algorithm.make_schedule({exchange, r, &map, root, segments, parameters}));
     return call;
 }
 

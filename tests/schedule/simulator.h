@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Runs the schedules of all ranks over symbolic memory and finds what can go wrong in any order of events:
-// wrong data, races, deadlock, copies that leave a node, steps that break the rules of schedule/step.h.
+// wrong data, races, deadlock, copies that leave a node, unmatched messages, steps that break the rules of
+// schedule/step.h.
 //
 // The caller is part of the run: before each call it writes all of its send and recv areas, after it it reads
 // and checks them, then goes on to write them again. Order is that of vector clocks: a wait learns what its
@@ -9,10 +10,15 @@
 // blocks or ranks is taken one after the other, by the same source(i), target(i) and awaited(i) that exec
 // follows.
 //
+// Messages between two ranks match in order. A send is not through before its receive has started (as with
+// large messages), and teaches its rank nothing then (as with small ones); what is under way may not be
+// touched.
+//
 // The executor's own promises are part of it too. Scratch alternates between two sets by call, and before a
-// rank first writes there it waits until all ranks are done with the call before the last. A rank whose send
-// area is not on the shared heap copies it to such alternating space at first, peers read it there, and when
-// nobody writes its recv area the rank leaves out the waits after kDone.
+// rank first writes there, or says that others may, it waits until all ranks of its node are done with the
+// call before the last. A rank whose send area is not on the shared heap copies it to such alternating space
+// at first, peers read it there, and when nobody writes its recv area the rank leaves out the waits after
+// kDone.
 #pragma once
 #include <string>
 #include <vector>
@@ -33,7 +39,8 @@ struct Call {
 
 // The call of a registry row on this map. `root` and `segments` count for bcast only.
 Call make_call(const algorithms::Algorithm& algorithm, algorithms::Exchange exchange,
-               const topology::NodeMap& map, std::int32_t root = 0, std::int32_t segments = 1);
+               const topology::NodeMap& map, std::int32_t root = 0, std::int32_t segments = 1,
+               const algorithms::Parameters& parameters = {});
 
 struct Verdict {
     std::string fault;  // the first one, with rank, call and place; empty: all is well
