@@ -34,7 +34,7 @@ std::optional<Inner> inner_of(std::string_view name);
 struct Parameters {
     std::uint64_t segment_bytes = 0;  // segment=: of a bcast; 0: from the caches
     std::int32_t radix = 2;           // radix=: of Bruck's digits; 2 or more
-    std::int32_t leaders = 1;         // leaders=: of each node; 0, or more than it has ranks: all of them
+    std::int32_t leaders = 0;         // leaders=: of each node; 0, or more than it has ranks: all of them
     Inner inner = Inner::pairwise;    // a bare word: the exchange among leaders
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
@@ -65,7 +65,7 @@ struct Algorithm {
     std::string_view summary;  // one line, for coco info and docs
     std::string_view source;   // paper and section
     CollectiveSet collectives;
-    bool one_node;  // needs all ranks on one node
+    bool one_node;  // needs all ranks on one node; else it is for several, by messages
     // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
     // staged.
     bool reads_peer_send;
@@ -75,7 +75,7 @@ struct Algorithm {
     schedule::Schedule (*make_schedule)(const Shape& shape);
 
     // Moves blocks through scratch in one piece: any buffer will do.
-    bool is_eager() const { return !reads_peer_send && !writes_peer_recv && !segmented; }
+    bool is_eager() const { return one_node && !reads_peer_send && !writes_peer_recv && !segmented; }
 };
 
 // The table; one row for each algorithm. `mpi`, the PMPI function, is not in it.

@@ -25,8 +25,8 @@ void require_right(const std::string& what, const topology::NodeMap& map, const 
 // Three calls from roots that change in between.
 void check(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments) {
     std::int32_t next = (root + 1) % map.ranks();
-    Call first = make_call(*row.algorithm, row.exchange, map, root, segments);
-    Call second = make_call(*row.algorithm, row.exchange, map, next, segments);
+    Call first = make_call(*row.algorithm, row.exchange, map, root, segments, row.parameters);
+    Call second = make_call(*row.algorithm, row.exchange, map, next, segments, row.parameters);
     require_right(to_text(row, map, root, segments), map, {first, second, first});
 }
 
@@ -42,7 +42,7 @@ std::vector<std::int32_t> roots(std::int32_t ranks) {
 TEST_CASE("every exchange among all ranks is right on every machine", "[schedule]") {
     for (const Row& row : rows())
         for (std::int32_t ranks = 1; row.exchange != Exchange::bcast && ranks <= kMostRanks; ++ranks)
-            for (const auto& map : machines(ranks)) check(row, map, 0, 1);
+            for (const auto& map : machines(*row.algorithm, ranks)) check(row, map, 0, 1);
 }
 
 TEST_CASE("every bcast is right from every root with any number of segments", "[schedule]") {
@@ -53,24 +53,31 @@ TEST_CASE("every bcast is right from every root with any number of segments", "[
                     check(row, topology::one_node(ranks), root, n);
 }
 
+namespace {
+
+void mix(const topology::NodeMap& map, bool one_node, const std::vector<std::vector<bool>>& staged_ranks) {
+    std::vector<Call> calls;
+    for (const Row& row : rows())
+        for (std::int32_t root : {0, 1})
+            if (row.algorithm->one_node == one_node && (root == 0 || row.exchange == Exchange::bcast))
+                calls.push_back(make_call(*row.algorithm, row.exchange, map, root,
+                                          row.algorithm->segmented ? 6 : 1, row.parameters));
+    for (const auto& staged : staged_ranks)
+        for (std::size_t n = 0; n < calls.size() * calls.size() * calls.size(); ++n) {
+            std::size_t i = n % calls.size(), j = n / calls.size() % calls.size();
+            std::size_t k = n / calls.size() / calls.size();
+            INFO(map.ranks() << " ranks, " << staged.size() << " entries in staged");
+            require_right(std::to_string(i) + " " + std::to_string(j) + " " + std::to_string(k), map,
+                          {calls[i], calls[j], calls[k]}, {.guarded = true, .staged = staged});
+        }
+}
+
+}  // namespace
+
 TEST_CASE("any three algorithms may follow each other, whoever stages", "[schedule]") {
-    for (std::int32_t ranks : {2, 3, 5}) {
-        auto map = topology::one_node(ranks, 2);
-        std::vector<Call> calls;
-        for (const Row& row : rows())
-            for (std::int32_t root : {0, 1})
-                if (root == 0 || row.exchange == Exchange::bcast)
-                    calls.push_back(
-                        make_call(*row.algorithm, row.exchange, map, root, row.algorithm->segmented ? 6 : 1));
-        for (const auto& staged : {std::vector<bool>{}, {true}, {false, true}, std::vector<bool>(5, true)})
-            for (std::size_t n = 0; n < calls.size() * calls.size() * calls.size(); ++n) {
-                std::size_t i = n % calls.size(), j = n / calls.size() % calls.size();
-                std::size_t k = n / calls.size() / calls.size();
-                INFO(ranks << " ranks, " << staged.size() << " entries in staged");
-                require_right(std::to_string(i) + " " + std::to_string(j) + " " + std::to_string(k), map,
-                              {calls[i], calls[j], calls[k]}, {.guarded = true, .staged = staged});
-            }
-    }
+    for (std::int32_t ranks : {2, 3, 5})
+        mix(topology::one_node(ranks, 2), true, {{}, {true}, {false, true}, std::vector<bool>(5, true)});
+    mix(topology::make_node_map({0, 0, 1, 2, 2}, {0, 0, 0, 0, 0}), false, {{}});
 }
 
 TEST_CASE("the registry says truly which areas of peers an algorithm touches", "[schedule]") {
@@ -80,7 +87,7 @@ TEST_CASE("the registry says truly which areas of peers an algorithm touches", "
         for (const Row& row : rows()) {
             if (row.algorithm != &algorithm) continue;
             auto map = topology::one_node(9);
-            Verdict verdict = simulate(map, {make_call(algorithm, row.exchange, map)});
+            Verdict verdict = simulate(map, {make_call(algorithm, row.exchange, map, 0, 1, row.parameters)});
             reads |= verdict.read_peer_send;
             writes |= verdict.wrote_peer_recv;
         }

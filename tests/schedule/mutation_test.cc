@@ -50,7 +50,7 @@ Step wait_for(std::int32_t rank, schedule::Milestone milestone) {
 Schedule spelled_out(const Schedule& schedule) {
     Schedule plain{{}, schedule.scratch_blocks};
     for (const Step& step : schedule.steps) {
-        if (step.act == Act::raise) plain.steps.push_back(step);
+        if (step.act != Act::copy && step.act != Act::wait) plain.steps.push_back(step);
         for (std::int32_t i = 0; step.act == Act::wait && i < step.count; ++i)
             plain.steps.push_back(wait_for(step.awaited(i), step.milestone));
         for (std::int32_t i = 0; step.act == Act::copy && i < step.count; ++i) {
@@ -65,19 +65,56 @@ Schedule spelled_out(const Schedule& schedule) {
 
 // All ways to break one step. Each returns false if it does not apply.
 using Mutation = std::function<bool(const Call&, Schedule&, std::size_t step)>;
+// The rank whose schedule is broken.
+std::int32_t g_self;
 struct Named {
     const char* name;
     Mutation apply;
 };
 
+bool overlap(Place a, std::int32_t a_blocks, Place b, std::int32_t b_blocks) {
+    return a.owner == b.owner && a.area == b.area && a.index < b.index + b_blocks &&
+           b.index < a.index + a_blocks;
+}
+// Whether what the messages completed at step `i` have brought is told to others or used before the next one.
+bool is_used(const Schedule& s, std::int32_t self, std::size_t i) {
+    auto received = [&](Place first, std::int32_t blocks) {
+        for (std::size_t j = i; j-- > 0 && s.steps[j].act != Act::complete;)
+            if (s.steps[j].act == Act::receive &&
+                overlap(s.steps[j].first(self), s.steps[j].count, first, blocks))
+                return true;
+        return false;
+    };
+    for (std::size_t j = i + 1; j < s.steps.size() && s.steps[j].act != Act::complete; ++j) {
+        const Step& step = s.steps[j];
+        if (step.act == Act::raise) return true;
+        if (step.act == Act::copy && received(step.source(0), step.count)) return true;
+        if (step.act == Act::send && received(step.first(self), step.count)) return true;
+    }
+    return false;
+}
 bool drop(const Call&, Schedule& s, std::size_t i) {
+    if (s.steps[i].act == Act::complete && !is_used(s, g_self, i)) return false;
     s.steps.erase(s.steps.begin() + static_cast<std::ptrdiff_t>(i));
     return true;
 }
+// Whether nobody but `rank` waits for this milestone: what `rank` has done it knows.
+bool is_for(const Call& call, schedule::Milestone milestone, std::int32_t rank) {
+    if (milestone == kDone) return false;
+    for (std::size_t r = 0; r < call.schedules.size(); ++r)
+        for (const Step& step : call.schedules[r].steps)
+            if (step.act == Act::wait && step.source_owner == g_self && step.milestone >= milestone &&
+                static_cast<std::int32_t>(r) != rank)
+                return false;
+    return true;
+}
 // A raise or a copy too early: before what came before it.
-bool move_earlier(const Call&, Schedule& s, std::size_t i) {
-    if (i == 0 || s.steps[i].act == Act::wait) return false;
+bool move_earlier(const Call& call, Schedule& s, std::size_t i) {
+    if (i == 0 || (s.steps[i].act != Act::copy && s.steps[i].act != Act::raise)) return false;
     if (s.steps[i].act == Act::copy && s.steps[i - 1].act != Act::wait) return false;
+    if (s.steps[i].act == Act::raise && s.steps[i - 1].act == Act::wait &&
+        is_for(call, s.steps[i].milestone, s.steps[i - 1].source_owner))
+        return false;
     std::swap(s.steps[i - 1], s.steps[i]);
     return true;
 }
@@ -139,6 +176,26 @@ bool bend_target_owner(const Call& call, Schedule& s, std::size_t i) {
     return true;
 }
 
+bool is_message(const Step& step) { return step.act == Act::send || step.act == Act::receive; }
+bool bend_message(const Call& call, Schedule& s, std::size_t i) {
+    Step& step = s.steps[i];
+    if (!is_message(step)) return false;
+    bool sends = step.act == Act::send;
+    std::int32_t blocks = extent(call, sends ? step.source_owner : step.target_owner,
+                                 sends ? step.source_area : step.target_area);
+    if (blocks <= step.count) return false;
+    std::int32_t& index = sends ? step.source_index : step.target_index;
+    index += index + step.count < blocks ? 1 : -1;
+    return true;
+}
+bool bend_peer(const Call& call, Schedule& s, std::size_t i) {
+    Step& step = s.steps[i];
+    if (!is_message(step)) return false;
+    (step.act == Act::send ? step.target_owner : step.source_owner) =
+        (step.peer() + 1) % static_cast<std::int32_t>(call.schedules.size());
+    return true;
+}
+
 // What only the builder's steps have.
 bool forget_source(const Call&, Schedule& s, std::size_t i) {
     return s.steps[i].after_source && !(s.steps[i].after_source = false);
@@ -147,11 +204,12 @@ bool forget_target(const Call&, Schedule& s, std::size_t i) {
     return s.steps[i].after_target && !(s.steps[i].after_target = false);
 }
 bool end_early(const Call&, Schedule& s, std::size_t i) {
+    if (s.steps[i].act == Act::complete) return false;
     return s.steps[i].count > 1 && s.steps[i].count-- > 1;
 }
 bool begin_late(const Call&, Schedule& s, std::size_t i) {
     Step& step = s.steps[i];
-    if (step.count <= 1) return false;
+    if (step.count <= 1 || step.act == Act::complete) return false;
     const Place source = step.source(1);
     step.source_owner = step.act == Act::wait ? step.awaited(1) : source.owner;
     step.source_index = source.index;
@@ -178,6 +236,8 @@ const Named kPlain[] = {
     {"bend target index", bend_target_index},
     {"bend source owner", bend_source_owner},
     {"bend target owner", bend_target_owner},
+    {"bend message", bend_message},
+    {"bend peer", bend_peer},
 };
 
 // Applies a mutation to each step of each rank in turn. Returns how many were tried.
@@ -186,6 +246,7 @@ int break_every_step(const Named& mutation, const topology::NodeMap& map, const 
     for (std::size_t r = 0; r < right.schedules.size(); ++r)
         for (std::size_t i = 0; i < right.schedules[r].steps.size(); ++i) {
             Call wrong = right;
+            g_self = static_cast<std::int32_t>(r);
             if (!mutation.apply(right, wrong.schedules[r], i)) continue;
             ++tried;
             INFO(mutation.name << " at rank " << r << ", step " << i);
@@ -199,10 +260,11 @@ void break_all(std::span<const Named> mutations, bool spell_out) {
         int tried = 0;
         for (const Row& row : rows())
             for (std::int32_t ranks = 2; ranks <= 7; ++ranks)
-                for (const auto& map : machines(ranks))
+                for (const auto& map : machines(*row.algorithm, ranks))
                     for (std::int32_t segments : {1, 3, 6}) {
                         if (segments > 1 && !row.algorithm->segmented) continue;
-                        Call call = make_call(*row.algorithm, row.exchange, map, ranks / 2, segments);
+                        Call call =
+                            make_call(*row.algorithm, row.exchange, map, ranks / 2, segments, row.parameters);
                         for (Schedule& schedule : call.schedules)
                             if (spell_out) schedule = spelled_out(schedule);
                         INFO(to_text(row, map, ranks / 2, segments));
@@ -224,9 +286,9 @@ TEST_CASE("the simulator finds what is wrong", "[schedule]") {
     SECTION("wrong data") {
         require_fault("wrong data", bcast(root_of_two(), Builder().wait(0, kArrived).raise(kDone).take()));
     }
-    SECTION("a race with the caller before the call") {
+    SECTION("a rank touched before it is in the call") {
         require_fault(
-            "while rank",
+            "without having waited",
             bcast(root_of_two(), Builder().copy({0, Area::send, 0}, {1, Area::recv, 0}).raise(kDone).take()));
     }
     SECTION("a race with the caller behind the call") {
@@ -310,8 +372,9 @@ TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule]
 
 TEST_CASE("a schedule spelled out is as right as the one that the builder wrote", "[schedule]") {
     for (const Row& row : rows())
-        for (const auto& map : machines(9)) {
-            Call call = make_call(*row.algorithm, row.exchange, map, 4, row.algorithm->segmented ? 6 : 1);
+        for (const auto& map : machines(*row.algorithm, 9)) {
+            Call call = make_call(*row.algorithm, row.exchange, map, 4, row.algorithm->segmented ? 6 : 1,
+                                  row.parameters);
             for (Schedule& schedule : call.schedules) schedule = spelled_out(schedule);
             INFO(to_text(row, map, 4, 1));
             CHECK(simulate(map, {call, call, call}).fault == "");

@@ -13,17 +13,7 @@ topology::NodeMap from_domains(const std::vector<std::uint64_t>& domains) {
     return topology::make_node_map(std::vector<std::uint64_t>(domains.size(), 0), domains);
 }
 
-}  // namespace
-
-std::vector<Row> rows() {
-    std::vector<Row> rows;
-    for (const auto& algorithm : algorithms::registry())
-        for (Collective c : {Collective::alltoall, Collective::allgather, Collective::bcast})
-            if (serves(algorithm, c)) rows.push_back({&algorithm, exchange_of(c)});
-    return rows;
-}
-
-std::vector<topology::NodeMap> machines(std::int32_t ranks) {
+std::vector<topology::NodeMap> one_nodes(std::int32_t ranks) {
     std::vector<topology::NodeMap> maps;
     for (std::int32_t domains : {1, 2, 3})
         if (domains <= ranks) maps.push_back(topology::one_node(ranks, domains));
@@ -38,11 +28,72 @@ std::vector<topology::NodeMap> machines(std::int32_t ranks) {
     return maps;
 }
 
+template <class NodeOf>
+topology::NodeMap cluster(std::int32_t ranks, NodeOf node_of) {
+    std::vector<std::uint64_t> nodes;
+    for (std::int32_t r = 0; r < ranks; ++r) nodes.push_back(static_cast<std::uint64_t>(node_of(r)));
+    return topology::make_node_map(nodes, std::vector<std::uint64_t>(nodes.size(), 0));
+}
+
+std::vector<topology::NodeMap> clusters(std::int32_t ranks) {
+    std::vector<topology::NodeMap> maps;
+    maps.push_back(cluster(ranks, [](std::int32_t r) { return r; }));
+    maps.push_back(topology::one_node(ranks));
+    if (ranks > 2) maps.push_back(cluster(ranks, [](std::int32_t r) { return r / 2; }));
+    if (ranks < 4) return maps;
+    maps.push_back(cluster(ranks, [](std::int32_t r) { return r == 0 ? 0 : r <= 3 ? 1 : 2; }));
+    maps.push_back(cluster(ranks, [](std::int32_t r) { return r % 3; }));
+    maps.push_back(cluster(ranks, [](std::int32_t r) { return r * r % 7; }));
+    return maps;
+}
+
+// All values worth a trial, of those that it takes.
+std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& algorithm) {
+    using algorithms::Parameter;
+    std::vector<algorithms::Parameters> all{{}};
+    auto spread = [&](Parameter p, auto values, auto member) {
+        if (!takes(algorithm, p)) return;
+        std::vector<algorithms::Parameters> more;
+        for (const auto& one : all)
+            for (auto value : values) (more.emplace_back(one).*member) = value;
+        all = more;
+    };
+    spread(Parameter::radix, std::initializer_list<std::int32_t>{2, 3, 4}, &algorithms::Parameters::radix);
+    spread(Parameter::leaders, std::initializer_list<std::int32_t>{0, 1, 2},
+           &algorithms::Parameters::leaders);
+    spread(Parameter::inner,
+           std::initializer_list<algorithms::Inner>{algorithms::Inner::pairwise, algorithms::Inner::bruck,
+                                                    algorithms::Inner::multinode_morton},
+           &algorithms::Parameters::inner);
+    // The radix is Bruck's.
+    std::erase_if(all, [&](const auto& one) {
+        return takes(algorithm, Parameter::inner) && one.inner != algorithms::Inner::bruck && one.radix != 2;
+    });
+    return all;
+}
+
+}  // namespace
+
+std::vector<Row> rows() {
+    std::vector<Row> rows;
+    for (const auto& algorithm : algorithms::registry())
+        for (Collective c : {Collective::alltoall, Collective::allgather, Collective::bcast})
+            for (const auto& parameters : all_parameters(algorithm))
+                if (serves(algorithm, c)) rows.push_back({&algorithm, exchange_of(c), parameters});
+    return rows;
+}
+
+std::vector<topology::NodeMap> machines(const algorithms::Algorithm& algorithm, std::int32_t ranks) {
+    return algorithm.one_node ? one_nodes(ranks) : clusters(ranks);
+}
+
 std::string to_text(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments) {
     constexpr const char* kExchanges[] = {"alltoall", "allgather", "bcast"};
     std::ostringstream text;
-    text << row.algorithm->name << " " << kExchanges[static_cast<int>(row.exchange)] << ", domains of ranks:";
-    for (std::int32_t d : map.domain) text << " " << d;
+    text << row.algorithm->name << text_of(row.parameters) << " "
+         << kExchanges[static_cast<int>(row.exchange)] << (row.algorithm->one_node ? ", domains" : ", nodes")
+         << " of ranks:";
+    for (std::int32_t n : row.algorithm->one_node ? map.domain : map.node) text << " " << n;
     text << ", root " << root << ", " << segments << " segments";
     return text.str();
 }

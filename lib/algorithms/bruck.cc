@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Source:   Bruck, Ho, Kipnis, Upfal, Weathersby, Efficient Algorithms for All-to-All Communications in
+//           Multiport Message-Passing Systems, TPDS 1997
+// Idea:     A bundle goes the distance to its receiver digit by digit, in base r: in the round of digit k
+//           those with digit d there go d r^k places on together. In a gather the bundles collected so far
+//           are doubled (r: multiplied) in each round.
+//           The paper rotates the blocks before and behind the rounds; we keep a table of where each bundle
+//           lies instead: what is received stays where it came until it is sent on or copied to its end.
+// Needs:    nothing: any ranks, any nodes
+// Steps:    per rank (r - 1) ceil(log_r P) messages; the r - 1 of a round go at once
+// Bytes:    alltoall per rank about P (r - 1) / r ceil(log_r P) blocks sent, and copied to be sent; P copied
+//           at the end; allgather P - 1 sent, 1 copied
+// Scratch:  alltoall about P (r - 1) / r (ceil(log_r P) + r - 1) blocks; allgather none
+// Good for: small blocks and many ranks, where messages cost more than bytes
+#include <algorithm>
+
+#include "algorithms/exchange.h"
+
+namespace coco::algorithms {
+namespace {
+
+using schedule::Place;
+
+// Messages under way in a round, at most.
+constexpr std::int32_t kWindow = 32;
+
+class Personal {
+  public:
+    Personal(const Participants& all, std::int32_t radix, Courier& courier)
+        : all_(all), radix_(radix), courier_(courier), at_(static_cast<std::size_t>(all.count())) {
+        for (std::int32_t j = 1; j < all.count(); ++j) at_[j] = courier.outgoing(all.at_distance(all.me, j));
+    }
+
+    void run() {
+        for (std::int64_t w = 1; w < all_.count(); w *= radix_) round(static_cast<std::int32_t>(w));
+    }
+
+  private:
+    void round(std::int32_t w) {
+        w_ = w;
+        std::vector<Place> next = at_;
+        std::int32_t messages = 0;
+        for (std::int32_t digit = 1; digit < radix_ && std::int64_t{digit} * w < all_.count(); ++digit) {
+            exchange(digit, next);
+            if (++messages >= kWindow) courier_.complete(2 * (kWindow - 1));
+        }
+        courier_.complete(0);
+        at_ = next;
+        for (std::int32_t j = w; j < std::min<std::int64_t>(all_.count(), std::int64_t{w} * radix_); ++j)
+            courier_.arrived(all_.at_distance(all_.me, -j), at_[j]);
+    }
+
+    // The bundles of which the round's digit is `digit`: sent on in one message, others received for them.
+    void exchange(std::int32_t digit, std::vector<Place>& next) {
+        std::vector<std::int32_t> js;
+        for (std::int32_t j = digit * w_; j < all_.count(); ++j)
+            if (j / w_ % radix_ == digit) js.push_back(j);
+        std::int32_t to = all_.at_distance(all_.me, digit * w_),
+                     from = all_.at_distance(all_.me, -digit * w_);
+        std::int32_t in = 0;
+        for (std::int32_t j : js) in += blocks_of(from, j);
+        Place room = courier_.room(in);
+        courier_.receive(from, room, in);
+        for (std::int32_t j : js) {
+            next[j] = room;
+            room = behind(room, blocks_of(from, j));
+        }
+        send(to, js);
+    }
+
+    void send(std::int32_t to, const std::vector<std::int32_t>& js) {
+        std::int32_t out = 0;
+        for (std::int32_t j : js) out += blocks_of(all_.me, j);
+        if (js.size() == 1) return courier_.send(to, at_[js[0]], out);
+        Place packed = courier_.room(out), end = packed;
+        for (std::int32_t j : js) {
+            courier_.copy(at_[j], end, blocks_of(all_.me, j));
+            end = behind(end, blocks_of(all_.me, j));
+        }
+        courier_.send(to, packed, out);
+    }
+
+    // Of the bundle of distance j that `holder` has before this round: it has gone the lower digits' way.
+    std::int32_t blocks_of(std::int32_t holder, std::int32_t j) const {
+        std::int32_t sender = all_.at_distance(holder, -(j % w_));
+        return all_.blocks(sender, all_.at_distance(sender, j));
+    }
+
+    const Participants& all_;
+    const std::int32_t radix_;
+    Courier& courier_;
+    std::vector<Place> at_;  // by distance to its receiver, when it began
+    std::int32_t w_ = 1;
+};
+
+class Gather {
+  public:
+    Gather(const Participants& all, std::int32_t radix, Courier& courier)
+        : all_(all), radix_(radix), courier_(courier) {}
+
+    void run() {
+        for (std::int64_t have = 1; have < all_.count(); have *= radix_)
+            round(static_cast<std::int32_t>(have));
+    }
+
+  private:
+    // Has the bundles of `have` participants from itself on; receives the next ones.
+    void round(std::int32_t have) {
+        std::int32_t end = have, messages = 0;
+        for (std::int32_t digit = 1; digit < radix_ && std::int64_t{digit} * have < all_.count(); ++digit) {
+            std::int32_t distance = digit * have, count = std::min(have, all_.count() - distance);
+            std::int32_t from = all_.at_distance(all_.me, distance);
+            in_pieces(from, count,
+                      [&](Place at, std::int32_t blocks) { courier_.receive(from, at, blocks); });
+            std::int32_t to = all_.at_distance(all_.me, -distance);
+            in_pieces(all_.me, count, [&](Place at, std::int32_t blocks) { courier_.send(to, at, blocks); });
+            end = distance + count;
+            if (++messages >= kWindow) courier_.complete(2 * (kWindow - 1));
+        }
+        courier_.complete(0);
+        for (std::int32_t d = have; d < end; ++d) {
+            std::int32_t from = all_.at_distance(all_.me, d);
+            courier_.arrived(from, courier_.wanted(from));
+        }
+    }
+
+    // The bundles of `count` participants from `first` on, round: two messages where the areas begin with
+    // participant 0.
+    template <class Use>
+    void in_pieces(std::int32_t first, std::int32_t count, Use use) {
+        std::int32_t straight = courier_.is_ring() ? count : std::min(count, all_.count() - first);
+        for (auto [begin, part] : {std::pair{first, straight}, std::pair{0, count - straight}}) {
+            if (part == 0) continue;
+            std::int32_t blocks = 0;
+            for (std::int32_t d = 0; d < part; ++d) blocks += all_.blocks(all_.at_distance(begin, d), 0);
+            use(courier_.wanted(begin), blocks);
+        }
+    }
+
+    const Participants& all_;
+    const std::int32_t radix_;
+    Courier& courier_;
+};
+
+}  // namespace
+
+void exchange_bruck(const Participants& all, std::int32_t radix, Courier& courier) {
+    if (all.personal)
+        Personal(all, radix, courier).run();
+    else
+        Gather(all, radix, courier).run();
+}
+
+schedule::Schedule make_bruck(const Shape& shape) { return make_flat(shape, Inner::bruck); }
+
+}  // namespace coco::algorithms

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An exchange by messages among all ranks, each for itself.
+#include <numeric>
+#include <utility>
+
+#include "algorithms/blocks.h"
+#include "algorithms/exchange.h"
+
+namespace coco::algorithms {
+namespace {
+
+using schedule::Area;
+using schedule::Place;
+
+class FlatCourier final : public Courier {
+  public:
+    explicit FlatCourier(const Shape& shape) : shape_(shape) {}
+
+    Place outgoing(std::int32_t to) override { return sent(shape_.exchange, shape_.rank, to); }
+    Place wanted(std::int32_t from) override { return received(from, shape_.rank); }
+    bool is_ring() const override { return false; }
+    Place room(std::int32_t blocks) override {
+        return {shape_.rank, Area::scratch, std::exchange(scratch_, scratch_ + blocks)};
+    }
+    void copy(Place source, Place target, std::int32_t blocks) override {
+        for (std::int32_t i = 0; i < blocks; ++i) steps.copy(behind(source, i), behind(target, i));
+    }
+    void send(std::int32_t to, Place first, std::int32_t blocks) override { steps.send(to, first, blocks); }
+    void receive(std::int32_t from, Place first, std::int32_t blocks) override {
+        steps.receive(from, first, blocks);
+    }
+    void complete(std::int32_t left) override { steps.complete(left); }
+    void arrived(std::int32_t from, Place at) override {
+        if (at != wanted(from)) steps.copy(at, wanted(from));
+    }
+
+    schedule::Schedule take() { return steps.scratch(scratch_).raise(schedule::kDone).take(); }
+
+    schedule::Builder steps;
+
+  private:
+    const Shape& shape_;
+    std::int32_t scratch_ = 0;
+};
+
+}  // namespace
+
+schedule::Schedule make_flat(const Shape& shape, Inner inner) {
+    Participants all;
+    all.rank.resize(static_cast<std::size_t>(shape.map->ranks()));
+    std::iota(all.rank.begin(), all.rank.end(), 0);
+    all.weight.assign(all.rank.size(), 1);
+    all.me = shape.rank;
+    all.personal = shape.exchange == Exchange::alltoall;
+    FlatCourier courier(shape);
+    copy_block(courier.steps, shape.exchange, shape.rank, shape.rank);
+    exchange_by(inner, all, shape.parameters.radix, courier);
+    return courier.take();
+}
+
+}  // namespace coco::algorithms

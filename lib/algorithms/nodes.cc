@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algorithms/nodes.h"
+
+#include <algorithm>
+
+#include "algorithms/blocks.h"
+
+namespace coco::algorithms {
+
+using schedule::Area;
+using schedule::Builder;
+using schedule::Place;
+
+Nodes::Nodes(const Shape& shape)
+    : shape_(shape),
+      ranks_(static_cast<std::size_t>(shape.map->nodes())),
+      own_(shape.map->node[static_cast<std::size_t>(shape.rank)]) {
+    for (std::int32_t r = 0; r < shape.map->ranks(); ++r)
+        ranks_[static_cast<std::size_t>(shape.map->node[static_cast<std::size_t>(r)])].push_back(r);
+}
+
+std::int32_t Nodes::place_in(const std::vector<std::int32_t>& ranks) const {
+    return static_cast<std::int32_t>(std::ranges::find(ranks, shape_.rank) - ranks.begin());
+}
+
+void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle) const {
+    Place target = behind(bundle, seat() * size_of(node));
+    for (std::int32_t receiver : ranks_of(node)) {
+        steps.copy(sent(shape_.exchange, shape_.rank, receiver), target);
+        target = behind(target, 1);
+    }
+}
+
+void Nodes::take_column(Builder& steps, std::int32_t node, Place bundle) const {
+    Place source = behind(bundle, seat());
+    for (std::int32_t sender : ranks_of(node)) {
+        steps.copy(source, received(sender, shape_.rank));
+        source = behind(source, own_size());
+    }
+}
+
+void Nodes::leave_for_mates(Builder& steps) const {
+    for (std::int32_t i = 0; i < own_size(); ++i)
+        if (mates()[static_cast<std::size_t>(i)] != shape_.rank)
+            steps.copy(sent(shape_.exchange, shape_.rank, mates()[static_cast<std::size_t>(i)]),
+                       {shape_.rank, Area::scratch, i});
+}
+
+void Nodes::take_from_mates(Builder& steps, std::initializer_list<Waits*> waits) const {
+    // Each begins behind itself, so that not all read one mate.
+    for (std::int32_t i = 1; i < own_size(); ++i) {
+        std::int32_t mate = mates()[static_cast<std::size_t>((seat() + i) % own_size())];
+        for (Waits* w : waits) w->await(steps, mate);
+        steps.copy({mate, Area::scratch, seat()}, received(mate, shape_.rank));
+    }
+}
+
+}  // namespace coco::algorithms

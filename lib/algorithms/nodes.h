@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ranks by node, and how those of a node fill and empty the bundles of their leaders. The bundle from
+// node a to node b has a row for each rank of a with a block for each rank of b. Called by the leader
+// schemes. Thread safety: immutable once made.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <set>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "algorithms/exchange.h"
+
+namespace coco::algorithms {
+
+// Waits for one milestone of each rank once.
+class Waits {
+  public:
+    Waits(std::int32_t self, schedule::Milestone milestone) : self_(self), milestone_(milestone) {}
+    void await(schedule::Builder& steps, std::int32_t rank) {
+        if (rank != self_ && met_.insert(rank).second) steps.wait(rank, milestone_);
+    }
+
+  private:
+    std::int32_t self_;
+    schedule::Milestone milestone_;
+    std::set<std::int32_t> met_;
+};
+
+class Nodes {
+  public:
+    explicit Nodes(const Shape& shape);
+
+    std::int32_t count() const { return static_cast<std::int32_t>(ranks_.size()); }
+    const std::vector<std::int32_t>& ranks_of(std::int32_t node) const {
+        return ranks_[static_cast<std::size_t>(node)];
+    }
+    std::int32_t size_of(std::int32_t node) const { return static_cast<std::int32_t>(ranks_of(node).size()); }
+    std::int32_t own() const { return own_; }  // this rank's node
+    std::int32_t own_size() const { return size_of(own_); }
+    const std::vector<std::int32_t>& mates() const { return ranks_of(own_); }  // this rank included
+    std::int32_t place_in(const std::vector<std::int32_t>& ranks) const;       // of this rank
+    std::int32_t seat() const { return place_in(mates()); }
+
+    // This rank's row of the bundle to `node`, which lies at `bundle` in a leader's scratch.
+    void fill_row(schedule::Builder& steps, std::int32_t node, schedule::Place bundle) const;
+    // This rank's column of the bundle from `node`.
+    void take_column(schedule::Builder& steps, std::int32_t node, schedule::Place bundle) const;
+    // The blocks among the ranks of the node, in two parts: before it raises kArrived each rank leaves its
+    // own in its scratch, at 0 and up, a block for each rank of the node; and takes its own from there.
+    void leave_for_mates(schedule::Builder& steps) const;
+    void take_from_mates(schedule::Builder& steps, std::initializer_list<Waits*> waits) const;
+
+  private:
+    const Shape& shape_;
+    std::vector<std::vector<std::int32_t>> ranks_;
+    std::int32_t own_;
+};
+
+}  // namespace coco::algorithms
