@@ -191,6 +191,12 @@ void Comm::raise(schedule::Milestone milestone) {
                 milestone_value(peers[rank].epoch_base + epoch, milestone));
 }
 
+void Comm::complete(std::size_t left) {
+    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    wire->complete(left, waiting.spins == 0);
+    if (timed) wait_ns += os::now_ns() - begin_ns;
+}
+
 Slot& Comm::open_slot() {
     std::uint64_t& last = slot_epoch[epoch % kSlots];
     wait_all_done(last);
@@ -241,11 +247,11 @@ Comm::Record Comm::next_record(std::int32_t root) {
     }
 }
 
-const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
+Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
     if (last_schedule < schedules.size() && schedules[last_schedule].key == key)
-        return *schedules[last_schedule].schedule;
+        return schedules[last_schedule];
     for (last_schedule = 0; last_schedule < schedules.size(); ++last_schedule)
-        if (schedules[last_schedule].key == key) return *schedules[last_schedule].schedule;
+        if (schedules[last_schedule].key == key) return schedules[last_schedule];
     algorithms::Shape shape{.exchange = key.exchange,
                             .rank = rank,
                             .map = &map,
@@ -253,13 +259,14 @@ const schedule::Schedule& Comm::schedule_for(const ScheduleKey& key) {
                             .segments = key.segments,
                             .parameters = key.parameters};
     schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
-    return *schedules.back().schedule;
+    return schedules.back();
 }
 
 Comm::~Comm() {
     for (Room& room : rooms) heap::release(room.memory);
     if (control == nullptr) return;
     if (control_is_lone) {
+        heap::release(scratch.memory);
         end_lone_control(control);
         return;
     }
@@ -267,7 +274,7 @@ Comm::~Comm() {
     for (std::int32_t r : mates)
         pending.push_back(
             {&peers[r].control->flag.value, milestone_value(peers[r].epoch_base + epoch, schedule::kDone)});
-    retire_control(control, std::move(pending));
+    retire_control(control, std::move(pending), scratch.memory);
 }
 
 }  // namespace coco::comm

@@ -96,11 +96,15 @@ struct Comm {
     std::vector<Row> rows;  // kAreas * ranks
     std::vector<BlockAt> send_blocks, recv_blocks;
     std::vector<Table> tables;  // v and w forms, by rank
+    Room scratch;               // several nodes: what schedules call scratch
     Room rooms[4];  // copies of buffers that cannot be used as they are: send and recv, shared and private
 
     struct Kept {
         ScheduleKey key;
         std::unique_ptr<schedule::Schedule> schedule;
+        // Several nodes: all ranks are known to have, or not to have, scratch for blocks of such size.
+        std::uint64_t fitting_block_bytes = 0;
+        std::uint64_t failing_block_bytes = UINT64_MAX;
     };
     std::vector<Kept> schedules;
     std::size_t last_schedule = 0;  // the one asked for last
@@ -116,7 +120,8 @@ struct Comm {
     ~Comm();
 
     // The schedule of this rank; made at its first use.
-    const schedule::Schedule& schedule_for(const ScheduleKey& key);
+    Kept& kept_for(const ScheduleKey& key);
+    const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
     // Address in this process of an offset in `peer`'s segment.
     std::byte* at(std::int32_t peer, std::uint64_t offset) const { return peers[peer].segment + offset; }
     // Any address is allowed; only shared ones give offsets that peers can use.
@@ -134,6 +139,8 @@ struct Comm {
     // Waits until all ranks of the node have finished call `epoch` of this communicator.
     void wait_all_done(std::uint64_t epoch);
     void raise(schedule::Milestone milestone);
+    // Waits for all messages but the `left` last started.
+    void complete(std::size_t left);
     // Makes our slot of this epoch ours to write: waits until all who may read its last content are done.
     Slot& open_slot();
     // Publishes the slot: what it says is seen by all who wait for us to arrive.

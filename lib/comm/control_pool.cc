@@ -14,6 +14,7 @@ namespace {
 struct Retired {
     Control* control;
     std::vector<Pending> pending;
+    void* scratch;
 };
 
 struct Pool {
@@ -38,6 +39,7 @@ void sweep(Pool& p) {
     std::erase_if(p.retired, [&](const Retired& retired) {
         if (!is_over(retired)) return false;
         p.free.push_back(retired.control);
+        heap::release(retired.scratch);
         return true;
     });
 }
@@ -74,10 +76,10 @@ Control* take_control() {
 Control* make_lone_control() { return make_control(false); }
 void end_lone_control(Control* control) { heap::release(control); }
 
-void retire_control(Control* control, std::vector<Pending> pending) {
+void retire_control(Control* control, std::vector<Pending> pending, void* scratch) {
     Pool& p = pool();
     std::lock_guard lock(p.mutex);
-    p.retired.push_back({control, std::move(pending)});
+    p.retired.push_back({control, std::move(pending), scratch});
     sweep(p);
 }
 

@@ -100,8 +100,8 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     Chosen chosen = choose(comm, common);
     if (chosen.algorithm == nullptr)
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
-    if (chosen.algorithm->one_node && comm.wire != nullptr)
-        return hand_back(taken, stats::Reason::several_nodes);
+    if (chosen.algorithm->one_node != (comm.wire == nullptr))
+        return hand_back(taken, comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
     run_chosen(args, comm, common, chosen, taken);
 }
 

@@ -24,6 +24,7 @@ constexpr ReasonText kReasons[] = {
     {"peer", "another rank of the communicator could not take part", ""},
     {"not_initialized", "outside MPI_Init and MPI_Finalize", ""},
     {"other_world", "a communicator with ranks of another MPI_COMM_WORLD", ""},
+    {"one_node", "the algorithm is for several nodes", ""},
     {"many_communicators", "too many communicators over several nodes at once", "free those that are used no more"},
 };
 static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kReasons));

@@ -30,6 +30,7 @@ enum class Reason : std::uint8_t {
     peer,             // another rank could not take part; the reason is counted there
     not_initialized,  // MPI is not initialised, or finalised already: it raises the error
     other_world,      // ranks of another MPI_COMM_WORLD: spawned or connected
+    one_node,            // the chosen algorithm is for several nodes
     many_communicators,  // several nodes: MPI has communicators for so many only
     kReasons
 };

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Plain exchanges over several nodes: alltoall and allgather by messages between ranks, and scratch that the
+// ranks of a node share. No rank touches another's buffers, so nobody refuses; what may be missing is room
+// for scratch, and on that all ranks agree when a schedule first meets a larger block.
+#include <bit>
+
+#include "comm/mpi_table.h"
+#include "exec/copy_block.h"
+#include "exec/exchange.h"
+#include "exec/walk.h"
+#include "heap/heap.h"
+#include "heap/segment.h"
+
+namespace coco::exec {
+namespace {
+
+using comm::Publish;
+using schedule::Area;
+using schedule::Milestone;
+using schedule::Place;
+
+// Scratch has two halves, for calls in turn: mates may still read the one of the call before.
+constexpr std::uint64_t kHalves = 2;
+
+// Makes room for `bytes` in each half. Requires: all ranks are in a call.
+bool grow_scratch(comm::Comm& comm, std::uint64_t bytes) {
+    comm::Comm::Room& room = comm.scratch;
+    if (kHalves * bytes <= room.bytes) return true;
+    auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, kHalves * bytes));
+    if (memory == nullptr) return false;
+    if (!comm.mates.empty() && !heap::is_shared(memory, kHalves * bytes)) {
+        heap::release(memory);
+        return false;
+    }
+    comm.wait_all_done(comm.epoch - 1);  // mates may still read the old one
+    heap::release(room.memory);
+    room = {memory, kHalves * bytes};
+    return true;
+}
+
+// Whether every rank has room for the schedule with such blocks. Asks the others only when the block is
+// larger than all before; all ranks know when that is.
+bool has_scratch(comm::Comm& comm, comm::Comm::Kept& kept, std::uint64_t block_bytes) {
+    if (block_bytes <= kept.fitting_block_bytes) return true;
+    if (block_bytes >= kept.failing_block_bytes) return false;
+    std::uint64_t most = std::bit_ceil(block_bytes);
+    auto blocks = static_cast<std::uint64_t>(kept.schedule->scratch_blocks);
+    std::uint64_t mine = grow_scratch(comm, base::round_up(blocks * most, base::kCacheLineBytes)), all = 0;
+    comm::mpi().Allreduce(&mine, &all, 1, comm::mpi().uint64, comm::mpi().min, comm.handle);
+    (all ? kept.fitting_block_bytes : kept.failing_block_bytes) = all ? most : block_bytes;
+    return all;
+}
+
+class NodesView : public ExchangeView {
+  public:
+    static constexpr bool kRows = false;
+
+    NodesView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
+        : ExchangeView(comm, call.common, algorithm), call_(call), bytes_(call.common.block_bytes) {}
+
+    // Requires: there is scratch.
+    void prepare() {
+        comm_.rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(comm_.ranks));
+        bool personal = algorithms::exchange_of(common_.collective) == algorithms::Exchange::alltoall;
+        send_ = ready(call_.local.send, common_.in_place && personal, 0, comm_.send_blocks);
+        recv_ = ready(call_.local.recv, false, 1, comm_.recv_blocks);
+        fill_side(send_, call_.local.send, bytes_);
+        set_row(Area::send, comm_.rank, send_.base);
+        set_row(Area::recv, comm_.rank, recv_.base);
+        if (comm_.epoch > kHalves) comm_.wait_all_done(comm_.epoch - kHalves);
+        set_row(Area::scratch, comm_.rank,
+                comm_.scratch.memory + comm_.epoch % kHalves * (comm_.scratch.bytes / kHalves));
+    }
+
+    void copy(Place source, Place target) { copy_run(source, target, 1); }
+    // Blocks behind one another in both places.
+    void copy_run(Place source, Place target, std::int32_t blocks) {
+        const std::byte* from = address(source);
+        std::byte* to = address(target);
+        if (from != to) copy_block(to, from, static_cast<std::uint64_t>(blocks) * bytes_);
+    }
+
+    void wait(std::int32_t peer, Milestone milestone) {
+        if (milestone != schedule::kArrived) return comm_.wait_milestone(peer, milestone);
+        comm_.wait_arrived(peer);
+        check_signature(comm_, peer, signature_);
+        set_row(Area::scratch, peer, comm_.at(peer, comm_.slot_of(peer).scratch_at));
+    }
+
+    void raise(Milestone milestone) {
+        if (milestone != schedule::kArrived) return comm_.raise(milestone);
+        comm::Slot& slot = open_slot();
+        slot.publish = Publish::staged;
+        slot.scratch_at = comm_.offset_of(row(Area::scratch, comm_.rank).base);
+        publish(slot);
+    }
+
+    void send(std::int32_t to, Place first, std::int32_t blocks) {
+        comm_.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_);
+    }
+    void receive(std::int32_t from, Place first, std::int32_t blocks) {
+        comm_.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_);
+    }
+    void complete(std::int32_t left) { comm_.complete(static_cast<std::size_t>(left)); }
+
+    void finish() { empty_side(recv_, call_.local.recv, bytes_); }
+    bool staged() const { return send_.where != Where::user || recv_.where != Where::user; }
+
+  private:
+    // The side, its blocks behind one another without gaps.
+    Side ready(const Buffer& buffer, bool over_own, int room, std::vector<comm::BlockAt>& blocks) {
+        bool gaps = buffer.block_count > 1 && buffer.stride_bytes != static_cast<std::int64_t>(bytes_);
+        Side side = plan_side(comm_, buffer,
+                              {.exposed = false,
+                               .must_copy = over_own || gaps,
+                               .if_private = stats::Reason::none,
+                               .block_bytes = bytes_,
+                               .bytes = static_cast<std::uint64_t>(buffer.block_count) * bytes_},
+                              room);
+        lay_out(side, buffer, side.base, bytes_, blocks);
+        return side;
+    }
+
+    void set_row(Area area, std::int32_t owner, std::byte* base) {
+        row(area, owner) = {base, static_cast<std::int64_t>(bytes_)};
+    }
+    std::byte* address(Place place) {
+        return row(place.area, place.owner).base + place.index * static_cast<std::int64_t>(bytes_);
+    }
+
+    const Call& call_;
+    const std::uint64_t bytes_;
+    Side send_, recv_;
+};
+
+}  // namespace
+
+Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                       const algorithms::Parameters& parameters) {
+    comm::Comm::Kept& kept = comm.kept_for(
+        {&algorithm, algorithms::exchange_of(call.common.collective), call.common.root, 1, parameters});
+    if (!has_scratch(comm, kept, call.common.block_bytes)) {
+        comm.raise(schedule::kDone);
+        return {.reason = stats::Reason::no_shared_heap};
+    }
+    NodesView view(comm, call, algorithm);
+    view.prepare();
+    walk(*kept.schedule, view);
+    view.finish();
+    return {.staged = view.staged()};
+}
+
+}  // namespace coco::exec
