@@ -105,7 +105,17 @@ TEST_CASE("choices", "[policy]") {
           "parameter 'radix=4': must be segment=BYTES for segmented");
     CHECK(error("segmented:segment=0", Collective::bcast) ==
           "parameter 'segment=0': must be bytes above 0, with K, M, G or T");
+    CHECK(error("leader:4", Collective::alltoall) ==
+          "parameter '4': must be pairwise, bruck or multinode_morton");
+    CHECK(error("leader:leaders=2", Collective::alltoall) ==
+          "parameter 'leaders=2': must be radix=NUMBER; pairwise, bruck or multinode_morton for leader");
+    CHECK(error("bruck:radix=1", Collective::alltoall) ==
+          "parameter 'radix=1': must be a number from 2 to 1048576");
     CHECK(choice.algorithm == nullptr);  // left as it was
+    REQUIRE_FALSE(parse_choice("leader:bruck,radix=4", Collective::alltoall, choice));
+    CHECK(choice.parameters.inner == algorithms::Inner::bruck);
+    CHECK(choice.parameters.radix == 4);
+    CHECK(algorithms::text_of(choice.parameters) == ":bruck,radix=4");
 }
 
 TEST_CASE("the first rule that matches wins", "[policy]") {
