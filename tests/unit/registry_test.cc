@@ -36,12 +36,13 @@ TEST_CASE("every row can be found by its name, and is whole", "[registry]") {
         CHECK(row.make_schedule != nullptr);
         if (row.segmented) CHECK(row.collectives == set_of(Collective::bcast));
     }
-    for (auto promised : {"naive", "morton", "numa_morton", "eager", "direct", "segmented"})
+    for (auto promised : {"naive", "morton", "numa_morton", "eager", "direct", "segmented", "bruck",
+                          "multinode_morton", "leader", "multileader"})
         CHECK(names.count(promised) == 1);
 }
 
 TEST_CASE("mpi and unknown names are no rows", "[registry]") {
-    for (auto wrong : {"mpi", "", "Morton", "naive ", "leader"}) CHECK(find(wrong) == nullptr);
+    for (auto wrong : {"mpi", "", "Morton", "naive ", "Leader"}) CHECK(find(wrong) == nullptr);
 }
 
 TEST_CASE("every collective has an algorithm for any buffer", "[registry]") {
