@@ -8,6 +8,7 @@
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
 #include "exec/call.h"
+#include "heap/heap.h"
 #include "os/clock.h"
 
 namespace coco::dispatch {
@@ -110,6 +111,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
 Taken take(const Args& args) {
     Taken taken;
     if (is_switched_off()) return taken;
+    heap::tend();
     if (stats::enabled()) taken.begin_ns = os::now_ns();
     taken.count = {.collective = static_cast<std::uint8_t>(args.collective),
                    .block_bytes = 0,

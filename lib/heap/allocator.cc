@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/heap.h"
+
+#include "heap/kept.h"
+#include "heap/large.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/shared_memory.h"
@@ -32,12 +35,35 @@ __attribute__((constructor)) void correct_first_arena() {
 
 void wake() { own(); }
 
-void* allocate(std::size_t bytes) { return coco_je_malloc(bytes); }
-void* allocate_zeroed(std::size_t count, std::size_t bytes_each) { return coco_je_calloc(count, bytes_each); }
-void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
-    return coco_je_memalign(alignment, bytes);
+void* allocate(std::size_t bytes) {
+    void* block = coco_je_malloc(bytes);
+    if (bytes >= kPerhapsLarge) watch_large();
+    return block;
 }
-void* reallocate(void* block, std::size_t bytes) { return coco_je_realloc(block, bytes); }
+
+void* allocate_zeroed(std::size_t count, std::size_t bytes_each) {
+    std::size_t bytes = 0;
+    if (!__builtin_mul_overflow(count, bytes_each, &bytes) && bytes < kPerhapsLarge)
+        return coco_je_calloc(count, bytes_each);
+    expect_zeros(true);
+    void* block = coco_je_calloc(count, bytes_each);
+    expect_zeros(false);
+    watch_large();
+    return block;
+}
+
+void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
+    void* block = coco_je_memalign(alignment, bytes);
+    if (bytes >= kPerhapsLarge) watch_large();
+    return block;
+}
+
+void* reallocate(void* block, std::size_t bytes) {
+    return bytes < kPerhapsLarge ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes);
+}
+
+void tend() { drop_old_kept(); }
+
 void release(void* block) { coco_je_free(block); }
 std::size_t usable_bytes(const void* block) { return coco_je_malloc_usable_size(block); }
 
@@ -45,6 +71,7 @@ HeapFigures figures() {
     HeapFigures figures{};
     figures.limit_bytes = own().bytes > kFirstSpan ? own().bytes - kFirstSpan : 0;
     fill_span_figures(figures);
+    figures.kept_bytes = g_kept_bytes.load(std::memory_order_relaxed);
     figures.huge_pages = own().bytes != 0 && os::huge_pages_granted();
     return figures;
 }

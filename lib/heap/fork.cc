@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/log.h"
+#include "heap/kept.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
@@ -38,6 +39,7 @@ void close_pipe() {
 
 void prepare() {
     g_allocator_prepare();
+    lock_kept();
     lock_spans();
     if (own().bytes == 0) return;
     int saved = errno;
@@ -67,6 +69,7 @@ void parent() {
     close_pipe();
     errno = saved;
     unlock_spans();
+    unlock_kept();
     g_allocator_parent();
 }
 
@@ -128,6 +131,7 @@ void child() {
     }
     errno = saved;
     unlock_spans();
+    unlock_kept();
     g_allocator_child();
 }
 

@@ -22,13 +22,18 @@ void* reallocate(void* block, std::size_t bytes);  // 0 bytes releases the block
 void release(void* block);                         // null is allowed
 std::size_t usable_bytes(const void* block);
 
+// Gives back freed memory that was kept for longer than is of use; next to nothing where none is. For the
+// library, now and then.
+void tend();
+
 struct HeapFigures {
     std::uint64_t limit_bytes;   // most that may come from the segment
     std::uint64_t carved_bytes;  // handed to the allocator now
     std::uint64_t carved_bytes_max;
     std::uint64_t
-        private_bytes;  // handed to the allocator now in private memory because the segment could not
-    bool huge_pages;    // the kernel grants huge pages to the segment
+        private_bytes;         // handed to the allocator now in private memory because the segment could not
+    std::uint64_t kept_bytes;  // freed by the program, not given back yet
+    bool huge_pages;           // the kernel grants huge pages to the segment
 };
 HeapFigures figures();
 

@@ -17,6 +17,9 @@ Range carvable();
 bool is_own_descriptor(int fd);
 // Whether pages must be reserved before they are touched (os::MemoryObject::on_mount).
 bool must_reserve_pages();
+// Makes a range of the segment read as zeros and gives its pages back. Returns: false with the pages as they
+// were.
+bool give_up_shared(void* address, std::uint64_t bytes);
 // In a forked child: this process has no segment and no peers any more.
 void forget_segments();
 

@@ -227,6 +227,12 @@ bool is_own_descriptor(int fd) {
     return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == g_device && facts.st_ino == g_inode;
 }
 
+// Locked pages (mlock) are not given back by address, but through the descriptor.
+bool give_up_shared(void* address, std::uint64_t bytes) {
+    if (os::punch_hole(address, bytes)) return true;
+    return is_own_descriptor(g_own.fd) && os::punch_hole(g_own.fd, offset_of(address), bytes);
+}
+
 bool must_reserve_pages() { return g_on_mount; }
 
 void forget_segments() {

@@ -3,12 +3,16 @@
 // The system as jemalloc sees it. private_jemalloc.sh points jemalloc's calls of mmap, munmap, madvise, ...
 // here, so every page of it, metadata included, lies on the own segment from the first allocation on, and no
 // part of jemalloc's inside is relied upon. All of these keep errno when they succeed: free must.
+#include "heap/system.h"
+
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 #include "heap/fork.h"
+#include "heap/kept.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
@@ -19,12 +23,14 @@
 // narenas: fixed, as counting CPUs by itself makes jemalloc write to stderr in bound ranks.
 // retain: what is freed stays carved, its pages go back by punching holes.
 // oversize_threshold: blocks that glibc always maps and unmaps are given back at once too; smaller ones after
-// dirty_decay_ms. tcache_max: blocks of 100 KB are common message buffers.
-// zero_realloc: as glibc.
+// dirty_decay_ms. tcache_max: message buffers are commonly below. tcache_nslots_large: each thread may hold
+// so many of each size: 26 MiB if it had all. tcache_gc_incr_bytes: looking for unused ones costs 10 ns, at
+// 64 KiB (the default) in every pair of malloc and free of a message buffer. zero_realloc: as glibc.
 COCO_FROM_JEMALLOC const char* coco_je_malloc_conf;
 const char* coco_je_malloc_conf =
     "narenas:8,background_thread:false,retain:true,dss:disabled,oversize_threshold:33554432,"
-    "dirty_decay_ms:10000,muzzy_decay_ms:0,tcache_max:262144,metadata_thp:disabled,thp:default,zero_realloc:"
+    "dirty_decay_ms:10000,muzzy_decay_ms:0,tcache_max:524288,tcache_nslots_large:8,tcache_gc_incr_bytes:"
+    "1048576,metadata_thp:disabled,thp:default,zero_realloc:"
     "free,abort:false";
 
 namespace coco::heap {
@@ -34,17 +40,10 @@ namespace {
 std::uint64_t carvable_offset(const void* address) {
     return reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(carvable().base);
 }
-bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
-
-// Makes a range read as zeros and gives its pages back.
-int give_up_pages(void* address, std::uint64_t bytes) {
-    if (is_shared(address)) return os::punch_hole(address, bytes) ? 0 : -1;
-    return madvise(address, bytes, MADV_DONTNEED);
-}
-
 void* carve(std::uint64_t bytes) {
     Range range = carvable();
     if (range.bytes == 0) return nullptr;
+    if (anything_kept()) drop_kept_before(kAll);
     std::uint64_t offset = take_span(bytes);
     if (offset == 0) return nullptr;
     if (own().bytes != 0 && must_reserve_pages() && !os::reserve_pages(own().fd, offset, bytes)) {
@@ -54,10 +53,18 @@ void* carve(std::uint64_t bytes) {
     return range.base + offset;
 }
 
+}  // namespace
+
+bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
+
+int give_up_pages(void* address, std::uint64_t bytes) {
+    if (is_shared(address)) return give_up_shared(address, bytes) ? 0 : -1;
+    return madvise(address, bytes, MADV_DONTNEED);
+}
+
 void* map(void* hint, std::size_t bytes, int protection, int flags) {
     if ((flags & MAP_FIXED) != 0 && is_carvable(hint)) {  // commit or decommit of what is carved
-        if (protection == PROT_NONE) give_up_pages(hint, bytes);
-        return hint;
+        return protection == PROT_NONE && give_up_pages(hint, bytes) != 0 ? MAP_FAILED : hint;
     }
     if (hint == nullptr)
         if (void* carved = carve(bytes)) return carved;
@@ -68,7 +75,7 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
 
 int unmap(void* address, std::size_t bytes) {
     if (is_carvable(address)) {
-        give_up_pages(address, bytes);
+        if (give_up_pages(address, bytes) != 0) std::memset(address, 0, bytes);
         give_span(carvable_offset(address), bytes);
         return 0;
     }
@@ -76,7 +83,10 @@ int unmap(void* address, std::size_t bytes) {
     return munmap(address, bytes);
 }
 
+namespace {
+
 int advise(void* address, std::size_t bytes, int advice) {
+    drop_old_kept();
     if (!is_shared(address)) return madvise(address, bytes, advice);
     if (advice == MADV_DONTNEED) return give_up_pages(address, bytes);
     if (advice != MADV_FREE) return madvise(address, bytes, advice);

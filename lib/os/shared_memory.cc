@@ -77,6 +77,11 @@ std::byte* map_object(int fd, std::uint64_t bytes) {
 // By address, not by descriptor: the program may have closed the descriptor (daemons close all).
 bool punch_hole(void* address, std::uint64_t bytes) { return madvise(address, bytes, MADV_REMOVE) == 0; }
 
+bool punch_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                     static_cast<off_t>(bytes)) == 0;
+}
+
 bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes) {
     return fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
 }

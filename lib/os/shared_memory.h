@@ -21,6 +21,7 @@ MemoryObject make_memory_object(std::uint64_t bytes, Via via = Via::memfd);
 std::byte* map_object(int fd, std::uint64_t bytes);
 // Gives the pages of a range back to the system; the range reads as zeros afterwards.
 bool punch_hole(void* address, std::uint64_t bytes);
+bool punch_hole(int fd, std::uint64_t offset, std::uint64_t bytes);
 // Takes the pages of a range now, so that touching them later cannot raise SIGBUS.
 bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes);
 // The next written range at or after `from`, below `limit`. Returns: false if there is none. A range that the

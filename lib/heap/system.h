@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What jemalloc asks of the system. Called by jemalloc (system.cc) and by its large arena's hooks (large.cc).
+// Thread safety: any thread. Fails: as the system's own calls do.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace coco::heap {
+
+bool is_carvable(const void* address);
+// A null hint takes a span, or private memory; a fixed one commits or decommits what was taken.
+void* map(void* hint, std::size_t bytes, int protection, int flags);
+int unmap(void* address, std::size_t bytes);
+// Makes a range read as zeros and gives its pages back. Returns: 0, or -1 with the pages as they were.
+int give_up_pages(void* address, std::uint64_t bytes);
+
+}  // namespace coco::heap
