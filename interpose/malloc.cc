@@ -31,9 +31,9 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 
 }  // namespace
 
-COCO_DOOR void* malloc(std::size_t bytes) { return heap::allocate(bytes); }
+COCO_DOOR void* malloc(std::size_t bytes) { return heap::allocate(bytes, __builtin_return_address(0)); }
 COCO_DOOR void* calloc(std::size_t count, std::size_t bytes_each) {
-    return heap::allocate_zeroed(count, bytes_each);
+    return heap::allocate_zeroed(count, bytes_each, __builtin_return_address(0));
 }
 COCO_DOOR void* realloc(void* block, std::size_t bytes) { return heap::reallocate(block, bytes); }
 COCO_DOOR void free(void* block) { heap::release(block); }

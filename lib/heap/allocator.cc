@@ -3,6 +3,7 @@
 
 #include "heap/kept.h"
 #include "heap/large.h"
+#include "heap/libc_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/shared_memory.h"
@@ -35,16 +36,20 @@ __attribute__((constructor)) void correct_first_arena() {
 
 void wake() { own(); }
 
-void* allocate(std::size_t bytes) {
+void* allocate(std::size_t bytes, const void* caller) {
+    if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
+        if (void* block = allocate_private(bytes, false)) return block;
     void* block = coco_je_malloc(bytes);
     if (bytes >= kPerhapsLarge) watch_large();
     return block;
 }
 
-void* allocate_zeroed(std::size_t count, std::size_t bytes_each) {
+void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller) {
     std::size_t bytes = 0;
-    if (!__builtin_mul_overflow(count, bytes_each, &bytes) && bytes < kPerhapsLarge)
-        return coco_je_calloc(count, bytes_each);
+    bool overflows = __builtin_mul_overflow(count, bytes_each, &bytes);
+    if (!overflows && may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
+        if (void* block = allocate_private(bytes, true)) return block;
+    if (!overflows && bytes < kPerhapsLarge) return coco_je_calloc(count, bytes_each);
     expect_zeros(true);
     void* block = coco_je_calloc(count, bytes_each);
     expect_zeros(false);

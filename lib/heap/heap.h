@@ -15,8 +15,10 @@ namespace coco::heap {
 // library at MPI_Init: allocating wakes by itself. Safe before libc's constructors have run.
 void wake();
 
-void* allocate(std::size_t bytes);
-void* allocate_zeroed(std::size_t count, std::size_t bytes_each);
+// caller: the code that asks, where known. What libc itself writes to in a forked child must be private
+// memory.
+void* allocate(std::size_t bytes, const void* caller = nullptr);
+void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller = nullptr);
 void* allocate_aligned(std::size_t alignment, std::size_t bytes);  // Requires: alignment is a power of two
 void* reallocate(void* block, std::size_t bytes);  // 0 bytes releases the block and returns null
 void release(void* block);                         // null is allowed

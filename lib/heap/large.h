@@ -11,8 +11,8 @@ namespace coco::heap {
 // Below what jemalloc rounds up to kLargeBytes.
 constexpr std::size_t kPerhapsLarge = 28u << 20;
 
-// Grows in place where it can. Else the block moves to where there is room behind it to grow on: what glibc does
-// by mremap, shared memory cannot.
+// Grows in place where it can. Else the block moves to where there is room behind it to grow on: what glibc
+// does by mremap, shared memory cannot.
 void* reallocate_large(void* block, std::size_t bytes);
 // After a large block was allocated: from then on its arena's extents are ours to see. Cheap when done
 // before.

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The few blocks that glibc itself writes to in a forked child before it runs any handler: locks of open
+// files, other threads' values of keys beyond the first 32, its state of name services. On the shared heap
+// these writes would reach the parent, which may hold the lock; so these blocks are private memory, that the
+// kernel copies on write. Called by allocator.cc. Thread safety: any thread.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace coco::heap {
+
+// Sizes that such blocks have (glibc 2.36: 176 to 552 bytes); libc's other blocks in between go
+// along.
+constexpr std::size_t kLeastOfLibc = 128, kMostOfLibc = 700;
+inline bool may_be_libcs(std::size_t bytes) { return bytes - kLeastOfLibc <= kMostOfLibc - kLeastOfLibc; }
+// Whether code of libc called.
+bool is_in_libc(const void* caller);
+// Private memory. Null when there is none: the shared heap has to do.
+void* allocate_private(std::size_t bytes, bool zeroed);
+
+}  // namespace coco::heap
