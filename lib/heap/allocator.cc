@@ -39,8 +39,10 @@ void wake() { own(); }
 void* allocate(std::size_t bytes, const void* caller) {
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, false)) return block;
+    if (bytes < kPerhapsLarge) [[likely]]
+        return coco_je_malloc(bytes);
     void* block = coco_je_malloc(bytes);
-    if (bytes >= kPerhapsLarge) watch_large();
+    watch_large();
     return block;
 }
 

@@ -67,9 +67,12 @@ std::byte* map_object(int fd, std::uint64_t bytes) {
     std::uint64_t end = begin + bytes + kPageBytes;
     if (begin > first) munmap(reserved, begin - first);
     if (first + room > end) munmap(reinterpret_cast<void*>(end), first + room - end);
-    void* mapped = mmap(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
-    if (mapped != MAP_FAILED) return static_cast<std::byte*>(mapped);
+    // Access comes last: under mlockall(MCL_FUTURE) the kernel would fill all of it at once.
+    void* mapped =
+        mmap(reinterpret_cast<void*>(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
+    if (mapped != MAP_FAILED) munlock(mapped, bytes);
+    if (mapped != MAP_FAILED && mprotect(mapped, bytes, PROT_READ | PROT_WRITE) == 0)
+        return static_cast<std::byte*>(mapped);
     munmap(reinterpret_cast<void*>(begin), end - begin);
     return nullptr;
 }

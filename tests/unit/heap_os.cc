@@ -43,6 +43,22 @@ TEST_CASE("memory objects are sparse, aligned, punched and told apart", "[os]") 
     close(object.fd);
 }
 
+TEST_CASE("an object that is mapped by a process of locked memory stays sparse", "[os]") {
+    constexpr std::uint64_t kBytes = 64u << 20;
+    MemoryObject object = make_memory_object(kBytes);
+    if (mlockall(MCL_FUTURE) != 0) return;  // not allowed here
+    std::byte* base = map_object(object.fd, kBytes);
+    if (base != nullptr) {  // null where little may be locked
+        struct stat facts {};
+        REQUIRE(fstat(object.fd, &facts) == 0);
+        CHECK(facts.st_blocks == 0);
+        base[5 * kPageBytes] = std::byte{1};
+        munmap(base, kBytes);
+    }
+    CHECK(munlockall() == 0);
+    close(object.fd);
+}
+
 TEST_CASE("an unknown descriptor counts as all written", "[os]") {
     std::uint64_t begin = 0, end = 0;
     CHECK(next_written(-1, 4096, 8192, begin, end));

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/lock_all.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "heap/segment.h"
+
+namespace coco::heap {
+namespace {
+
+// A line of /proc/self/maps: locks, and thereby fills, what is no segment. What cannot be locked (device
+// memory, no access) is left, as mlockall leaves it.
+void lock_line(std::string_view line) {
+    if (line.find("coco-") != line.npos) return;
+    std::uint64_t begin = 0, end = 0;
+    const char* stop = line.data() + line.size();
+    auto first = std::from_chars(line.data(), stop, begin, 16);
+    if (first.ec != std::errc() || first.ptr == stop) return;
+    if (std::from_chars(first.ptr + 1, stop, end, 16).ec != std::errc()) return;
+    mlock(reinterpret_cast<void*>(begin), end - begin);
+}
+
+void lock_others() {
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    char text[8192];
+    std::size_t have = 0;
+    for (ssize_t n = 0; fd >= 0 && (n = read(fd, text + have, sizeof text - have)) > 0;) {
+        have += static_cast<std::size_t>(n);
+        std::string_view rest(text, have);
+        for (auto end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+            lock_line(rest.substr(0, end));
+            rest.remove_prefix(end + 1);
+        }
+        have = rest.size();
+        std::memmove(text, rest.data(), have);
+    }
+    if (fd >= 0) close(fd);
+}
+
+}  // namespace
+
+int lock_all(int flags) {
+    bool fills = (flags & MCL_CURRENT) != 0 && (flags & MCL_ONFAULT) == 0;
+    if (own().bytes == 0 || !fills) return static_cast<int>(syscall(SYS_mlockall, flags));
+    if (syscall(SYS_mlockall, flags | MCL_ONFAULT) != 0) return -1;
+    int saved = errno;
+    // What comes later is filled as the program wants it; the segments are there already, or are peers'
+    // (os::map_object).
+    if ((flags & MCL_FUTURE) != 0) syscall(SYS_mlockall, flags & ~MCL_CURRENT);
+    lock_others();
+    errno = saved;
+    return 0;
+}
+
+}  // namespace coco::heap
