@@ -15,9 +15,6 @@
 
 namespace coco::heap {
 
-// Blocks of about this size and more: glibc maps and unmaps each of them.
-constexpr std::uint64_t kLargeBytes = 32u << 20;
-
 // A large block on the own segment was freed: keeps its pages or gives them back. Returns: false if it can do
 // neither; then the pages are as they were.
 bool free_large(std::byte* address, std::uint64_t bytes);

@@ -8,7 +8,7 @@
 
 namespace coco::heap {
 
-// Below what jemalloc rounds up to kLargeBytes.
+// Below all that jemalloc rounds up to its oversize_threshold (system.cc).
 constexpr std::size_t kPerhapsLarge = 28u << 20;
 
 // Grows in place where it can. Else the block moves to where there is room behind it to grow on: what glibc
