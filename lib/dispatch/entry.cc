@@ -79,7 +79,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
     if (counting) {
-        taken.count.algorithm = exec::fitting(*chosen.algorithm, comm, common.facts).name.data();
+        taken.count.algorithm = outcome.ran->name.data();
         taken.count.wait_ns = comm.wait_ns;
         taken.count.staged = outcome.staged;
         taken.count.total_ns = os::now_ns() - taken.begin_ns;

@@ -30,14 +30,22 @@ constexpr std::uint64_t kSegmentBytesMax = comm::kStageBytes / kRingSegments / 6
 constexpr std::uint64_t kInlineBytesMax = comm::kTapeBytes / 16;
 constexpr std::uint64_t kStagedBytesMax = comm::kStageBytes / 8;
 
-// The registry's row that moves a buffer published in this way.
-const algorithms::Algorithm& row_for(Publish publish) {
+const algorithms::Algorithm& find_row(Publish publish) {
     for (const algorithms::Algorithm& a : algorithms::registry())
         if (serves(a, algorithms::Collective::bcast) && a.one_node &&
             a.reads_peer_send == (publish == Publish::direct) &&
             a.segmented == (publish == Publish::segmented))
             return a;
     __builtin_trap();
+}
+
+// The registry's row that moves a buffer published in this way.
+const algorithms::Algorithm& row_for(Publish publish) {
+    static const algorithms::Algorithm *direct = &find_row(Publish::direct),
+                                       *segmented = &find_row(Publish::segmented),
+                                       *eager = &find_row(Publish::inlined);
+    if (publish == Publish::direct) return *direct;
+    return publish == Publish::segmented ? *segmented : *eager;
 }
 
 // How this call's buffer is published; the root's decision.
@@ -173,10 +181,9 @@ void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {
     }
 }
 
-// Returns: whether the root sent more than fits here; what fits is received.
-// first: the record that opens the call.
-bool receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::uint64_t room_bytes,
-                 comm::Comm::Record first) {
+// What fits is received. first: the record that opens the call.
+void receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::uint64_t room_bytes,
+                 comm::Comm::Record first, Outcome& outcome) {
     std::uint64_t total = 1, step = 1;
     for (std::uint64_t at = 0; at == 0 || at < total; at += step) {
         if (at != 0) ++comm.epoch;
@@ -191,8 +198,9 @@ bool receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::ui
         view.follow(record, where);
         view.limit(room_bytes > at ? room_bytes - at : 0);
         walk_epoch(comm, view, way.publish, root);
+        outcome.ran = &row_for(way.publish);
     }
-    return total > room_bytes;
+    outcome.truncated = total > room_bytes;
 }
 
 // The eager schedule of a buffer that travels on the tape itself, spelled out: a copy, a raise each. Walking
@@ -225,7 +233,7 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     const std::int32_t root = call.common.root;
     const std::uint64_t bytes = call.local.bytes;
     const Buffer& user = comm.rank == root ? call.local.send : call.local.recv;
-    Outcome outcome;
+    Outcome outcome{.ran = &row_for(Publish::inlined)};
     comm::Comm::Record record{};
     if (comm.rank != root) {
         record = comm.next_record(root);
@@ -246,9 +254,11 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     outcome.staged = side.where != Where::user;
     fill_side(side, user, bytes);  // a receiver's too: what is not received must stay as it is
     if (comm.rank == root) {
-        send_all(comm, side.base, choose_way(call, side.base, algorithm, parameters.segment_bytes));
+        Way way = choose_way(call, side.base, algorithm, parameters.segment_bytes);
+        outcome.ran = &row_for(way.publish);
+        send_all(comm, side.base, way);
     } else {
-        outcome.truncated = receive_all(comm, root, side.base, bytes, record);
+        receive_all(comm, root, side.base, bytes, record, outcome);
         empty_side(side, user, bytes);
     }
     return outcome;

@@ -58,16 +58,12 @@ struct Outcome {
     stats::Reason reason = stats::Reason::none;  // not none: nothing was moved, all ranks hand back
     bool staged = false;                         // this rank copied a buffer to take part
     bool truncated = false;                      // some rank sent more than this one receives
+    const algorithms::Algorithm* ran = nullptr;  // not always the one asked for
 };
 
 // Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts, algorithm
 // and parameters. No exception leaves it: the other ranks would wait for ever.
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept;
-
-// Whether the algorithm can run with these common facts; what is too large for a stage ring cannot be eager.
-// Returns: the algorithm itself, or the one to use in its place.
-const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
-                                     const CommonFacts& common);
 
 }  // namespace coco::exec

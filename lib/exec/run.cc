@@ -12,8 +12,7 @@ const algorithms::Algorithm& plain_pull(algorithms::Collective collective) {
     __builtin_trap();
 }
 
-}  // namespace
-
+// What is too large for a stage ring cannot be eager.
 const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
                                      const CommonFacts& common) {
     if (common.sized || common.collective == algorithms::Collective::bcast || !algorithm.is_eager())
@@ -23,6 +22,8 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
     return blocks * common.block_bytes <= comm::kStageBytes ? algorithm : plain_pull(common.collective);
 }
 
+}  // namespace
+
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept {
     ++comm.epoch;
@@ -31,7 +32,9 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
         return run_bcast(comm, call, algorithm, parameters);
     if (comm.wire != nullptr) return run_over_nodes(comm, call, algorithm, parameters);
     const algorithms::Algorithm& fits = fitting(algorithm, comm, call.common);
-    return call.common.sized ? run_sized(comm, call, fits) : run_uniform(comm, call, fits);
+    Outcome outcome = call.common.sized ? run_sized(comm, call, fits) : run_uniform(comm, call, fits);
+    outcome.ran = &fits;
+    return outcome;
 }
 
 }  // namespace coco::exec
