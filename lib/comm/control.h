@@ -67,8 +67,8 @@ struct alignas(kSlotBytes) Slot {
     std::atomic<std::uint64_t> epoch{0};  // raised last: what is below belongs to this epoch
     std::uint32_t signature;              // of the call; unequal on two ranks = the program is wrong
     Publish publish;
-    std::uint8_t reason;  // stats::Reason, with refuse
-    std::uint16_t unused;
+    std::uint8_t reason;   // stats::Reason, with refuse
+    std::uint16_t writer;  // sized: which algorithm writes to its peers, 0: none does
     union {
         std::byte inlined[kInlineBytes];
         std::uint64_t scratch_at;

@@ -91,8 +91,11 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     const Common& common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
-    if (!common.valid) [[unlikely]]
+    if (!common.valid) [[unlikely]] {
+        if (common.doubtful && choose(comm, common).algorithm != nullptr)
+            exec::refuse_together(comm, args.collective);
         return hand_back(taken, stats::Reason::bad_arguments);
+    }
     // Nothing to move, and all ranks know it. (In a bcast the root's length counts: it has to be told.)
     if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast) {
         taken.taken = true;

@@ -274,7 +274,8 @@ Common read_afresh(const Args& args, const comm::Comm& comm) {
     common.recv_type = recv.one_type;
     if (common.valid && !common.facts.in_place && args.collective != Collective::bcast) {
         SideArgs send = send_side(args, comm);
-        common.valid = counts_are_valid(send) && buffer_is_valid(send) && amounts_agree(send, recv);
+        common.valid = counts_are_valid(send) && buffer_is_valid(send);
+        common.doubtful = common.valid && !amounts_agree(send, recv);
         common.send_type = send.one_type;
     }
     if (!common.valid) return common;
@@ -290,7 +291,8 @@ Common read_afresh(const Args& args, const comm::Comm& comm) {
         for (std::int32_t i = 0; i < comm.ranks; ++i)
             common.block_bytes = std::max(common.block_bytes, bytes_of(recv, i));
     }
-    common.valid = !is_aliased(args, common);
+    common.doubtful = common.doubtful || is_aliased(args, common);
+    common.valid = !common.doubtful;
     return common;
 }
 

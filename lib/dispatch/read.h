@@ -18,6 +18,9 @@ namespace coco::dispatch {
 struct Common {
     exec::CommonFacts facts;
     bool valid = true;
+    // Not valid, but perhaps on this rank alone, where the MPI library might go on: an alltoall or allgather
+    // that receives more or less than it sends, or receives where it sends from.
+    bool doubtful = false;
     bool has_block = true;
     std::uint64_t block_bytes = 0;
     // The types of both sides (not of w forms), and whether all their blocks are runs of bytes.

@@ -66,4 +66,8 @@ struct Outcome {
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept;
 
+// Hands a call back whose arguments on this rank are such that nobody can tell whether MPI would take them:
+// right where all ranks do so. Ends the job if some do not: they would wait for this rank for ever.
+void refuse_together(comm::Comm& comm, algorithms::Collective collective);
+
 }  // namespace coco::exec

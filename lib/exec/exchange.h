@@ -49,6 +49,9 @@ class ExchangeView {
     bool published_ = false;
 };
 
+// The row that reads peers' buffers and writes only its own: the plainest one without scratch.
+const algorithms::Algorithm& plain_pull(algorithms::Collective collective);
+
 // small.cc. Requires: an eager schedule, dense buffers, and scratch that fits into a slot.
 Outcome run_small(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule);
 // The same for v and w forms. Requires: an eager schedule, dense buffers, not in place, and table and blocks

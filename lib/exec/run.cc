@@ -3,14 +3,14 @@
 #include "exec/exchange.h"
 
 namespace coco::exec {
-namespace {
 
-// The row that reads peers' buffers and writes only its own: the plainest one without scratch.
 const algorithms::Algorithm& plain_pull(algorithms::Collective collective) {
     for (const algorithms::Algorithm& a : algorithms::registry())
         if (serves(a, collective) && a.reads_peer_send && !a.writes_peer_recv) return a;
     __builtin_trap();
 }
+
+namespace {
 
 // What is too large for a stage ring cannot be eager.
 const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
@@ -35,6 +35,18 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
     Outcome outcome = call.common.sized ? run_sized(comm, call, fits) : run_uniform(comm, call, fits);
     outcome.ran = &fits;
     return outcome;
+}
+
+void refuse_together(comm::Comm& comm, algorithms::Collective collective) {
+    constexpr std::uint32_t kNoRoot = 0xF0;  // no exchange has this signature
+    ++comm.epoch;
+    comm::set_current(comm.handle);
+    comm::Slot& slot = comm.open_slot();
+    slot.signature = signature_of({.collective = collective}) ^ kNoRoot;
+    slot.publish = comm::Publish::refuse;
+    comm.publish(slot);
+    agree(comm, slot.signature, stats::Reason::bad_arguments);
+    comm.raise(schedule::kDone);
 }
 
 }  // namespace coco::exec

@@ -55,16 +55,21 @@ class SizedView : public ExchangeView {
         place();
         publish(*slot_);
         stats::Reason reason = agree(comm_, signature_, refusal());
-        if (reason == stats::Reason::none)
-            for (std::int32_t r : comm_.mates) arrived(r);
+        if (reason != stats::Reason::none) return reason;
+        for (std::int32_t r : comm_.mates) arrived(r);
+        if (slot_->writer != 0 && !mixed_) look_for_truncation();
         return reason;
     }
+
+    // Ranks that tell different sizes (of allgatherv; the program is wrong) may have chosen unlike. Who pulls
+    // can do so from any peer, so that writers have to pull too.
+    bool mixed() const { return mixed_; }
 
     static constexpr bool kRows = false;
     void copy(Place source, Place target) {
         if (target.area == Area::scratch) return;  // filled in place()
         Spot from = spot(source), to = spot(target);
-        truncated_ |= from.bytes > to.bytes;
+        if (target.owner == comm_.rank) truncated_ |= from.bytes > to.bytes;
         std::uint64_t bytes = std::min(from.bytes, to.bytes);
         if (from.at == to.at || bytes == 0) return;
         if (streaming_) [[unlikely]]
@@ -117,12 +122,25 @@ class SizedView : public ExchangeView {
                           1);
     }
 
+    std::uint16_t writer() const {
+        if (!algorithm_.writes_peer_recv) return 0;
+        return static_cast<std::uint16_t>(&algorithm_ - algorithms::registry().data() + 1);
+    }
+
+    // Where others write to our buffer, only we can tell that it is too short.
+    void look_for_truncation() {
+        std::size_t block = personal_ ? static_cast<std::size_t>(comm_.rank) : 0;
+        for (std::size_t r = 0; r < recv_.blocks.size(); ++r)
+            truncated_ |= comm_.tables[r].send[block].bytes > recv_.blocks[r].bytes;
+    }
+
     std::uint64_t table_bytes() const { return call_.local.send.blocks.size() * sizeof(StagedBlock); }
     std::uint64_t copy_out_bytes() const { return table_bytes() + send_total_; }
 
     // One piece of the ring for all that this rank publishes: tables, then copies.
     void place() {
         slot_ = &open_slot();
+        slot_->writer = writer();
         bool inlined = copies_out_ && copy_out_bytes() <= comm::kInlineBytes;
         auto ranks = static_cast<std::uint64_t>(comm_.ranks);
         std::uint64_t table = copies_out_ ? 0 : line_up(ranks * sizeof(BlockAt));
@@ -177,6 +195,7 @@ class SizedView : public ExchangeView {
 
     void arrived(std::int32_t peer) {
         const Slot& slot = comm_.slot_of(peer);
+        mixed_ |= slot.writer != slot_->writer;
         if (slot.publish == Publish::direct) {
             row(Area::send, peer).base = comm_.at(peer, slot.direct.send.at);
             row(Area::recv, peer).base = comm_.at(peer, slot.direct.recv.at);
@@ -196,7 +215,7 @@ class SizedView : public ExchangeView {
         const comm::Table& table = comm_.tables[owner];
         // Scratch has no block for its owner; the tables do.
         if (area == Area::scratch && personal_ && index >= owner) ++index;
-        if (area == Area::scratch && table.staged != nullptr) {
+        if (area != Area::recv && table.staged != nullptr) {
             const StagedBlock& block = table.staged[index];
             return {row(Area::scratch, owner).base + block.offset_bytes, block.bytes};
         }
@@ -218,7 +237,7 @@ class SizedView : public ExchangeView {
     const Call& call_;
     const bool eager_, personal_;
     const std::uint64_t send_total_, recv_total_;
-    bool streaming_, copies_out_ = false, truncated_ = false;
+    bool streaming_, copies_out_ = false, truncated_ = false, mixed_ = false;
     Side send_, recv_;
     Slot* slot_ = nullptr;
 };
@@ -235,16 +254,17 @@ bool is_small(const Call& call, const algorithms::Algorithm& algorithm) {
 }  // namespace
 
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
-    const schedule::Schedule& schedule =
-        comm.schedule_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
-    if (is_small(call, algorithm)) return run_small_sized(comm, call, schedule);
+    auto schedule_of = [&](const algorithms::Algorithm& a) -> const schedule::Schedule& {
+        return comm.schedule_for({&a, algorithms::exchange_of(call.common.collective), 0, 1});
+    };
+    if (is_small(call, algorithm)) return run_small_sized(comm, call, schedule_of(algorithm));
     SizedView view(comm, call, algorithm);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {
         comm.raise(schedule::kDone);
         return outcome;
     }
-    walk(schedule, view);
+    walk(schedule_of(view.mixed() ? plain_pull(call.common.collective) : algorithm), view);
     view.finish();
     outcome.truncated = view.truncated();
     return outcome;

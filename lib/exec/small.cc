@@ -78,6 +78,7 @@ class SmallSizedView {
           personal_(send_.blocks.size() > 1),
           signature_(signature_of(call.common)),
           slot_(comm.open_slot()) {
+        slot_.writer = 0;
         auto* table = reinterpret_cast<comm::StagedBlock*>(slot_.inlined);
         std::uint64_t at = send_.blocks.size() * sizeof(comm::StagedBlock);
         for (std::size_t i = 0; i < send_.blocks.size(); ++i) {

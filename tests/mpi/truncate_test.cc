@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Wrong programs in which two ranks disagree on the length of a block. A receiver with less room than is sent
+// gets what fits and MPI_ERR_TRUNCATE through the communicator's error handler, and not a byte behind its
+// room is touched; one with more room gets what there is. The others see nothing of it, and the communicator
+// can be used on.
+//
+//   truncate_test            both, in every form
+//   truncate_test unequal    plain blocks of other sizes on one rank: the job must end with a line
+//   truncate_test lopsided   one rank that receives more than it sends: likewise
+//   truncate_test all_lopsided   every rank does so: as the MPI library has it
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "call.h"
+
+namespace {
+
+using namespace test;
+
+int handled = 0;
+void handler(MPI_Comm*, int*, ...) { ++handled; }
+
+constexpr int kUntouched = 0x5A5A5A5A;
+constexpr int kGuardInts = 64;
+
+int class_of(int code) {
+    int error_class = code;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
+    return error_class;
+}
+
+// Ints that lie `stride` ints apart, in blocks between guards.
+class Ints {
+  public:
+    Ints(Placement at, const std::vector<int>& counts, int stride)
+        : counts_(counts), stride_(stride), region_(at, bytes_of(counts, stride)) {
+        std::fill_n(data(), region_.bytes() / sizeof(int), kUntouched);
+        int next = kGuardInts;
+        for (int count : counts_) {
+            begins_.push_back(next);
+            next += count * stride + kGuardInts;
+        }
+    }
+    int* data() const { return reinterpret_cast<int*>(region_.data()); }
+    int& at(int block, int i) const { return data()[begins_[static_cast<std::size_t>(block)] + i * stride_]; }
+    // In strides, from data(): blocks begin on even ints.
+    std::vector<int> displacements(bool in_bytes) const {
+        std::vector<int> result;
+        for (int begin : begins_)
+            result.push_back(in_bytes ? begin * static_cast<int>(sizeof(int)) : begin / stride_);
+        return result;
+    }
+    const std::vector<int>& counts() const { return counts_; }
+    int untouched() const {
+        return static_cast<int>(std::count(data(), data() + region_.bytes() / sizeof(int), kUntouched));
+    }
+    int all() const { return static_cast<int>(region_.bytes() / sizeof(int)); }
+
+  private:
+    static std::size_t bytes_of(const std::vector<int>& counts, int stride) {
+        std::size_t ints = kGuardInts;
+        for (int count : counts) ints += static_cast<std::size_t>(count * stride + kGuardInts);
+        return ints * sizeof(int);
+    }
+    std::vector<int> counts_, begins_;
+    int stride_;
+    Region region_;
+};
+
+struct Case {
+    Kind kind;
+    int ints;         // of a block, on ranks that agree
+    int victim_ints;  // what the victims have room for
+    int victim;       // a rank, or -1: all (of a bcast: but the root)
+    int stride;       // of the receiver's ints
+    Placement at;
+
+    std::string text() const {
+        return std::string(name_of(kind)) + " of " + std::to_string(ints) + " ints, victim " +
+               std::to_string(victim) + " with room for " + std::to_string(victim_ints) + ", stride " +
+               std::to_string(stride) + ", place " + std::to_string(static_cast<int>(at));
+    }
+};
+
+MPI_Datatype spread;  // an int in the room of two
+
+// The block that rank `source` sends to rank `target`; every third is shorter.
+int sent_ints(const Case& c, int source, int target) {
+    if (c.kind == Kind::bcast) return source == 0 ? c.ints : 0;
+    if (c.kind == Kind::allgatherv) target = 0;
+    return (source + target) % 3 == 2 ? c.ints / 2 : c.ints;
+}
+
+int value(int source, int target, int i) { return source * 1'000'003 + target * 10'007 + i; }
+
+bool is_victim(const Case& c) {
+    return c.victim == world_rank() || (c.victim < 0 && (c.kind != Kind::bcast || world_rank() != 0));
+}
+
+// What this rank says it can receive from `source`: victims err about every other peer.
+int room_ints(const Case& c, int source) {
+    int sent = sent_ints(c, source, world_rank());
+    bool errs = is_victim(c) && source != world_rank() &&
+                (c.kind == Kind::bcast || source % 2 == 0 || world_size() == 2);
+    return errs ? c.victim_ints : sent;
+}
+
+int call(const Case& c, const Ints& from, const Ints& to) {
+    MPI_Datatype type = c.stride == 1 ? MPI_INT : spread;
+    if (c.kind == Kind::bcast)
+        return MPI_Bcast(&to.at(0, 0), to.counts()[0], world_rank() == 0 ? MPI_INT : type, 0, MPI_COMM_WORLD);
+    if (c.kind == Kind::allgatherv) {
+        auto places = to.displacements(false);
+        return MPI_Allgatherv(&from.at(0, 0), from.counts()[0], MPI_INT, to.data(), to.counts().data(),
+                              places.data(), type, MPI_COMM_WORLD);
+    }
+    bool w = c.kind == Kind::alltoallw;
+    auto sends = from.displacements(w), receives = to.displacements(w);
+    if (!w)
+        return MPI_Alltoallv(from.data(), from.counts().data(), sends.data(), MPI_INT, to.data(),
+                             to.counts().data(), receives.data(), type, MPI_COMM_WORLD);
+    std::vector<MPI_Datatype> ints(sends.size(), MPI_INT), types(sends.size(), type);
+    return MPI_Alltoallw(from.data(), from.counts().data(), sends.data(), ints.data(), to.data(),
+                         to.counts().data(), receives.data(), types.data(), MPI_COMM_WORLD);
+}
+
+std::vector<int> counts_of(const Case& c, bool send) {
+    std::vector<int> counts;
+    if (c.kind == Kind::bcast) return {world_rank() == 0 ? c.ints : room_ints(c, 0)};
+    for (int r = 0; r < world_size(); ++r)
+        counts.push_back(send ? sent_ints(c, world_rank(), r) : room_ints(c, r));
+    if (send && c.kind == Kind::allgatherv) counts.resize(1);
+    return counts;
+}
+
+// What must have come: prefixes of what was sent, and nothing else changed. Returns: whether some did not
+// fit.
+bool check_received(const Case& c, const Ints& to) {
+    const int me = world_rank(), blocks = static_cast<int>(to.counts().size());
+    bool truncated = false;
+    int touched = 0, wrong = 0;
+    for (int source = 0; source < blocks; ++source) {
+        int sent = sent_ints(c, source, me),
+            come = std::min(sent, to.counts()[static_cast<std::size_t>(source)]);
+        truncated |= come < sent;
+        touched += come;
+        int told = c.kind == Kind::alltoallv || c.kind == Kind::alltoallw ? me : 0;
+        for (int i = 0; i < come; ++i) wrong += to.at(source, i) != value(source, told, i);
+    }
+    CHECK_SAYING(wrong == 0, (c.text() + ": " + std::to_string(wrong) + " wrong ints").c_str());
+    CHECK_SAYING(to.untouched() == to.all() - touched,
+                 (c.text() + ": " + std::to_string(to.all() - touched - to.untouched()) +
+                  " ints written that are not ours")
+                     .c_str());
+    return truncated;
+}
+
+void check(const Case& c) {
+    const bool root = c.kind == Kind::bcast && world_rank() == 0;
+    Ints from(c.at, counts_of(c, true), 1), to(c.at, counts_of(c, false), root ? 1 : c.stride);
+    for (int target = 0; target < static_cast<int>(from.counts().size()); ++target)
+        for (int i = 0; i < from.counts()[static_cast<std::size_t>(target)]; ++i)
+            from.at(target, i) = value(world_rank(), target, i);
+    if (root)
+        for (int i = 0; i < c.ints; ++i) to.at(0, i) = value(0, 0, i);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int before = handled, got = class_of(call(c, from, to));
+    bool truncated = check_received(c, to);
+    CHECK_SAYING(got == (truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS),
+                 (c.text() + ": error class " + std::to_string(got)).c_str());
+    CHECK_SAYING(handled - before == (truncated ? 1 : 0),
+                 (c.text() + ": the handler was not called once").c_str());
+}
+
+void check_all() {
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread);
+    MPI_Type_commit(&spread);
+    MPI_Errhandler counting;
+    MPI_Comm_create_errhandler(handler, &counting);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+    for (Kind kind : {Kind::bcast, Kind::alltoallv, Kind::alltoallw, Kind::allgatherv})
+        for (int ints : {2, 100, 1500, 3000, 40'000, 300'000})
+            for (int room : {0, ints / 2, ints - 1, ints + 1, 3 * ints})
+                for (int victim : {-1, world_size() - 1})
+                    for (int stride : {1, 2})
+                        for (Placement at : {Placement::heap, Placement::mapped}) {
+                            // Large private or gapped buffers of exchanges go to the MPI library.
+                            bool large = static_cast<std::size_t>(ints) * 6 * sizeof(int) *
+                                             static_cast<std::size_t>(world_size()) >
+                                         100'000;
+                            if (kind != Kind::bcast && large && (at != Placement::heap || stride != 1))
+                                continue;
+                            check({kind, ints, room, victim, stride, at});
+                        }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&counting);
+    MPI_Type_free(&spread);
+    warm_up(MPI_COMM_WORLD);
+}
+
+// Plain blocks: what each rank sends and receives, in ints.
+void exchange(int send, int recv) {
+    std::vector<int> from(static_cast<std::size_t>(send * world_size()), world_rank()),
+        to(static_cast<std::size_t>(recv * world_size()), -1);
+    int code = MPI_Alltoall(from.data(), send, MPI_INT, to.data(), recv, MPI_INT, MPI_COMM_WORLD);
+    CHECK(code == MPI_SUCCESS);
+    for (int r = 0; r < world_size(); ++r)
+        for (int i = 0; i < recv; ++i)
+            CHECK(to[static_cast<std::size_t>(r * recv + i)] == (i < send ? r : -1));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    warm_up(MPI_COMM_WORLD);
+    const std::string mode = argc > 1 ? argv[1] : "";
+    const bool last = world_rank() == world_size() - 1;
+    const int ints = argc > 2 ? std::atoi(argv[2]) : 2;
+    if (mode.empty()) check_all();
+    if (mode == "unequal") exchange(last ? 2 * ints : ints, last ? 2 * ints : ints);
+    if (mode == "lopsided") exchange(ints, last ? 2 * ints : ints);
+    if (mode == "all_lopsided") exchange(ints, 2 * ints);
+    const int verdict = finish("truncate");
+    MPI_Finalize();
+    return verdict;
+}
