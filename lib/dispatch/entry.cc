@@ -64,6 +64,19 @@ void hand_back(Taken& taken, stats::Reason reason) {
     taken.count.algorithm = "mpi";
 }
 
+void count_amounts(const exec::Call& call, const comm::Comm& comm, const Common& common, Taken& taken) {
+    taken.count.bytes = sent_bytes(call, comm);
+    taken.count.block_bytes = largest_block(call, common);
+}
+
+// The same for a call that is handed back without a look at its buffers.
+void count_amounts(const Args& args, const comm::Comm& comm, const Common& common, Taken& taken) {
+    if (taken.begin_ns == 0 || !common.valid) return;
+    exec::Call call{.common = common.facts, .local = {}};
+    read_local(args, comm, common, workspace(), call.local);
+    count_amounts(call, comm, common, taken);
+}
+
 void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
                 Taken& taken) {
     exec::Call call{.common = common.facts, .local = {}};
@@ -72,10 +85,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     comm.timed = counting;
     comm.wait_ns = 0;
     exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
-    if (counting) {
-        taken.count.bytes = sent_bytes(call, comm);
-        taken.count.block_bytes = largest_block(call, common);
-    }
+    if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
     if (counting) {
@@ -102,19 +112,31 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
         return;
     }
     Chosen chosen = choose(comm, common);
-    if (chosen.algorithm == nullptr)
+    if (chosen.algorithm == nullptr) {
+        count_amounts(args, comm, common, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
-    if (chosen.algorithm->one_node != (comm.wire == nullptr))
+    }
+    if (chosen.algorithm->one_node != (comm.wire == nullptr)) {
+        count_amounts(args, comm, common, taken);
         return hand_back(taken, comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
+    }
     run_chosen(args, comm, common, chosen, taken);
+}
+
+// Counts what the MPI library does alone, to compare with: the report is asked for all the same.
+void leave(const Args& args, const comm::Comm& comm, Taken& taken) {
+    if (!comm.settled) count_amounts(args, comm, read_common(args, comm), taken);
+    hand_back(taken, stats::Reason::switched_off);
+    taken.begin_ns = os::now_ns();
 }
 
 }  // namespace
 
 Taken take(const Args& args) {
     Taken taken;
-    if (is_switched_off()) return taken;
-    heap::tend();
+    bool off = is_switched_off();
+    if (off && !stats::enabled()) return taken;
+    if (!off) heap::tend();
     if (stats::enabled()) taken.begin_ns = os::now_ns();
     taken.count = {.collective = static_cast<std::uint8_t>(args.collective),
                    .block_bytes = 0,
@@ -125,12 +147,16 @@ Taken take(const Args& args) {
                    .total_ns = 0,
                    .wait_ns = 0,
                    .staged = false};
-    if (args.comm == comm::mpi().comm_null || !wake()) {
+    if (args.comm == comm::mpi().comm_null || !(off ? mpi_runs() : wake())) {
         hand_back(taken, stats::Reason::not_initialized);
         return taken;
     }
     comm::Comm& comm = *comm::of(args.comm);
     taken.count.comm_ranks = comm.ranks;
+    if (off) {
+        leave(args, comm, taken);
+        return taken;
+    }
     if (!comm.settled) [[unlikely]]
         comm::count_call(comm);
     if (comm.closed != stats::Reason::none)

@@ -73,12 +73,6 @@ void read_once() {
     });
 }
 
-bool mpi_runs() {
-    int finalized = 0;
-    mpi().Finalized(&finalized);
-    return (has_world() || g_session.load(std::memory_order_relaxed)) && !finalized;
-}
-
 std::atomic<bool> g_awake{false};
 std::atomic<bool> g_disagreed{false};
 
@@ -117,7 +111,21 @@ void report_statistics() {
     if (rank == 0) stats::report(everything, ranks);
 }
 
+// Switched off, no setting but COCO_STATS is looked at.
+void read_what_counts() {
+    if (is_switched_off())
+        stats::configure();
+    else
+        read_once();
+}
+
 }  // namespace
+
+bool mpi_runs() {
+    int finalized = 0;
+    mpi().Finalized(&finalized);
+    return (has_world() || g_session.load(std::memory_order_relaxed)) && !finalized;
+}
 
 bool is_switched_off() {
     static const bool off = settings::is_switched_off();
@@ -140,9 +148,7 @@ bool wake() {
     return true;
 }
 
-void before_init() {
-    if (!is_switched_off()) read_once();
-}
+void before_init() { read_what_counts(); }
 
 void after_init() {
     if (!is_switched_off()) wake();
@@ -156,7 +162,8 @@ void after_session_init() {
 }
 
 void before_finalize() {
-    if (is_switched_off() || !wake() || !has_world()) return;
+    if (!mpi_runs() || !has_world()) return;
+    read_what_counts();
     report_statistics();
     comm::end_progress();
     comm::end_wires();

@@ -7,8 +7,10 @@
 
 namespace coco::dispatch {
 
-// COCO_DISABLE=1: nothing of ours runs.
+// COCO_DISABLE=1, or ranks with unequal settings: nothing of ours runs; COCO_STATS still counts.
 bool is_switched_off();
+// Whether MPI may be called.
+bool mpi_runs();
 // Makes ready for calls. Returns: false while MPI is not initialised, or when it is finalised.
 bool wake();
 // Requires: wake() was true once.

@@ -18,7 +18,7 @@ struct Settings {
     std::uint64_t test_delay_us = 0;
 };
 
-// COCO_DISABLE=1: nothing of ours runs, and no other setting counts.
+// COCO_DISABLE=1: nothing of ours runs, and no other setting but COCO_STATS counts.
 bool is_switched_off();
 // Reads every setting of base::settings(); stats is configured by it. Returns: nothing if all are right, else
 // the line for the user about the first that is wrong: the variable, its value, what is allowed.

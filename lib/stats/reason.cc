@@ -25,7 +25,9 @@ constexpr ReasonText kReasons[] = {
     {"not_initialized", "outside MPI_Init and MPI_Finalize", ""},
     {"other_world", "a communicator with ranks of another MPI_COMM_WORLD", ""},
     {"one_node", "the algorithm is for several nodes", ""},
-    {"many_communicators", "too many communicators over several nodes at once", "free those that are used no more"},
+    {"many_communicators", "too many communicators over several nodes at once",
+     "free those that are used no more"},
+    {"switched_off", "libcoco is switched off, by COCO_DISABLE=1 or by unequal settings of the ranks", ""},
 };
 static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kReasons));
 

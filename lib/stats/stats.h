@@ -32,6 +32,7 @@ enum class Reason : std::uint8_t {
     other_world,      // ranks of another MPI_COMM_WORLD: spawned or connected
     one_node,            // the chosen algorithm is for several nodes
     many_communicators,  // several nodes: MPI has communicators for so many only
+    switched_off,        // COCO_DISABLE=1, or ranks with unequal settings
     kReasons
 };
 // "send_private", "send buffer outside the shared heap", "allocate it with malloc".
