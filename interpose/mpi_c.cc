@@ -97,15 +97,27 @@ COCO_COLLECTIVES(_c, MPI_Count, MPI_Aint)
 // Life cycle: the next tool's function is called here too, so that tools below us start and stop with MPI.
 namespace {
 
-template <void (*after)() = coco::dispatch::after_init, class Function, class... Arguments>
+template <class Function, class... Arguments>
 int start_mpi(Function next, Function own, Arguments... arguments) {
     if (coco::dispatch::t_inside != 0) return own(arguments...);
     coco::dispatch::Inside inside;
     coco::dispatch::before_init();
     int result = next(arguments...);
-    if (result == MPI_SUCCESS) after();
+    if (result == MPI_SUCCESS) coco::dispatch::after_init();
     return result;
 }
+
+#if MPI_VERSION >= 4
+template <class Function>
+int start_session(Function next, MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+    if (coco::dispatch::t_inside != 0) return mpi().Session_init(info, errhandler, session);
+    coco::dispatch::Inside inside;
+    coco::dispatch::before_init();
+    int result = next(info, errhandler, session);
+    if (result == MPI_SUCCESS) coco::dispatch::after_session_init(*session);
+    return result;
+}
+#endif
 
 int stop_mpi(int (*next)(), int (*own)()) {
     if (coco::dispatch::t_inside != 0) return own();
@@ -131,12 +143,10 @@ COCO_DOOR int MPI_Finalize() { return stop_mpi(next_or("MPI_Finalize", mpi().Fin
 COCO_DOOR int PMPI_Finalize() { return stop_mpi(mpi().Finalize, mpi().Finalize); }
 #if MPI_VERSION >= 4
 COCO_DOOR int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    return start_mpi<coco::dispatch::after_session_init>(next_or("MPI_Session_init", mpi().Session_init),
-                                                         mpi().Session_init, info, errhandler, session);
+    return start_session(next_or("MPI_Session_init", mpi().Session_init), info, errhandler, session);
 }
 COCO_DOOR int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    return start_mpi<coco::dispatch::after_session_init>(mpi().Session_init, mpi().Session_init, info,
-                                                         errhandler, session);
+    return start_session(mpi().Session_init, info, errhandler, session);
 }
 #endif
 

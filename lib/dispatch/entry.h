@@ -59,7 +59,10 @@ int enter(const Args& args, PassOn pass_on) {
 // that they have equal settings.
 void before_init();
 void after_init();
-void after_session_init();
+#if MPI_VERSION >= 4
+// A program of sessions alone has no MPI_Finalize: its report is made when it exits.
+void after_session_init(MPI_Session session);
+#endif
 // Before MPI_Finalize: the report, and what we own of MPI is freed.
 void before_finalize();
 

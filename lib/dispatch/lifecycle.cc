@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -111,6 +112,35 @@ void report_statistics() {
     if (rank == 0) stats::report(everything, ranks);
 }
 
+// At exit: MPI may not be called any more, and not all ranks may have had a session at once, so that nothing
+// is gathered: rank 0 of the processes that were started together reports its own calls.
+struct SessionsReport {
+    std::once_flag planned;
+    pid_t process = 0;  // not the children that it forks
+    int ranks = 0;
+    std::atomic<bool> superseded{false};  // the world reports
+};
+SessionsReport g_sessions_report;
+
+void report_sessions() {
+    if (g_sessions_report.superseded.load(std::memory_order_relaxed) || getpid() != g_sessions_report.process)
+        return;
+    stats::report(stats::rows(0), g_sessions_report.ranks, stats::Counted::rank_0);
+}
+
+#if MPI_VERSION >= 4
+void plan_report(MPI_Session session) {
+    int rank = -1;
+    MPI_Group started;
+    if (mpi().Group_from_session_pset(session, "mpi://WORLD", &started) != MPI_SUCCESS) return;
+    mpi().Group_rank(started, &rank);
+    mpi().Group_size(started, &g_sessions_report.ranks);
+    mpi().Group_free(&started);
+    g_sessions_report.process = getpid();
+    if (rank == 0) std::atexit(report_sessions);
+}
+#endif
+
 // Switched off, no setting but COCO_STATS is looked at.
 void read_what_counts() {
     if (is_switched_off())
@@ -151,18 +181,23 @@ bool wake() {
 void before_init() { read_what_counts(); }
 
 void after_init() {
+    g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
     agree_on_settings();
     if (!is_switched_off()) comm::own_comm();  // made where no other thread is in MPI
 }
 
-void after_session_init() {
+#if MPI_VERSION >= 4
+void after_session_init(MPI_Session session) {
     g_session.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
+    if (stats::enabled()) std::call_once(g_sessions_report.planned, plan_report, session);
 }
+#endif
 
 void before_finalize() {
     if (!mpi_runs() || !has_world()) return;
+    g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     read_what_counts();
     report_statistics();
     comm::end_progress();

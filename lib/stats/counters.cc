@@ -71,10 +71,10 @@ std::vector<Row> rows(std::int32_t world_rank) {
     return copy;
 }
 
-bool report(std::span<const Row> all, std::int32_t world_ranks) {
+bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted) {
     std::string_view value = base::env("COCO_STATS");
     if (!value.ends_with(".json")) {
-        std::string text = table(all, world_ranks);
+        std::string text = table(all, world_ranks, counted);
         for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
             end = std::min(text.find('\n', at), text.size());
             base::write_line(base::Text(std::string_view(text).substr(at, end - at)));

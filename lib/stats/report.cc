@@ -171,9 +171,10 @@ std::string line_of(const Key& key, const Sum& sum) {
 
 }  // namespace
 
-std::string table(std::span<const Row> all, std::int32_t world_ranks) {
-    std::string text = "coco: collective calls of " + std::to_string(world_ranks) +
-                       (world_ranks == 1 ? " rank\n" : " ranks\n");
+std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted counted) {
+    std::string text = "coco: collective calls of " +
+                       std::string(counted == Counted::rank_0 ? "rank 0 of " : "") +
+                       std::to_string(world_ranks) + (world_ranks == 1 ? " rank\n" : " ranks\n");
     if (all.empty()) return text + "none\n";
     char head[200];
     std::snprintf(head, sizeof head, "%-15s %6s %11s  %-14s %9s %14s %10s %10s %10s %10s %8s  %s\n",

@@ -82,11 +82,13 @@ bool enabled();
 void record(const Call& call);
 // This rank's rows; `rank` filled in.
 std::vector<Row> rows(std::int32_t world_rank);
-// What rank 0 prints or writes, from the rows of all ranks.
-std::string table(std::span<const Row> all, std::int32_t world_ranks);
+// Whose rows there are.
+enum class Counted : std::uint8_t { all_ranks, rank_0 };
+// What rank 0 prints or writes.
+std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks);
 std::string json(std::span<const Row> all, std::int32_t world_ranks);
 // Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written
 // (logged).
-bool report(std::span<const Row> all, std::int32_t world_ranks);
+bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks);
 
 }  // namespace coco::stats
