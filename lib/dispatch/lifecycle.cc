@@ -122,13 +122,13 @@ struct SessionsReport {
 };
 SessionsReport g_sessions_report;
 
+#if MPI_VERSION >= 4
 void report_sessions() {
     if (g_sessions_report.superseded.load(std::memory_order_relaxed) || getpid() != g_sessions_report.process)
         return;
     stats::report(stats::rows(0), g_sessions_report.ranks, stats::Counted::rank_0);
 }
 
-#if MPI_VERSION >= 4
 void plan_report(MPI_Session session) {
     int rank = -1;
     MPI_Group started;
