@@ -106,10 +106,10 @@ std::optional<std::string> wrong_setting() {
 
 std::string library_of(const std::string& flavour) {
     fs::path here = folder_of_this_command();
-    // build/FLAVOUR/tools/coco; then PREFIX/bin/coco.
+    // build/FLAVOUR/tools/coco; PREFIX/bin/coco, wherever that was moved to; then what was configured.
     for (const fs::path& file : {here / "../.." / flavour / "libcoco.so",
-                                 fs::path(COCO_LIBRARY_FOLDER) / "coco" / flavour / "libcoco.so",
-                                 here / ".." / COCO_LIBDIR / "coco" / flavour / "libcoco.so"})
+                                 here / ".." / COCO_LIBDIR / "coco" / flavour / "libcoco.so",
+                                 fs::path(COCO_LIBRARY_FOLDER) / "coco" / flavour / "libcoco.so"})
         if (fs::exists(file)) return fs::weakly_canonical(file);
     return {};
 }
