@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The C++ side of the malloc door: every replaceable operator, so that new and delete meet the same heap
-// whatever the program's own C++ library does.
+// whatever the program's own C++ library does. Where there is no memory that library takes over: the new
+// handler and the exceptions in flight are its, not those of the static copy that is inside of libcoco.so.
+#include <dlfcn.h>
+
+#include <initializer_list>
 #include <new>
 
 #include "heap/heap.h"
@@ -17,22 +21,39 @@ void* try_make(std::size_t bytes, std::size_t alignment) {
                                    : coco::heap::allocate_aligned(alignment, bytes);
 }
 
-// As the standard says: call the new handler until there is memory or no handler.
-void* make(std::size_t bytes, std::size_t alignment = kUnaligned) {
-    for (;;) {
-        if (void* block = try_make(bytes, alignment)) return block;
-        std::new_handler handler = std::get_new_handler();
-        if (handler == nullptr) throw std::bad_alloc();
-        handler();
-    }
+// The program's C++ library's own operator, which asks our malloc; null in programs that have a static copy
+// (and so operators of their own) or none.
+void* library_operator(const char* name) {
+    for (const char* library : {"libstdc++.so.6", "libc++.so.1"})
+        if (void* handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY))
+            if (void* found = dlsym(handle, name)) return found;
+    return nullptr;
 }
 
+template <class... Rest>
+using Operator = void*(std::size_t, Rest...);
+
+void* make(std::size_t bytes, std::size_t alignment = kUnaligned) {
+    if (void* block = try_make(bytes, alignment)) [[likely]]
+        return block;
+    static auto* plain = reinterpret_cast<Operator<>*>(library_operator("_Znwm"));
+    static auto* aligned =
+        reinterpret_cast<Operator<std::align_val_t>*>(library_operator("_ZnwmSt11align_val_t"));
+    if (plain == nullptr || aligned == nullptr) throw std::bad_alloc();
+    return alignment == kUnaligned ? plain(bytes) : aligned(bytes, std::align_val_t{alignment});
+}
+
+// The library's calls ours again, and catches what its own throws.
 void* make_or_null(std::size_t bytes, std::size_t alignment = kUnaligned) noexcept {
-    try {
-        return make(bytes, alignment);
-    } catch (...) {
-        return nullptr;
-    }
+    if (void* block = try_make(bytes, alignment)) [[likely]]
+        return block;
+    static auto* plain =
+        reinterpret_cast<Operator<const std::nothrow_t&>*>(library_operator("_ZnwmRKSt9nothrow_t"));
+    static auto* aligned = reinterpret_cast<Operator<std::align_val_t, const std::nothrow_t&>*>(
+        library_operator("_ZnwmSt11align_val_tRKSt9nothrow_t"));
+    if (plain == nullptr || aligned == nullptr) return nullptr;
+    return alignment == kUnaligned ? plain(bytes, std::nothrow)
+                                   : aligned(bytes, std::align_val_t{alignment}, std::nothrow);
 }
 
 std::size_t number(std::align_val_t alignment) { return static_cast<std::size_t>(alignment); }
