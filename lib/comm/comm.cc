@@ -15,7 +15,6 @@
 namespace coco::comm {
 namespace {
 
-// Goes up whenever a communicator is freed: what threads remember of handles is stale then.
 std::atomic<std::uint64_t> g_generation{1};
 
 struct LastUsed {
@@ -33,7 +32,7 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
 
 int delete_comm(MPI_Comm, int, void* value, void*) {
     delete static_cast<Comm*>(value);
-    g_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in of()
+    forget_handles();
     return MPI_SUCCESS;
 }
 
@@ -103,12 +102,18 @@ bool spans_worlds(const Comm& comm) {
 
 }  // namespace
 
+std::uint64_t generation() {
+    return g_generation.load(std::memory_order_acquire);  // pairs with forget_handles()
+}
+
+void forget_handles() { g_generation.fetch_add(1, std::memory_order_release); }
+
 Comm* of(MPI_Comm handle) {
-    std::uint64_t generation = g_generation.load(std::memory_order_acquire);
-    if (t_last.handle == handle && t_last.generation == generation) return t_last.comm;
+    std::uint64_t now = generation();
+    if (t_last.handle == handle && t_last.generation == now) return t_last.comm;
     Comm* comm = find_or_make(handle);
     if (comm == nullptr) return &invalid();
-    t_last = {handle, comm, generation};
+    t_last = {handle, comm, now};
     return comm;
 }
 

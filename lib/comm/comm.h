@@ -172,6 +172,10 @@ struct Comm {
 // it is used again; then set up by the collective that asks, which all its ranks are in. Returns: never null.
 // Requires: a valid communicator.
 Comm* of(MPI_Comm handle);
+// Goes up when a communicator is freed or MPI ends: what is remembered of handles elsewhere is stale then.
+std::uint64_t generation();
+// Makes it go up.
+void forget_handles();
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
 // Requires: all ranks of the communicator call it in the same collective.
 void count_call(Comm& comm);

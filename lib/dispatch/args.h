@@ -22,6 +22,9 @@ class Numbers {
         return wide_ ? static_cast<const std::int64_t*>(values_)[i] : static_cast<const int*>(values_)[i];
     }
     explicit operator bool() const { return values_ != nullptr; }
+    // The array as it is, for loops that ask for its width once: one of the two is null.
+    const int* narrow() const { return wide_ ? nullptr : static_cast<const int*>(values_); }
+    const std::int64_t* wide() const { return wide_ ? static_cast<const std::int64_t*>(values_) : nullptr; }
 
   private:
     const void* values_ = nullptr;

@@ -7,6 +7,7 @@
 #include "comm/mpi_table.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
+#include "dispatch/repeat.h"
 #include "exec/call.h"
 #include "heap/heap.h"
 #include "os/clock.h"
@@ -79,11 +80,16 @@ void count_amounts(const Args& args, const comm::Comm& comm, const Common& commo
 
 void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
                 Taken& taken) {
-    exec::Call call{.common = common.facts, .local = {}};
+    Repeat repeat{.comm = &comm,
+                  .algorithm = chosen.algorithm,
+                  .parameters = chosen.parameters,
+                  .call = {.common = common.facts, .local = {}}};
+    exec::Call& call = repeat.call;
     read_local(args, comm, common, workspace(), call.local);
     bool counting = taken.begin_ns != 0;
     comm.timed = counting;
     comm.wait_ns = 0;
+    if (!counting) remember(args, common, repeat);
     exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
     if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
@@ -99,7 +105,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
 }
 
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
-    const Common& common = read_common(args, comm);
+    Common common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
         if (common.doubtful && choose(comm, common).algorithm != nullptr)
@@ -134,6 +140,14 @@ void leave(const Args& args, const comm::Comm& comm, Taken& taken) {
 
 Taken take(const Args& args) {
     Taken taken;
+    if (const Repeat* repeat = repeat_of(args)) {
+        heap::tend();
+        exec::Outcome outcome =
+            exec::run(*repeat->comm, repeat->call, *repeat->algorithm, repeat->parameters);
+        taken.taken = outcome.reason == stats::Reason::none;
+        taken.truncated = outcome.truncated;
+        return taken;
+    }
     bool off = is_switched_off();
     if (off && !stats::enabled()) return taken;
     if (!off) heap::tend();

@@ -84,6 +84,7 @@ void agree_on_settings() {
     mpi().Allreduce(mine, least, 2, mpi().uint64, mpi().min, mpi().comm_world);
     if (least[0] == ~least[1]) return;
     g_disagreed.store(true, std::memory_order_relaxed);
+    comm::forget_handles();  // sessions may have called before
     int rank = 0;
     mpi().Comm_rank(mpi().comm_world, &rank);
     if (rank == 0) COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: all calls are left to MPI");
@@ -203,6 +204,7 @@ void before_finalize() {
     comm::end_progress();
     comm::end_wires();
     g_awake.store(false, std::memory_order_release);
+    comm::forget_handles();
 }
 
 }  // namespace coco::dispatch

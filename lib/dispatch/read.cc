@@ -105,6 +105,21 @@ bool is_aliased(const Args& args, const Common& common) {
            begin(args.send, common.send_type) == begin(args.recv, common.recv_type);
 }
 
+template <class Count, class Displacement>
+std::int64_t read_blocks(const Count* counts, const Displacement* displacements, std::uint64_t size_bytes,
+                         std::span<comm::BlockAt> blocks, std::uint64_t& total_bytes) {
+    std::int64_t signs = 0;
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        signs |= counts[i];
+        std::uint64_t bytes = static_cast<std::uint64_t>(counts[i]) * size_bytes;
+        blocks[i] = {displacements[i] * static_cast<std::int64_t>(size_bytes), bytes};
+        total += bytes;
+    }
+    total_bytes = total;
+    return signs;
+}
+
 class BufferReader {
   public:
     BufferReader(const SideArgs& side, std::vector<comm::BlockAt>& blocks, TypePacker& packer, MPI_Comm comm)
@@ -159,12 +174,8 @@ class BufferReader {
 
     // Most calls: one type without gaps.
     void read_dense(exec::Buffer& buffer) {
-        const TypeFacts& type = side_.one_type;
-        for (std::int32_t i = 0; i < side_.blocks; ++i) {
-            std::uint64_t bytes = static_cast<std::uint64_t>(side_.args.counts[i]) * type.size_bytes;
-            blocks_[i] = {side_.args.displacements[i] * type.extent_bytes + type.offset_bytes, bytes};
-            buffer.total_bytes += bytes;
-        }
+        buffer.base += side_.one_type.offset_bytes;
+        read_blocks(side_.args, side_.one_type.size_bytes, blocks_, buffer.total_bytes);
         buffer.blocks = blocks_;
     }
 
@@ -260,9 +271,7 @@ Workspace& workspace() {
     return *space;
 }
 
-namespace {
-
-Common read_afresh(const Args& args, const comm::Comm& comm) {
+Common read_common(const Args& args, const comm::Comm& comm) {
     Common common{
         .facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
         .send_type = {},
@@ -296,44 +305,12 @@ Common read_afresh(const Args& args, const comm::Comm& comm) {
     return common;
 }
 
-// What programs call again and again with equal counts and types is read once.
-struct LastPlain {
-    std::int64_t send_count, recv_count;
-    MPI_Datatype send_type, recv_type;
-    std::uint64_t generation = 0;
-    Common common;
-
-    bool is_for(const Args& args, std::uint64_t now) const {
-        return generation == now && recv_count == args.recv.count && recv_type == args.recv.type &&
-               send_count == args.send.count && send_type == args.send.type;
-    }
-};
-
-// Buffers that need a second look: null ones, sentinels, the same for both sides.
-bool is_plain_pointer(const Args& args) {
-    bool bcast = args.collective == Collective::bcast;
-    return args.recv.buffer != nullptr && args.recv.buffer != MPI_IN_PLACE &&
-           (bcast || (args.send.buffer != nullptr && args.send.buffer != MPI_IN_PLACE &&
-                      args.send.buffer != args.recv.buffer));
-}
-
-}  // namespace
-
-const Common& read_common(const Args& args, const comm::Comm& comm) {
-    thread_local Common fresh;
-    thread_local LastPlain last[algorithms::kCollectives];
-    LastPlain& memo = last[static_cast<int>(args.collective)];
-    bool plain =
-        !is_sized(args.collective) && is_plain_pointer(args) && args.root >= 0 && args.root < comm.ranks;
-    std::uint64_t now = type_generation();
-    if (plain && memo.is_for(args, now)) {
-        memo.common.facts.root = args.root;
-        return memo.common;
-    }
-    fresh = read_afresh(args, comm);
-    if (plain && fresh.valid)
-        memo = {args.send.count, args.recv.count, args.send.type, args.recv.type, now, fresh};
-    return fresh;
+std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<comm::BlockAt> blocks,
+                         std::uint64_t& total_bytes) {
+    const Numbers &counts = side.counts, &displacements = side.displacements;
+    if (counts.narrow() != nullptr && displacements.narrow() != nullptr)
+        return read_blocks(counts.narrow(), displacements.narrow(), size_bytes, blocks, total_bytes);
+    return read_blocks(counts.wide(), displacements.wide(), size_bytes, blocks, total_bytes);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 // MPI's arguments -> exec's Call: bytes and blocks. In two parts, as the facts are two: what is common to all
 // ranks decides the path, what is local fills the buffers in once the path is chosen.
 #pragma once
+#include <span>
 #include <vector>
 
 #include "comm/comm.h"
@@ -27,8 +28,7 @@ struct Common {
     TypeFacts send_type, recv_type;
     bool send_dense = false, recv_dense = false;
 };
-// Returns: this thread's own, until its next call.
-const Common& read_common(const Args& args, const comm::Comm& comm);
+Common read_common(const Args& args, const comm::Comm& comm);
 
 // Packs and unpacks blocks of one buffer by the MPI library.
 class TypePacker final : public exec::Packer {
@@ -52,6 +52,11 @@ struct Workspace {
     TypePacker send_packer, recv_packer;
 };
 Workspace& workspace();
+
+// The blocks of a side of a v form whose type has no gaps, from the run of its first element, and their sum.
+// Returns: below 0 if a count is.
+std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<comm::BlockAt> blocks,
+                         std::uint64_t& total_bytes);
 
 // Fills in the local facts. Requires: common is valid.
 void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,

@@ -79,6 +79,26 @@ std::vector<Case> cases() {
     };
 }
 
+// What was read for a call is remembered for the next one like it: not what is wrong with that one alone.
+void check_after_its_like(const Functions& f) {
+    const MPI_Comm w = MPI_COMM_WORLD;
+    auto alltoallv = [&](const int* some) {
+        return f.Alltoallv(from, some, places, MPI_INT, to, counts, places, MPI_INT, w);
+    };
+    auto bcast = [&](int root) { return f.Bcast(to, 1, MPI_INT, root, w); };
+    for (int i = 0; i < 3; ++i) {
+        CHECK(alltoallv(counts) == MPI_SUCCESS);
+        CHECK(class_of(alltoallv(bad_counts)) == MPI_ERR_COUNT);
+        CHECK(bcast(0) == MPI_SUCCESS);
+        CHECK(class_of(bcast(-1)) == MPI_ERR_ROOT);
+        CHECK(class_of(bcast(world_size())) == MPI_ERR_ROOT);
+#ifndef OPEN_MPI  // which does not look at it
+        CHECK(f.Alltoall(from, 1, MPI_INT, to, 1, MPI_INT, w) == MPI_SUCCESS);
+        CHECK(class_of(f.Alltoall(to, 1, MPI_INT, to, 1, MPI_INT, w)) == MPI_ERR_BUFFER);
+#endif
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,6 +116,7 @@ int main(int argc, char** argv) {
         CHECK_SAYING(got == wanted && wanted != MPI_SUCCESS, text.c_str());
         warm_up(MPI_COMM_WORLD);
     }
+    check_after_its_like(called);
     MPI_Errhandler counting;
     MPI_Comm_create_errhandler(handler, &counting);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);

@@ -142,7 +142,6 @@ struct Player {
         Call c;
         c.comm = common.once_in(3) ? MPI_COMM_WORLD : comms[static_cast<std::size_t>(slot)];
         c.kind = static_cast<Kind>(common.below(kKinds));
-        c.root = common.below(1 << 20) % peers_of(c.comm);
         c.in_place = c.kind != Kind::bcast && common.once_in(4);
         c.large = MPI_VERSION >= 4 && common.once_in(8);
         const Family& family = common.of(families);
@@ -154,8 +153,16 @@ struct Player {
         Random& chooser = mixing ? own : common;
         const Type recv = receiving_type(chooser, family);
         const Type send = mixing ? chooser.of(family.types) : recv;
+        // Again as programs do, with other buffers, sizes and roots: what was read once is remembered.
+        for (int times = common.once_in(3) ? 4 : 1; times > 0; --times)
+            if (!play(c, family, units, send, recv)) return false;
+        return true;
+    }
+
+    bool play(Call& c, const Family& family, int units, const Type& send, const Type& recv) {
         shape(c, family, units, send, recv);
         if (c.in_place) c.send = {};
+        c.root = common.below(1 << 20) % peers_of(c.comm);
         c.send_at = static_cast<Placement>(own.below(kPlacements));
         c.recv_at = static_cast<Placement>(own.below(kPlacements));
         c.null_when_empty = own.once_in(2);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dispatch/repeat.h"
+
+#include <algorithm>
+
+namespace coco::dispatch {
+namespace {
+
+using algorithms::Collective;
+using algorithms::Exchange;
+
+struct Remembered {
+    // What a call must have in common with it.
+    std::uint64_t generation = 0;
+    MPI_Comm comm;
+    MPI_Datatype send_type, recv_type;
+    std::int64_t send_count, recv_count;
+    std::uint64_t block_bytes;  // allgatherv: the largest block, by which was chosen
+    // Of an element, from the buffer's address: its size and where it begins.
+    std::int64_t send_offset_bytes, recv_offset_bytes;
+    std::uint64_t send_size_bytes, recv_size_bytes;
+    Repeat repeat;
+};
+
+thread_local Remembered t_remembered[algorithms::kCollectives];
+
+// Both only go up: equal sums are equal summands.
+std::uint64_t generation_now() { return comm::generation() + type_generation(); }
+
+// Buffers that need a second look: null ones, sentinels, the same for both sides.
+bool is_plain_pointer(const Args& args) {
+    return args.recv.buffer != nullptr && args.recv.buffer != MPI_IN_PLACE &&
+           (args.collective == Collective::bcast ||
+            (args.send.buffer != nullptr && args.send.buffer != MPI_IN_PLACE &&
+             args.send.buffer != args.recv.buffer));
+}
+
+bool is_like(const Args& args, const Remembered& last) {
+    return last.comm == args.comm && last.recv_type == args.recv.type && last.recv_count == args.recv.count &&
+           last.send_type == args.send.type && last.send_count == args.send.count &&
+           last.generation == generation_now() && is_plain_pointer(args) && args.root >= 0 &&
+           args.root < last.repeat.comm->ranks;
+}
+
+std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
+    return static_cast<std::byte*>(const_cast<void*>(side.buffer)) + offset_bytes;
+}
+
+// Returns: whether the counts are such that MPI takes them.
+bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<comm::BlockAt>& blocks,
+               std::int32_t ranks, exec::Buffer& buffer) {
+    if (!side.counts || !side.displacements) return false;
+    blocks.resize(static_cast<std::size_t>(ranks));
+    std::int64_t least = read_blocks(side, size_bytes, blocks, buffer.total_bytes);
+    buffer.blocks = blocks;
+    return least >= 0;
+}
+
+bool read_sizes(const Args& args, Remembered& last) {
+    exec::LocalFacts& local = last.repeat.call.local;
+    std::int32_t ranks = last.repeat.comm->ranks;
+    Workspace& space = workspace();
+    if (!read_side(args.recv, last.recv_size_bytes, space.recv_blocks, ranks, local.recv)) return false;
+    if (args.collective == Collective::alltoallv)
+        return read_side(args.send, last.send_size_bytes, space.send_blocks, ranks, local.send);
+    std::uint64_t largest = 0;
+    for (const comm::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
+    space.send_blocks.assign(1, {0, local.send.total_bytes});
+    local.send.blocks = space.send_blocks;
+    return largest == last.block_bytes;
+}
+
+}  // namespace
+
+const Repeat* repeat_of(const Args& args) {
+    Remembered& last = t_remembered[static_cast<int>(args.collective)];
+    if (!is_like(args, last)) return nullptr;
+    exec::Call& call = last.repeat.call;
+    call.common.root = args.root;
+    call.local.recv.base = first_byte(args.recv, last.recv_offset_bytes);
+    call.local.send.base = args.collective == Collective::bcast
+                               ? call.local.recv.base
+                               : first_byte(args.send, last.send_offset_bytes);
+    if (call.common.sized && !read_sizes(args, last)) return nullptr;
+    return &last.repeat;
+}
+
+void remember(const Args& args, const Common& common, const Repeat& repeat) {
+    const exec::LocalFacts& local = repeat.call.local;
+    auto is_simple = [](const TypeFacts& type) {
+        return type.run && type.extent_bytes == static_cast<std::int64_t>(type.size_bytes);
+    };
+    bool two_sided = args.collective != Collective::bcast;
+    if (args.recv.types != nullptr || !is_plain_pointer(args) || local.send.packer != nullptr ||
+        local.recv.packer != nullptr)
+        return;
+    if (common.facts.sized && !(is_simple(common.recv_type) && is_simple(common.send_type))) return;
+    // Else other buffers than these could be the same.
+    if (two_sided && common.send_type.offset_bytes != common.recv_type.offset_bytes) return;
+    t_remembered[static_cast<int>(args.collective)] = {.generation = generation_now(),
+                                                       .comm = args.comm,
+                                                       .send_type = args.send.type,
+                                                       .recv_type = args.recv.type,
+                                                       .send_count = args.send.count,
+                                                       .recv_count = args.recv.count,
+                                                       .block_bytes = common.block_bytes,
+                                                       .send_offset_bytes = common.send_type.offset_bytes,
+                                                       .recv_offset_bytes = common.recv_type.offset_bytes,
+                                                       .send_size_bytes = common.send_type.size_bytes,
+                                                       .recv_size_bytes = common.recv_type.size_bytes,
+                                                       .repeat = repeat};
+}
+
+}  // namespace coco::dispatch

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Programs make the same call again and again. What the last call of each collective on this thread came to
+// is remembered, so that the next one, with other buffers, another root, other counts of a v form, goes to
+// exec without being read, judged and chosen for anew. Called by entry.cc only. Thread safety: each thread
+// has its own. Invariant: what is remembered holds as long as no communicator and no type was freed and MPI
+// has not ended; nothing is remembered while calls are counted.
+#pragma once
+#include "dispatch/args.h"
+#include "dispatch/read.h"
+#include "exec/call.h"
+
+namespace coco::dispatch {
+
+// What a call goes to exec with.
+struct Repeat {
+    comm::Comm* comm = nullptr;
+    const algorithms::Algorithm* algorithm = nullptr;
+    algorithms::Parameters parameters{};
+    exec::Call call{};
+};
+
+// Returns: the call, read; null if it is unlike the last one, or needs a second look. Stays until this
+// thread's next call.
+const Repeat* repeat_of(const Args& args);
+// Remembers a call that was read and chosen for, if its like can be read in short. Requires: common is valid.
+void remember(const Args& args, const Common& common, const Repeat& repeat);
+
+}  // namespace coco::dispatch
