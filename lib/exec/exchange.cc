@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "comm/mpi_table.h"
+#include "exec/copy_block.h"
 
 namespace coco::exec {
 
@@ -36,6 +37,19 @@ stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own
             reason = stats::Reason::peer;
     }
     return reason;
+}
+
+void copy_out(std::byte* scratch, const std::byte* base, std::span<const comm::BlockAt> blocks,
+              std::int32_t rank) {
+    auto* table = reinterpret_cast<comm::StagedBlock*>(scratch);
+    std::size_t own = blocks.size() == 1 ? 1 : static_cast<std::size_t>(rank);
+    std::uint64_t at = blocks.size() * sizeof(comm::StagedBlock);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        std::uint64_t bytes = i == own ? 0 : blocks[i].bytes;
+        table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(bytes)};
+        copy_block(scratch + at, base + blocks[i].displacement_bytes, bytes);
+        at += bytes;
+    }
 }
 
 Slot& ExchangeView::open_slot() {

@@ -171,14 +171,7 @@ class SizedView : public ExchangeView {
     }
 
     void publish_copy(std::byte* scratch, bool inlined) {
-        auto* table = reinterpret_cast<StagedBlock*>(scratch);
-        std::uint64_t at = table_bytes();
-        for (std::size_t i = 0; i < send_.blocks.size(); ++i) {
-            const BlockAt& block = send_.blocks[i];
-            table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(block.bytes)};
-            copy_block(scratch + at, send_.base + block.displacement_bytes, block.bytes);
-            at += block.bytes;
-        }
+        copy_out(scratch, send_.base, send_.blocks, comm_.rank);
         slot_->publish = inlined ? Publish::inlined : Publish::staged;
         if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
     }

@@ -79,14 +79,7 @@ class SmallSizedView {
           signature_(signature_of(call.common)),
           slot_(comm.open_slot()) {
         slot_.writer = 0;
-        auto* table = reinterpret_cast<comm::StagedBlock*>(slot_.inlined);
-        std::uint64_t at = send_.blocks.size() * sizeof(comm::StagedBlock);
-        for (std::size_t i = 0; i < send_.blocks.size(); ++i) {
-            const comm::BlockAt& block = send_.blocks[i];
-            table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(block.bytes)};
-            copy_block(slot_.inlined + at, send_.base + block.displacement_bytes, block.bytes);
-            at += block.bytes;
-        }
+        copy_out(slot_.inlined, send_.base, send_.blocks, comm.rank);
     }
 
     static constexpr bool kRows = false;
@@ -99,8 +92,8 @@ class SmallSizedView {
         copy_block(recv_.base + to.displacement_bytes, source, std::min(bytes, to.bytes));
     }
     void wait(std::int32_t peer, Milestone) {
-        comm_.wait_arrived(
-            peer, {comm_.slot_of(peer).inlined, recv_.blocks[peer].bytes + sizeof(comm::StagedBlock)});
+        std::uint64_t table_bytes = send_.blocks.size() * sizeof(comm::StagedBlock);
+        comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes});
         check_signature(comm_, peer, signature_);
     }
     void raise(Milestone milestone) {
