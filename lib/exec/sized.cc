@@ -236,12 +236,13 @@ class SizedView : public ExchangeView {
 };
 
 // What this rank owes fits into its slot, and it can copy blocks before it knows that nobody refuses.
-bool is_small(const Call& call, const algorithms::Algorithm& algorithm) {
+bool is_small(const Call& call, const algorithms::Algorithm& algorithm, std::int32_t rank) {
     const Buffer& send = call.local.send;
+    std::uint64_t own = send.blocks.size() > 1 ? send.blocks[rank].bytes : 0;
+    std::uint64_t owed = send.total_bytes - own;
     return algorithm.is_eager() && !call.common.in_place && send.packer == nullptr &&
-           call.local.recv.packer == nullptr &&
-           send.blocks.size() * sizeof(StagedBlock) + send.total_bytes <=
-               std::min(comm::kInlineBytes, kCopyOutBytes);
+           call.local.recv.packer == nullptr && owed <= kCopyOutBytes &&
+           send.blocks.size() * sizeof(StagedBlock) + owed <= comm::kInlineBytes;
 }
 
 }  // namespace
@@ -250,7 +251,7 @@ Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorith
     auto schedule_of = [&](const algorithms::Algorithm& a) -> const schedule::Schedule& {
         return comm.schedule_for({&a, algorithms::exchange_of(call.common.collective), 0, 1});
     };
-    if (is_small(call, algorithm)) return run_small_sized(comm, call, schedule_of(algorithm));
+    if (is_small(call, algorithm, comm.rank)) return run_small_sized(comm, call, schedule_of(algorithm));
     SizedView view(comm, call, algorithm);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {
