@@ -237,12 +237,26 @@ void Comm::publish(Record record, Header header) {
     sync::raise(*record.header, control->flag.doorbell, header.word);
 }
 
+namespace {
+
+// Each look at a header that is not there yet takes the line away from the root, which is about to write it.
+// Who stays away for a moment finds several small records in it (0.1 to 0.2 us, below a line's way there and
+// back; bcast of 128 B on 2 ranks where lines travel slowly: 0.20 us a call with it, 0.27 us without).
+void hold_back() {
+    for (int i = 0; i < 6; ++i) __builtin_ia32_pause();
+}
+
+}  // namespace
+
 Comm::Record Comm::next_record(std::int32_t root) {
     Peer& p = peers[root];
     for (;;) {
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
         // Acquire pairs with publish(). A header is above 0 when it is there.
-        if (word.load(std::memory_order_acquire) == 0) wait_for(word, p.control->flag.doorbell, 1);
+        if (word.load(std::memory_order_acquire) == 0) {
+            if (waiting.spins != 0) hold_back();
+            if (word.load(std::memory_order_acquire) == 0) wait_for(word, p.control->flag.doorbell, 1);
+        }
         Header header{word.load(std::memory_order_acquire)};
         if (header.word != Header::kWrap) {
             p.tape_at += header.record_bytes();
