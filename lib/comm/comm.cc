@@ -239,11 +239,15 @@ void Comm::publish(Record record, Header header) {
 
 namespace {
 
-// Each look at a header that is not there yet takes the line away from the root, which is about to write it.
-// Who stays away for a moment finds several small records in it (0.1 to 0.2 us, below a line's way there and
-// back; bcast of 128 B on 2 ranks where lines travel slowly: 0.20 us a call with it, 0.27 us without).
-void hold_back() {
-    for (int i = 0; i < 6; ++i) __builtin_ia32_pause();
+// Each look at a header that is not there yet takes the line away from the root, which is about to write it:
+// readers that have caught up make every small bcast of a stream cost a line's way there and back. Who stays
+// away for some pauses finds several records then. Each record that is there at the first look makes the next
+// absence longer, each that is not halves it: where the root does not run ahead it stays at the least.
+constexpr std::uint32_t kPausesLeast = 4, kPausesMost = 24, kPausesMore = 3;
+
+void hold_back(Peer& root) {
+    for (std::uint32_t i = 0; i < root.pauses; ++i) __builtin_ia32_pause();
+    root.pauses = std::max(root.pauses / 2, kPausesLeast);
 }
 
 }  // namespace
@@ -253,8 +257,10 @@ Comm::Record Comm::next_record(std::int32_t root) {
     for (;;) {
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
         // Acquire pairs with publish(). A header is above 0 when it is there.
-        if (word.load(std::memory_order_acquire) == 0) {
-            if (waiting.spins != 0) hold_back();
+        if (word.load(std::memory_order_acquire) != 0) {
+            p.pauses = std::min(p.pauses + kPausesMore, kPausesMost);
+        } else {
+            if (waiting.spins != 0) hold_back(p);
             if (word.load(std::memory_order_acquire) == 0) wait_for(word, p.control->flag.doorbell, 1);
         }
         Header header{word.load(std::memory_order_acquire)};

@@ -39,6 +39,7 @@ struct Peer {
     std::uint64_t epoch_base = 0;  // its block's epochs run ahead of the communicator's by this
     std::uint64_t done_epoch = 0;  // it is known to have finished this call of the communicator
     std::uint64_t tape_at = 0;     // where its next record will be
+    std::uint32_t pauses = 0;      // to stay away from its tape when there is no record yet
 };
 
 // Where one area of a rank is in this process, in the call that runs.
