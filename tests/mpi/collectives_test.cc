@@ -272,6 +272,24 @@ void intercommunicator() {
     MPI_Comm_free(&half);
 }
 
+// A type that is freed and made anew may get the same handle: what was remembered of the old one is not true
+// of the new one.
+void types_made_anew(MPI_Comm comm) {
+    for (int i = 0; i < 24; ++i) {
+        Type type{"made anew", MPI_DATATYPE_NULL, 1};
+        MPI_Type_vector(i % 3 + 1, 1, i % 2 + 1, MPI_INT, &type.handle);
+        MPI_Type_commit(&type.handle);
+        for (int k = 0; k < 2 * kKinds; ++k) {
+            Call c;
+            c.kind = static_cast<Kind>(k % kKinds);
+            c.comm = comm;
+            shape_call(c, type, type, 5);
+            verify(c);
+        }
+        MPI_Type_free(&type.handle);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -288,6 +306,7 @@ int main(int argc, char** argv) {
     if (MPI_VERSION >= 4) large_counts(MPI_COMM_WORLD);
     mixed_types(MPI_COMM_WORLD);
     bottom(MPI_COMM_WORLD);
+    types_made_anew(MPI_COMM_WORLD);
     communicators();
     intercommunicator();
     const int verdict = finish("collectives");
