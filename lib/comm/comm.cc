@@ -202,6 +202,14 @@ void Comm::complete(std::size_t left) {
     if (timed) wait_ns += os::now_ns() - begin_ns;
 }
 
+void Comm::complete(std::vector<MPI_Request>& requests) {
+    if (requests.empty()) return;
+    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    Wire::wait(requests.data(), requests.size(), waiting.spins == 0);
+    requests.clear();
+    if (timed) wait_ns += os::now_ns() - begin_ns;
+}
+
 Slot& Comm::open_slot() {
     std::uint64_t& last = slot_epoch[epoch % kSlots];
     wait_all_done(last);
@@ -292,6 +300,7 @@ Comm::~Comm() {
     if (control == nullptr) return;
     if (control_is_lone) {
         heap::release(scratch.memory);
+        for (Parcel& parcel : parcels) heap::release(parcel.room.memory);
         end_lone_control(control);
         return;
     }
@@ -299,7 +308,9 @@ Comm::~Comm() {
     for (std::int32_t r : mates)
         pending.push_back(
             {&peers[r].control->flag.value, milestone_value(peers[r].epoch_base + epoch, schedule::kDone)});
-    retire_control(control, std::move(pending), scratch.memory);
+    std::vector<void*> memory{scratch.memory};
+    for (Parcel& parcel : parcels) memory.push_back(parcel.room.memory);
+    retire_control(control, std::move(pending), std::move(memory));
 }
 
 }  // namespace coco::comm

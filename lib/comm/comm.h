@@ -98,6 +98,16 @@ struct Comm {
     std::vector<BlockAt> send_blocks, recv_blocks;
     std::vector<Table> tables;  // v and w forms, by rank
     Room scratch;               // several nodes: what schedules call scratch
+    // Several nodes: memory of messages of v and w forms, and the call that used it last; 0: free.
+    struct Parcel {
+        Room room;
+        std::uint64_t epoch;
+    };
+    std::vector<Parcel> parcels;
+    // Several nodes: the largest block of the last alltoallv or alltoallw that we ran, of all ranks: the fact
+    // by which all choose for the next one.
+    std::uint64_t largest_block_bytes = 0;
+    std::uint32_t left_to_mpi = 0;  // calls since then
     Room rooms[4];  // copies of buffers that cannot be used as they are: send and recv, shared and private
 
     struct Kept {
@@ -142,6 +152,8 @@ struct Comm {
     void raise(schedule::Milestone milestone);
     // Waits for all messages but the `left` last started.
     void complete(std::size_t left);
+    // Waits for these requests, and forgets them.
+    void complete(std::vector<MPI_Request>& requests);
     // Makes our slot of this epoch ours to write: waits until all who may read its last content are done.
     Slot& open_slot();
     // Publishes the slot: what it says is seen by all who wait for us to arrive.

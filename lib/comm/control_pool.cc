@@ -14,7 +14,7 @@ namespace {
 struct Retired {
     Control* control;
     std::vector<Pending> pending;
-    void* scratch;
+    std::vector<void*> memory;
 };
 
 struct Pool {
@@ -39,7 +39,7 @@ void sweep(Pool& p) {
     std::erase_if(p.retired, [&](const Retired& retired) {
         if (!is_over(retired)) return false;
         p.free.push_back(retired.control);
-        heap::release(retired.scratch);
+        for (void* memory : retired.memory) heap::release(memory);
         return true;
     });
 }
@@ -76,10 +76,10 @@ Control* take_control() {
 Control* make_lone_control() { return make_control(false); }
 void end_lone_control(Control* control) { heap::release(control); }
 
-void retire_control(Control* control, std::vector<Pending> pending, void* scratch) {
+void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory) {
     Pool& p = pool();
     std::lock_guard lock(p.mutex);
-    p.retired.push_back({control, std::move(pending), scratch});
+    p.retired.push_back({control, std::move(pending), std::move(memory)});
     sweep(p);
 }
 

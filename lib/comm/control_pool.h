@@ -23,7 +23,7 @@ Control* take_control();
 // One in private memory, for a rank that is alone on its node, and its end.
 Control* make_lone_control();
 void end_lone_control(Control* control);
-// scratch: released when the block is free again; may be null.
-void retire_control(Control* control, std::vector<Pending> pending, void* scratch = nullptr);
+// memory: released when the block is free again.
+void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {});
 
 }  // namespace coco::comm

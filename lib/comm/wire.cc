@@ -11,7 +11,6 @@
 namespace coco::comm {
 namespace {
 
-constexpr int kTag = 0;
 // A message of MPI's has an int of bytes.
 constexpr std::uint64_t kPieceBytes = 1 << 30;
 
@@ -78,19 +77,29 @@ void Wire::end() {
     comm_ = mpi().comm_null;
 }
 
-void Wire::send(std::int32_t peer, const std::byte* data, std::uint64_t bytes) {
+void Wire::start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
+                      std::vector<MPI_Request>& into) {
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        mpi().Isend(data + at, piece_bytes, mpi().byte, peer, kTag, comm_, &requests_.emplace_back());
+        mpi().Isend(data + at, piece_bytes, mpi().byte, peer, tag, comm_, &into.emplace_back());
         ++messages_sent_;
     });
     bytes_sent_ += bytes;
+}
+
+void Wire::start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
+                         std::vector<MPI_Request>& into) {
+    in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
+        mpi().Irecv(data + at, piece_bytes, mpi().byte, peer, tag, comm_, &into.emplace_back());
+    });
+}
+
+void Wire::send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag) {
+    start_send(peer, data, bytes, tag, requests_);
     ends_.push_back(requests_.size());
 }
 
-void Wire::receive(std::int32_t peer, std::byte* data, std::uint64_t bytes) {
-    in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        mpi().Irecv(data + at, piece_bytes, mpi().byte, peer, kTag, comm_, &requests_.emplace_back());
-    });
+void Wire::receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag) {
+    start_receive(peer, data, bytes, tag, requests_);
     ends_.push_back(requests_.size());
 }
 
@@ -98,21 +107,21 @@ void Wire::complete(std::size_t left, bool yields) {
     if (ends_.size() <= left) return;
     auto gone = static_cast<std::ptrdiff_t>(ends_.size() - left);
     std::size_t requests = ends_[static_cast<std::size_t>(gone) - 1];
-    wait_for_first(requests, yields);
+    wait(requests_.data(), requests, yields);
     requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(requests));
     ends_.erase(ends_.begin(), ends_.begin() + gone);
     for (std::size_t& end : ends_) end -= requests;
 }
 
-void Wire::wait_for_first(std::size_t requests, bool yields) {
-    int count = static_cast<int>(requests), done = 0;
+void Wire::wait(MPI_Request* requests, std::size_t count, bool yields) {
+    int number = static_cast<int>(count), done = 0;
     if (!yields) {
-        mpi().Waitall(count, requests_.data(), MPI_STATUSES_IGNORE);
+        mpi().Waitall(number, requests, MPI_STATUSES_IGNORE);
         return;
     }
     // MPICH's waiting never gives the CPU away.
     for (;;) {
-        mpi().Testall(count, requests_.data(), &done, MPI_STATUSES_IGNORE);
+        mpi().Testall(number, requests, &done, MPI_STATUSES_IGNORE);
         if (done) return;
         sched_yield();
     }

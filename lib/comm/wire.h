@@ -29,8 +29,17 @@ class Wire {
 
     // Start one message. Between two ranks messages arrive in the order in which they were sent; the receiver
     // asks for as many bytes as are sent.
-    void send(std::int32_t peer, const std::byte* data, std::uint64_t bytes);
-    void receive(std::int32_t peer, std::byte* data, std::uint64_t bytes);
+    // tag: messages match within their tag. A message up to 1 GiB may be shorter than its receiver asks for.
+    static constexpr int kFirstTag = 0, kSecondTag = 1, kThirdTag = 2;
+    void send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag = kFirstTag);
+    void receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag = kFirstTag);
+    // The same, for messages that their starter waits for itself: their requests are added to `into`.
+    void start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
+                    std::vector<MPI_Request>& into);
+    void start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
+                       std::vector<MPI_Request>& into);
+    // Waits for `count` requests, which are null then.
+    static void wait(MPI_Request* requests, std::size_t count, bool yields);
     // Waits for all messages but the `left` last started. `yields`: give the CPU away while waiting.
     void complete(std::size_t left, bool yields);
 
@@ -42,7 +51,6 @@ class Wire {
     explicit Wire(MPI_Comm comm) : comm_(comm) {}
     friend void end_wires();
     void end();
-    void wait_for_first(std::size_t requests, bool yields);
 
     MPI_Comm comm_;
     std::vector<MPI_Request> requests_;  // in the order of their start

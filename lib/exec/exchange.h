@@ -68,6 +68,8 @@ Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorith
 // nodes.cc. Requires: comm spans several nodes.
 Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                        const algorithms::Parameters& parameters);
+Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                             const algorithms::Parameters& parameters);
 // bcast.cc; takes its epochs itself: one for each train of segments.
 Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                   const algorithms::Parameters& parameters);

@@ -3,14 +3,10 @@
 // Plain exchanges over several nodes: alltoall and allgather by messages between ranks, and scratch that the
 // ranks of a node share. No rank touches another's buffers, so nobody refuses; what may be missing is room
 // for scratch, and on that all ranks agree when a schedule first meets a larger block.
-#include <bit>
-
-#include "comm/mpi_table.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
+#include "exec/scratch.h"
 #include "exec/walk.h"
-#include "heap/heap.h"
-#include "heap/segment.h"
 
 namespace coco::exec {
 namespace {
@@ -20,38 +16,6 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// Scratch has two halves, for calls in turn: mates may still read the one of the call before.
-constexpr std::uint64_t kHalves = 2;
-
-// Makes room for `bytes` in each half. Requires: all ranks are in a call.
-bool grow_scratch(comm::Comm& comm, std::uint64_t bytes) {
-    comm::Comm::Room& room = comm.scratch;
-    if (kHalves * bytes <= room.bytes) return true;
-    auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, kHalves * bytes));
-    if (memory == nullptr) return false;
-    if (!comm.mates.empty() && !heap::is_shared(memory, kHalves * bytes)) {
-        heap::release(memory);
-        return false;
-    }
-    comm.wait_all_done(comm.epoch - 1);  // mates may still read the old one
-    heap::release(room.memory);
-    room = {memory, kHalves * bytes};
-    return true;
-}
-
-// Whether every rank has room for the schedule with such blocks. Asks the others only when the block is
-// larger than all before; all ranks know when that is.
-bool has_scratch(comm::Comm& comm, comm::Comm::Kept& kept, std::uint64_t block_bytes) {
-    if (block_bytes <= kept.fitting_block_bytes) return true;
-    if (block_bytes >= kept.failing_block_bytes) return false;
-    std::uint64_t most = std::bit_ceil(block_bytes);
-    auto blocks = static_cast<std::uint64_t>(kept.schedule->scratch_blocks);
-    std::uint64_t mine = grow_scratch(comm, base::round_up(blocks * most, base::kCacheLineBytes)), all = 0;
-    comm::mpi().Allreduce(&mine, &all, 1, comm::mpi().uint64, comm::mpi().min, comm.handle);
-    (all ? kept.fitting_block_bytes : kept.failing_block_bytes) = all ? most : block_bytes;
-    return all;
-}
-
 class NodesView : public ExchangeView {
   public:
     static constexpr bool kRows = false;
@@ -59,7 +23,7 @@ class NodesView : public ExchangeView {
     NodesView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
         : ExchangeView(comm, call.common, algorithm), call_(call), bytes_(call.common.block_bytes) {}
 
-    // Requires: there is scratch.
+    // Requires: has_scratch().
     void prepare() {
         comm_.rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(comm_.ranks));
         bool personal = algorithms::exchange_of(common_.collective) == algorithms::Exchange::alltoall;
@@ -68,9 +32,7 @@ class NodesView : public ExchangeView {
         fill_side(send_, call_.local.send, bytes_);
         set_row(Area::send, comm_.rank, send_.base);
         set_row(Area::recv, comm_.rank, recv_.base);
-        if (comm_.epoch > kHalves) comm_.wait_all_done(comm_.epoch - kHalves);
-        set_row(Area::scratch, comm_.rank,
-                comm_.scratch.memory + comm_.epoch % kHalves * (comm_.scratch.bytes / kHalves));
+        set_row(Area::scratch, comm_.rank, take_scratch(comm_));
     }
 
     void copy(Place source, Place target) { copy_run(source, target, 1); }
@@ -138,9 +100,10 @@ class NodesView : public ExchangeView {
 
 Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                        const algorithms::Parameters& parameters) {
+    if (call.common.sized) return run_sized_over_nodes(comm, call, algorithm, parameters);
     comm::Comm::Kept& kept = comm.kept_for(
         {&algorithm, algorithms::exchange_of(call.common.collective), call.common.root, 1, parameters});
-    if (!has_scratch(comm, kept, call.common.block_bytes)) {
+    if (!has_scratch(comm, kept, kept.schedule->scratch_blocks, call.common.block_bytes)) {
         comm.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }
@@ -148,7 +111,7 @@ Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Alg
     view.prepare();
     walk(*kept.schedule, view);
     view.finish();
-    return {.staged = view.staged()};
+    return {.staged = view.staged(), .ran = &algorithm};
 }
 
 }  // namespace coco::exec

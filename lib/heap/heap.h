@@ -17,6 +17,8 @@ void wake();
 
 // caller: the code that asks, where known. What libc itself writes to in a forked child must be private
 // memory.
+// From so many bytes on a block is not one that libc had in private memory.
+inline constexpr std::size_t kSurelyShared = 1024;
 void* allocate(std::size_t bytes, const void* caller = nullptr);
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller = nullptr);
 void* allocate_aligned(std::size_t alignment, std::size_t bytes);  // Requires: alignment is a power of two

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Exchanges over several nodes whose blocks have sizes of their own: alltoallv, alltoallw, allgatherv.
+//
+// Source: Xu, Venkata, Graham, Wang, Liu, Yu, SLOAVx: Scalable LOgarithmic AlltoallV Algorithm for
+// Hierarchical Multicore Systems, CCGrid 2013, sections III and IV. As there, scratch is a table of elements,
+// each where a block lies and how long it is, so that copies to scratch move no data; a message brings its
+// elements' lengths and data, its size told before. Here the telling is one message with lengths and data as
+// long as that is small, and a second only for what does not fit; large blocks do not go round but straight
+// to their receiver, which the lengths announce; what a node's ranks owe others is read where it lies on the
+// shared heap, instead of being gathered along a tree.
+//
+// No rank knows another's sizes, so what all must know travels along: that a rank cannot take part, and the
+// largest block. Every exchange brings a block, if an empty one, from each rank to each other, and what is
+// sent on is sent after what came was read: so in the end all have heard of all.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "base/log.h"
+#include "comm/mpi_table.h"
+#include "exec/copy_block.h"
+#include "exec/exchange.h"
+#include "exec/scratch.h"
+#include "exec/walk.h"
+#include "heap/heap.h"
+#include "heap/segment.h"
+
+namespace coco::exec {
+namespace {
+
+using schedule::Area;
+using schedule::Milestone;
+using schedule::Place;
+
+// Longer blocks of personal exchanges go straight to their receivers.
+constexpr std::uint64_t kStraightBytes = 16 * 1024;
+// Data that a message brings along with the lengths.
+constexpr std::uint64_t kAlongBytes = 4096;
+// Up to here a rank copies out what its mates read, so as not to wait for them.
+constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
+constexpr std::size_t kStraightWindow = 32;
+
+// Where a block is and how long. Lies in scratch, is written and read by all ranks of the node.
+struct Element {
+    std::uint64_t at;  // offset in the owner's segment
+    std::uint64_t bytes;
+    std::int32_t owner;
+    std::int32_t straight;  // it is not there: it comes straight from its sender
+    std::uint64_t unused;
+};
+static_assert(sizeof(Element) == 32);
+
+// What all ranks have to hear. Opens a rank's scratch and each message.
+struct News {
+    std::uint64_t refused = 0;  // some rank cannot take part
+    std::uint64_t largest_bytes = 0;
+
+    void hear(const News& other) {
+        refused |= other.refused;
+        largest_bytes = std::max(largest_bytes, other.largest_bytes);
+    }
+};
+struct Board {
+    std::atomic<std::uint64_t> refused, largest_bytes;  // the owner writes while mates read
+    std::uint64_t unused[2];
+};
+static_assert(sizeof(Board) == sizeof(Element));
+
+struct Head {
+    News news;
+    std::uint64_t data_bytes;
+    std::uint32_t blocks;
+    std::uint32_t signature;
+};
+constexpr std::uint32_t kIsStraight = UINT32_MAX;
+
+// A message under way. Its rest, data that did not go along, is received once its head is known: so a send of
+// a rest may be waited for only after the heads.
+struct Travel {
+    bool sends;
+    std::int32_t peer;
+    Place first;
+    std::int32_t blocks;
+    std::size_t parcel;  // its memory
+    std::size_t data;    // of what came as a rest; the same if nothing did
+    std::vector<MPI_Request> head = {}, rest = {};
+};
+
+struct Travels {
+    std::vector<Travel> all;  // in the order of their start
+    std::size_t through, used;
+};
+
+class SizedNodesView : public ExchangeView {
+  public:
+    static constexpr bool kRows = false;
+
+    SizedNodesView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                   const schedule::Schedule& schedule)
+        : ExchangeView(comm, call.common, algorithm),
+          call_(call),
+          personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
+          on_node_(std::ranges::any_of(schedule.steps, [](const schedule::Step& step) {
+              return step.act == schedule::Act::raise && step.milestone == schedule::kArrived;
+          })) {}
+
+    // Requires: has_scratch().
+    void prepare() {
+        comm_.rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(comm_.ranks));
+        received_.resize(static_cast<std::size_t>(comm_.ranks));
+        plan();
+        std::byte* scratch = take_scratch(comm_);
+        board_ = new (scratch) Board{};
+        for (std::int32_t mate : comm_.mates) row(Area::scratch, mate).base = nullptr;
+        row(Area::scratch, comm_.rank).base = scratch + sizeof(Board);
+        if (send_.where == Where::ring) stage();
+        lay_out(recv_, call_.local.recv, recv_.base, 0, comm_.recv_blocks);
+        fill_side(recv_, call_.local.recv, 0);  // what is not received must stay as it is
+        if (news_.refused) return;
+        lay_out(send_, call_.local.send, send_.base, 0, comm_.send_blocks);
+        fill_side(send_, call_.local.send, 0);
+        for (const comm::BlockAt& block : send_.blocks)
+            news_.largest_bytes = std::max(news_.largest_bytes, block.bytes);
+    }
+
+    void copy(Place source, Place target) { put(target, element(source)); }
+
+    void wait(std::int32_t peer, Milestone milestone) {
+        if (milestone != schedule::kArrived) comm_.wait_milestone(peer, milestone);
+        if (row(Area::scratch, peer).base == nullptr) meet(peer);
+        const Board& board = *reinterpret_cast<const Board*>(row(Area::scratch, peer).base - sizeof(Board));
+        news_.hear({board.refused.load(std::memory_order_relaxed),
+                    board.largest_bytes.load(std::memory_order_relaxed)});
+    }
+
+    void raise(Milestone milestone) {
+        board_->refused.store(news_.refused, std::memory_order_relaxed);
+        board_->largest_bytes.store(news_.largest_bytes, std::memory_order_relaxed);
+        if (milestone != schedule::kArrived) return comm_.raise(milestone);
+        comm::Slot& slot = open_slot();
+        slot.publish = comm::Publish::staged;
+        slot.scratch_at = comm_.offset_of(row(Area::scratch, comm_.rank).base);
+        publish(slot);
+    }
+
+    void send(std::int32_t to, Place first, std::int32_t blocks) {
+        std::uint64_t data_bytes = 0;
+        for (std::int32_t i = 0; i < blocks; ++i) data_bytes += travelling_bytes(element(at(first, i)));
+        std::uint64_t head_bytes = head_bytes_of(blocks);
+        std::size_t parcel = take_parcel(head_bytes + data_bytes);
+        std::byte* memory = comm_.parcels[parcel].room.memory;
+        *reinterpret_cast<Head*>(memory) = {news_, data_bytes, static_cast<std::uint32_t>(blocks),
+                                            signature_};
+        pack(first, blocks, memory);
+        bool along = data_bytes <= kAlongBytes;
+        Travel& travel = set_out(true, to, first, blocks, parcel);
+        comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes,
+                               comm::Wire::kFirstTag, travel.head);
+        if (!along)
+            comm_.wire->start_send(to, memory + head_bytes, data_bytes, comm::Wire::kSecondTag, travel.rest);
+    }
+
+    void receive(std::int32_t from, Place first, std::int32_t blocks) {
+        std::uint64_t most = head_bytes_of(blocks) + kAlongBytes;
+        std::size_t parcel = take_parcel(most);
+        Travel& travel = set_out(false, from, first, blocks, parcel);
+        comm_.wire->start_receive(from, comm_.parcels[parcel].room.memory, most, comm::Wire::kFirstTag,
+                                  travel.head);
+    }
+
+    void complete(std::int32_t left) {
+        std::size_t through = travels_.used - static_cast<std::size_t>(left);
+        for (std::size_t i = travels_.through; i < through; ++i) comm_.complete(travels_.all[i].head);
+        for (std::size_t i = travels_.through; i < through; ++i)
+            if (!travels_.all[i].sends) fetch_rest(travels_.all[i]);
+        for (; travels_.through < through; ++travels_.through) {
+            Travel& travel = travels_.all[travels_.through];
+            comm_.complete(travel.rest);
+            if (travel.sends)
+                comm_.parcels[travel.parcel].epoch = 0;
+            else
+                unpack(travel);
+        }
+    }
+
+    // After the walk. Returns: why all ranks hand back, or none.
+    stats::Reason finish() {
+        if (!news_.refused) go_straight();
+        if (exposed_ && !send_.is_guarded())
+            for (std::int32_t mate : comm_.mates) comm_.wait_milestone(mate, schedule::kDone);
+        if (news_.refused) return refusal_ != stats::Reason::none ? refusal_ : stats::Reason::peer;
+        empty_side(recv_, call_.local.recv, 0);
+        if (personal_) {
+            comm_.largest_block_bytes = news_.largest_bytes;
+            comm_.left_to_mpi = 0;
+        }
+        return stats::Reason::none;
+    }
+    bool staged() const { return send_.where != Where::user || recv_.where != Where::user; }
+    bool truncated() const { return truncated_; }
+
+  private:
+    void meet(std::int32_t peer) {
+        comm_.wait_arrived(peer);
+        check_signature(comm_, peer, signature_);
+        row(Area::scratch, peer).base = comm_.at(peer, comm_.slot_of(peer).scratch_at);
+    }
+
+    static Place at(Place first, std::int32_t i) { return {first.owner, first.area, first.index + i}; }
+
+    void plan() {
+        exposed_ = on_node_ && !comm_.mates.empty();
+        std::uint64_t total = call_.local.send.total_bytes;
+        send_ =
+            plan_side(comm_, call_.local.send,
+                      {.exposed = exposed_,
+                       .must_copy = (common_.in_place && personal_) || (exposed_ && total <= kCopyOutBytes),
+                       .if_private = stats::Reason::send_private,
+                       .block_bytes = 0,
+                       .bytes = total},
+                      0);
+        // In place, the user's blocks are needed until it is known that nobody refuses.
+        recv_ = plan_side(comm_, call_.local.recv,
+                          {.exposed = false,
+                           .must_copy = common_.in_place,
+                           .if_private = stats::Reason::none,
+                           .block_bytes = 0,
+                           .bytes = call_.local.recv.total_bytes},
+                          1);
+        refusal_ = send_.refusal;
+        news_.refused = refusal_ != stats::Reason::none;
+    }
+
+    void stage() {
+        send_.base = comm_.stage_bytes(base::round_up(call_.local.send.total_bytes, base::kCacheLineBytes));
+    }
+
+    Element* table(std::int32_t owner) { return reinterpret_cast<Element*>(row(Area::scratch, owner).base); }
+    Element own(const std::byte* data, std::uint64_t bytes) const {
+        return {comm_.offset_of(data), bytes, comm_.rank, 0, 0};
+    }
+
+    Element element(Place place) {
+        if (place.area == Area::scratch) return table(place.owner)[place.index];
+        if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
+        if (news_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
+        const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
+        return own(send_.base + block.displacement_bytes, block.bytes);
+    }
+
+    void put(Place target, const Element& element) {
+        if (target.area == Area::scratch) {
+            table(target.owner)[target.index] = element;
+            return;
+        }
+        received_[static_cast<std::size_t>(target.index)] = element;
+        if (element.straight != 0) return straight_from_.push_back(target.index);
+        const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
+        truncated_ |= element.bytes > room.bytes;
+        const std::byte* source = comm_.at(element.owner, element.at);
+        std::byte* to = recv_.base + room.displacement_bytes;
+        std::uint64_t bytes = std::min(element.bytes, room.bytes);
+        if (bytes != 0 && source != to) copy_block(to, source, bytes);
+    }
+
+    bool goes_straight(const Element& element) const {
+        return element.straight != 0 || (personal_ && element.bytes > kStraightBytes);
+    }
+    std::uint64_t travelling_bytes(const Element& element) const {
+        return goes_straight(element) ? 0 : element.bytes;
+    }
+
+    // Lengths have 32 bits in personal exchanges, of which there are many, else 64.
+    std::uint64_t head_bytes_of(std::int32_t blocks) const {
+        return sizeof(Head) + base::round_up(static_cast<std::uint64_t>(blocks) * (personal_ ? 4 : 8),
+                                             sizeof(std::uint64_t));
+    }
+    void write_length(std::byte* head, std::int32_t i, const Element& element) const {
+        std::byte* lengths = head + sizeof(Head);
+        std::uint64_t bytes = element.bytes;
+        auto small = goes_straight(element) ? kIsStraight : static_cast<std::uint32_t>(bytes);
+        if (personal_)
+            std::memcpy(lengths + 4 * static_cast<std::ptrdiff_t>(i), &small, 4);
+        else
+            std::memcpy(lengths + 8 * static_cast<std::ptrdiff_t>(i), &bytes, 8);
+    }
+    std::uint64_t read_length(const std::byte* head, std::int32_t i, bool& straight) const {
+        const std::byte* lengths = head + sizeof(Head);
+        std::uint32_t small = 0;
+        std::uint64_t bytes = 0;
+        if (personal_)
+            std::memcpy(&small, lengths + 4 * static_cast<std::ptrdiff_t>(i), 4);
+        else
+            std::memcpy(&bytes, lengths + 8 * static_cast<std::ptrdiff_t>(i), 8);
+        straight = personal_ && small == kIsStraight;
+        return straight ? 0 : personal_ ? small : bytes;
+    }
+
+    void pack(Place first, std::int32_t blocks, std::byte* memory) {
+        std::byte* data = memory + head_bytes_of(blocks);
+        for (std::int32_t i = 0; i < blocks; ++i) {
+            const Element e = element(at(first, i));
+            write_length(memory, i, e);
+            std::uint64_t bytes = travelling_bytes(e);
+            if (bytes != 0) copy_block(data, comm_.at(e.owner, e.at), bytes);
+            data += bytes;
+        }
+    }
+
+    Travel& set_out(bool sends, std::int32_t peer, Place first, std::int32_t blocks, std::size_t parcel) {
+        if (travels_.used == travels_.all.size()) travels_.all.emplace_back();
+        Travel& travel = travels_.all[travels_.used++];
+        travel.sends = sends;
+        travel.peer = peer;
+        travel.first = first;
+        travel.blocks = blocks;
+        travel.parcel = travel.data = parcel;
+        return travel;
+    }
+
+    // Starts to receive what did not come along.
+    void fetch_rest(Travel& travel) {
+        const Head& head = *reinterpret_cast<const Head*>(comm_.parcels[travel.parcel].room.memory);
+        if (head.signature != signature_ || head.blocks != static_cast<std::uint32_t>(travel.blocks))
+            stop(travel.peer);
+        if (head.data_bytes <= kAlongBytes) return;
+        std::uint64_t bytes = head.data_bytes;
+        travel.data = take_parcel(bytes);
+        comm_.wire->start_receive(travel.peer, comm_.parcels[travel.data].room.memory, bytes,
+                                  comm::Wire::kSecondTag, travel.rest);
+    }
+
+    void unpack(const Travel& travel) {
+        const std::byte* head = comm_.parcels[travel.parcel].room.memory;
+        news_.hear(reinterpret_cast<const Head*>(head)->news);
+        const std::byte* data = travel.data == travel.parcel ? head + head_bytes_of(travel.blocks)
+                                                             : comm_.parcels[travel.data].room.memory;
+        for (std::int32_t i = 0; i < travel.blocks; ++i) {
+            bool straight = false;
+            std::uint64_t bytes = read_length(head, i, straight);
+            Element e = own(data, bytes);
+            e.straight = straight;
+            put(at(travel.first, i), e);
+            data += bytes;
+        }
+    }
+
+    // Memory for a message; stays ours until the next call but one, as mates may read it.
+    std::size_t take_parcel(std::uint64_t bytes) {
+        auto& parcels = comm_.parcels;
+        for (std::size_t i = 0; i < parcels.size(); ++i)
+            if (parcels[i].room.bytes >= bytes && parcels[i].epoch + 2 <= comm_.epoch) return use(i);
+        std::uint64_t room_bytes = base::round_up(bytes + bytes / 4, heap::kSurelyShared);
+        auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, room_bytes));
+        if (memory == nullptr || (exposed_ && !heap::is_shared(memory, room_bytes)))
+            stop_without_memory(bytes);
+        parcels.push_back({{memory, room_bytes}, 0});
+        return use(parcels.size() - 1);
+    }
+    std::size_t use(std::size_t parcel) {
+        comm_.parcels[parcel].epoch = comm_.epoch;
+        return parcel;
+    }
+
+    // Long blocks, from rank to rank; all go through the distances in one order.
+    void go_straight() {
+        if (!personal_) return;
+        std::vector<bool> from(static_cast<std::size_t>(comm_.ranks));
+        for (std::int32_t sender : straight_from_) from[static_cast<std::size_t>(sender)] = true;
+        for (std::int32_t i = 1; i < comm_.ranks; ++i) {
+            std::int32_t to = (comm_.rank + i) % comm_.ranks;
+            std::int32_t sender = (comm_.rank - i + comm_.ranks) % comm_.ranks;
+            if (from[static_cast<std::size_t>(sender)]) receive_straight(sender);
+            if (is_by_message(to)) send_straight(to);
+            comm_.complete(kStraightWindow);
+        }
+        comm_.complete(0);
+    }
+    bool is_by_message(std::int32_t to) const {
+        return !on_node_ || comm_.map.node[to] != comm_.map.node[comm_.rank];
+    }
+    void send_straight(std::int32_t to) {
+        const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(to)];
+        if (block.bytes > kStraightBytes)
+            comm_.wire->send(to, send_.base + block.displacement_bytes, block.bytes, comm::Wire::kThirdTag);
+    }
+    void receive_straight(std::int32_t from) {
+        const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(from)];
+        comm_.wire->receive(from, recv_.base + room.displacement_bytes, room.bytes, comm::Wire::kThirdTag);
+    }
+
+    [[noreturn]] void stop(std::int32_t peer) const {
+        base::log(base::LogLevel::error,
+                  base::Text() << "ranks " << comm_.rank << " and " << peer << " of a communicator of "
+                               << comm_.ranks
+                               << " ranks are in different collectives: the program is wrong (COCO_DISABLE=1 "
+                                  "leaves the check to MPI)");
+        comm::mpi().Abort(comm_.handle, MPI_ERR_ARG);
+        __builtin_trap();
+    }
+
+    const Call& call_;
+    const bool personal_;
+    const bool on_node_;  // the ranks of a node share scratch in this schedule
+    bool exposed_ = false, truncated_ = false;
+    stats::Reason refusal_ = stats::Reason::none;  // this rank's own
+    News news_;
+    Board* board_ = nullptr;
+    Side send_, recv_;
+    std::vector<Element>& received_ = received();  // by sender
+    Travels& travels_ = travels();
+    std::vector<std::int32_t>& straight_from_ = straight();
+
+    // Kept by the thread, so that calls allocate nothing once they have grown.
+    static std::vector<Element>& received() {
+        thread_local auto* kept = new std::vector<Element>;
+        return *kept;
+    }
+    static Travels& travels() {
+        thread_local auto* kept = new Travels;
+        kept->through = kept->used = 0;
+        return *kept;
+    }
+    static std::vector<std::int32_t>& straight() {
+        thread_local auto* kept = new std::vector<std::int32_t>;
+        kept->clear();
+        return *kept;
+    }
+};
+
+}  // namespace
+
+Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                             const algorithms::Parameters& parameters) {
+    comm::Comm::Kept& kept =
+        comm.kept_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1, parameters});
+    // A board, and an element for each block.
+    if (!has_scratch(comm, kept, kept.schedule->scratch_blocks + 1, sizeof(Element))) {
+        comm.raise(schedule::kDone);
+        return {.reason = stats::Reason::no_shared_heap};
+    }
+    SizedNodesView view(comm, call, algorithm, *kept.schedule);
+    view.prepare();
+    walk(*kept.schedule, view);
+    stats::Reason reason = view.finish();
+    return {.reason = reason, .staged = view.staged(), .truncated = view.truncated(), .ran = &algorithm};
+}
+
+}  // namespace coco::exec
