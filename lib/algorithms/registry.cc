@@ -6,14 +6,16 @@ namespace coco::algorithms {
 // Each is defined in the file of its name.
 using Maker = schedule::Schedule(const Shape&);
 Maker make_naive, make_morton, make_numa_morton, make_eager, make_direct, make_segmented;
-Maker make_bruck, make_multinode_morton, make_leader, make_multileader;
+Maker make_bruck, make_multinode_morton, make_leader, make_multileader, make_sloav, make_sloavx;
 
 namespace {
 
 constexpr CollectiveSet kExchanges = kAlltoalls | kAllgathers;
 constexpr CollectiveSet kBcast = set_of(Collective::bcast);
 // Columns of the table that are true or false.
-constexpr CollectiveSet kPlainForms = set_of(Collective::alltoall) | set_of(Collective::allgather);
+constexpr CollectiveSet kPersonalSized = set_of(Collective::alltoallv) | set_of(Collective::alltoallw);
+// alltoallv has sloav instead.
+constexpr CollectiveSet kFlat = set_of(Collective::alltoall) | kAllgathers;
 constexpr bool kOneNode = true, kAnyNodes = false;
 constexpr bool kReads = true, kReadsOwn = false;
 constexpr bool kWrites = true, kWritesOwn = false;
@@ -41,17 +43,22 @@ constexpr Algorithm kRegistry[] = {
      kBcast, kOneNode, kReadsOwn, kWritesOwn, kCut, set_of(Parameter::segment), make_segmented},
     {"bruck", "blocks go the distance to their receivers digit by digit, in few messages",
      "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",  //
-     kPlainForms, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_bruck},
+     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_bruck},
     {"multinode_morton", "ranks fetch equal shares of the Morton curve over all blocks and send them on",
      "Li, Zhang, Hoefler 2018, section 2.5 (MN-CO)",  //
-     kPlainForms, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, make_multinode_morton},
+     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, make_multinode_morton},
     {"leader", "the first rank of each node speaks for it; the others fill and empty its bundles",
      "Li, Zhang, Hoefler 2018, section 2.5",  //
-     kPlainForms, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
+     kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
      set_of(Parameter::inner) | set_of(Parameter::radix), make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
-     set_of(Collective::alltoall), kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders),
-     make_multileader},
+     kAlltoalls, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), make_multileader},
+    {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",
+     "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section III",  //
+     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_sloav},
+    {"sloavx", "leaders run sloav over what the ranks of their nodes owe each other",
+     "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section IV",  //
+     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_sloavx},
 };
 
 constexpr std::string_view kNames[kCollectives] = {"alltoall",  "alltoallv",  "alltoallw",

@@ -27,16 +27,27 @@ struct Chosen {
     bool by_force;
 };
 
+// Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard
+// of. What is left to MPI tells nothing: now and then a call is taken to see.
+std::uint64_t bound_of(comm::Comm& comm) {
+    constexpr std::uint32_t kCallsUnseen = 32;
+    if (comm.left_to_mpi++ < kCallsUnseen) return comm.largest_block_bytes;
+    comm.left_to_mpi = 0;
+    return 0;
+}
+
 Chosen choose(comm::Comm& comm, const Common& common) {
     comm::Comm::Memo& memo = comm.memo[static_cast<int>(common.facts.collective)];
-    std::uint64_t block_bytes = common.has_block ? common.block_bytes : 0;
+    bool bounded = !common.has_block && comm.wire != nullptr;
+    bool known = common.has_block || bounded;
+    std::uint64_t block_bytes = common.has_block ? common.block_bytes : bounded ? bound_of(comm) : 0;
     if (memo.block_bytes != block_bytes) {
         policy::Facts facts{.collective = common.facts.collective,
                             .nodes = comm.map.nodes(),
                             .ranks_per_node = comm.ranks_per_node,
                             .domains = comm.domains,
                             .block_bytes = std::nullopt};
-        if (common.has_block) facts.block_bytes = block_bytes;
+        if (known) facts.block_bytes = block_bytes;
         policy::Verdict verdict = policy::select(the_policy(), facts);
         memo = {block_bytes, verdict.choice.algorithm, verdict.choice.parameters, verdict.forced};
     }
@@ -89,7 +100,8 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     bool counting = taken.begin_ns != 0;
     comm.timed = counting;
     comm.wait_ns = 0;
-    if (!counting) remember(args, common, repeat);
+    bool bounded = !common.has_block && comm.wire != nullptr;  // the next call may be chosen for anew
+    if (!counting && !bounded) remember(args, common, repeat);
     exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
     if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
@@ -108,7 +120,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     Common common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
-        if (common.doubtful && choose(comm, common).algorithm != nullptr)
+        if (common.doubtful && comm.wire == nullptr && choose(comm, common).algorithm != nullptr)
             exec::refuse_together(comm, args.collective);
         return hand_back(taken, stats::Reason::bad_arguments);
     }
@@ -124,7 +136,8 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     }
     if (chosen.algorithm->one_node != (comm.wire == nullptr)) {
         count_amounts(args, comm, common, taken);
-        return hand_back(taken, comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
+        return hand_back(taken,
+                         comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
     }
     run_chosen(args, comm, common, chosen, taken);
 }

@@ -74,12 +74,23 @@ std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& 
 
 }  // namespace
 
+namespace {
+
+bool serves_any(const algorithms::Algorithm& algorithm, Exchange exchange) {
+    for (int c = 0; c < algorithms::kCollectives; ++c)
+        if (auto one = static_cast<Collective>(c); serves(algorithm, one) && exchange_of(one) == exchange)
+            return true;
+    return false;
+}
+
+}  // namespace
+
 std::vector<Row> rows() {
     std::vector<Row> rows;
     for (const auto& algorithm : algorithms::registry())
-        for (Collective c : {Collective::alltoall, Collective::allgather, Collective::bcast})
+        for (Exchange exchange : {Exchange::alltoall, Exchange::allgather, Exchange::bcast})
             for (const auto& parameters : all_parameters(algorithm))
-                if (serves(algorithm, c)) rows.push_back({&algorithm, exchange_of(c), parameters});
+                if (serves_any(algorithm, exchange)) rows.push_back({&algorithm, exchange, parameters});
     return rows;
 }
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Source:   Xu, Venkata, Graham, Wang, Liu, Yu, SLOAVx: Scalable LOgarithmic AlltoallV Algorithm for
+//           Hierarchical Multicore Systems, CCGrid 2013, section III (SLOAV)
+// Idea:     Bruck's rounds for blocks of unequal sizes: the same schedule, but scratch holds elements, each
+//           where its block lies and how long it is, so that no data moves until it is packed to be sent. A
+//           message brings the lengths of its elements along. The paper sends the total size first, and the
+//           message then; we send lengths and data at once while they are few, and the rest behind them.
+//           Elements that do not fit their segment have a buffer of their own in the paper; here each message
+//           is kept where it came until the call is over. Blocks above 16 KiB go straight to their receivers,
+//           as the lengths tell. The radix is free.
+// Needs:    nothing: any ranks, any nodes
+// Steps:    per rank (r - 1) ceil(log_r P) messages, up to twice as many where more than 4 KiB are sent at
+//           once; and one for each long block
+// Bytes:    per rank each short block once for each digit of its distance that is not 0, packed each time; 4
+//           bytes for each block and digit
+// Scratch:  about P (r - 1) / r (ceil(log_r P) + r - 1) elements of 32 bytes
+// Good for: many ranks and short blocks, above all where most are empty
+#include "algorithms/exchange.h"
+
+namespace coco::algorithms {
+
+schedule::Schedule make_sloav(const Shape& shape) { return make_flat(shape, Inner::bruck); }
+
+}  // namespace coco::algorithms
