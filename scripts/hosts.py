@@ -28,6 +28,7 @@ DESK = "/tmp/.hosts"  # on the head: a file NAME.pid for each host with its proc
 AGENT = DESK + "/agent"  # what launchers start in place of ssh; on hosts too, as Open MPI's daemons look for it
 MOST_HOSTS = 250
 START_LIMIT_S = 60
+LACKING = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL, errno.ENOSPC)  # the machine lets us not
 AGENT_TEXT = """#!/bin/sh
 # Stands in for ssh: agent [options] HOST WORDS... The user, if any, is in CLUSTER_USER.
 while :; do
@@ -163,7 +164,7 @@ def guarded(pipe, action):
     try:
         action()
     except OSError as error:
-        say(pipe, error=error.errno, text=f"{error.strerror} {error.filename or str()}"[:400])
+        say(pipe, error=error.errno, text=f"{error.strerror} {error.filename or str()}".strip()[:400])
     except BaseException as error:  # pylint: disable=broad-except
         say(pipe, error=0, text=repr(error)[:400])
     finally:
@@ -373,9 +374,9 @@ def start(hosts, rate=None, shares=(), tied=True):
     os.close(pipe)
     try:
         return Cluster(keeper, hear_of_start(news))
-    except OSError as error:
+    except BaseException as error:
         Cluster(keeper, keeper).end()
-        if error.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL, errno.ENOSPC):
+        if isinstance(error, OSError) and error.errno in LACKING:
             raise Unavailable(error.strerror) from error
         raise
     finally:
