@@ -333,7 +333,17 @@ def is_running(pid):
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == 0
     except ChildProcessError:  # not ours
-        return os.path.exists(f"/proc/{pid}")
+        return start_time(pid) is not None
+
+
+def start_time(pid):
+    """Tells a process from a later one with the same id; None: there is none, or only its exit status."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return None if words[0] == "Z" else int(words[19])
 
 
 def missing_tool():
