@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Ranks of one host that cannot map each other's heaps: MPI itself works, having met before, then something
-// closes the way. Calls must be handed back, with right results, on all ranks alike. Usage: apart_test HOW
-// [odd]; with `odd`, for ranks with an odd number alone.
+// closes the way. Calls may be handed back or not, on all ranks alike, and results are right. Usage:
+// apart_test HOW [odd]; with `odd`, for ranks with an odd number alone.
 //
 //   users      each rank becomes a user of its own
 //   dumpable   ranks may not be looked at (as core dumps could: PR_SET_DUMPABLE)
