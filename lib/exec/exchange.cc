@@ -17,8 +17,11 @@ std::uint32_t signature_of(const CommonFacts& common) {
 }
 
 void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature) {
-    if (comm.slot_of(peer).signature == signature) [[likely]]
-        return;
+    if (comm.slot_of(peer).signature != signature) [[unlikely]]
+        stop_unequal(comm, peer);
+}
+
+void stop_unequal(const comm::Comm& comm, std::int32_t peer) {
     base::log(
         base::LogLevel::error,
         base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of " << comm.ranks

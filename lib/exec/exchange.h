@@ -19,6 +19,7 @@ inline bool outgrows_caches(std::uint64_t bytes) {
 std::uint32_t signature_of(const CommonFacts& common);
 // Ends the job if `peer` is in another call than this rank.
 void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature);
+[[noreturn]] void stop_unequal(const comm::Comm& comm, std::int32_t peer);
 
 // Waits for all slots of this call. Returns: none, or a rank's reason to refuse; `peer` when only others
 // refused.
@@ -73,5 +74,8 @@ Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithm
 // bcast.cc; takes its epochs itself: one for each train of segments.
 Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                   const algorithms::Parameters& parameters);
+// nodes_bcast.cc; as run_bcast, over several nodes.
+Outcome run_bcast_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                             const algorithms::Parameters& parameters);
 
 }  // namespace coco::exec

@@ -29,7 +29,7 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
     ++comm.epoch;
     comm::set_current(comm.handle);
     if (call.common.collective == algorithms::Collective::bcast)
-        return run_bcast(comm, call, algorithm, parameters);
+        return (comm.wire != nullptr ? run_bcast_over_nodes : run_bcast)(comm, call, algorithm, parameters);
     if (comm.wire != nullptr) return run_over_nodes(comm, call, algorithm, parameters);
     const algorithms::Algorithm& fits = fitting(algorithm, comm, call.common);
     Outcome outcome = call.common.sized ? run_sized(comm, call, fits) : run_uniform(comm, call, fits);
