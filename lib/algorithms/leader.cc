@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Source:   Li, Zhang, Hoefler, Cache-Oblivious MPI All-to-All Communications Based on Morton Order, TPDS
-// 2018,
-//           section 2.5: pack on the node, exchange among leaders, unpack on the node
+//           2018, section 2.5: pack on the node, exchange among leaders, unpack on the node; bcast: Tu, Zou,
+//           Zhan, Zhao, Fan, Multi-core Aware Optimization for MPI Collectives, 2008, sections II and III:
+//           first to the head of each node, then in segments on the node. The paper does one after the other
+//           and scatters and gathers large buffers; we pass segments on at once.
 // Idea:     The first rank of each node speaks for it. Its ranks copy what they owe other nodes into the
 //           leader's scratch, each its own, at the same time; the leaders exchange these bundles by the inner
 //           exchange that the parameter names; and each rank copies its own blocks out of what has come,
 //           while more comes. The paper gathers in the order of the curve from one another's send buffers;
 //           here a rank touches its own buffers alone, so that any buffer will do.
+//           bcast (leader_bcast.cc): the root leads its node. Its buffer goes in segments along a tree of
+//           base radix over the leaders, or along a chain where that sends less one after the other, and on
+//           each node through a ring in the leader's scratch, all at the same time.
 // Needs:    nothing: any ranks, any nodes; the leader's scratch is on the shared heap
 // Steps:    per leader the messages of the inner exchange among nodes; other ranks none, and a wait for each
-//           of its rounds
+//           of its rounds; bcast: a message for each segment and child, as segmented on the node
 // Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L, times what the inner exchange
-//           sends on; per rank 2 P blocks copied (allgather P + 1)
-// Scratch:  per leader 2 L P blocks (allgather P), and what the inner exchange takes; others L (allgather 0)
-// Good for: small blocks and many ranks on a node
+//           sends on; per rank 2 P blocks copied (allgather P + 1); bcast: to each node 1 buffer, 1 copied
+// Scratch:  per leader 2 L P blocks (allgather P), and what the inner exchange takes; others L (allgather 0);
+//           bcast: per leader up to 4 segments
+// Good for: small blocks and many ranks on a node; bcast of any size
 //
 // Milestones: 1: all that this rank owes others lies in scratch; from 2 on, by leaders: more bundles are
-// there.
+//           there; bcast: as of segmented
 #include "algorithms/blocks.h"
 #include "algorithms/nodes.h"
 
@@ -160,6 +166,7 @@ void fill(const Shape& shape, const Nodes& nodes, const Participants& all, Leade
 }  // namespace
 
 schedule::Schedule make_leader(const Shape& shape) {
+    if (shape.exchange == Exchange::bcast) return make_leader_bcast(shape);
     const Nodes nodes(shape);
     const Participants all = leaders_of(nodes, shape.exchange == Exchange::alltoall);
     LeaderCourier courier(shape, nodes, all);

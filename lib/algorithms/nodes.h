@@ -58,4 +58,7 @@ class Nodes {
     std::int32_t own_;
 };
 
+// The bcast of the leader scheme. leader_bcast.cc
+schedule::Schedule make_leader_bcast(const Shape& shape);
+
 }  // namespace coco::algorithms

@@ -47,10 +47,10 @@ constexpr Algorithm kRegistry[] = {
     {"multinode_morton", "ranks fetch equal shares of the Morton curve over all blocks and send them on",
      "Li, Zhang, Hoefler 2018, section 2.5 (MN-CO)",  //
      kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, make_multinode_morton},
-    {"leader", "the first rank of each node speaks for it; the others fill and empty its bundles",
-     "Li, Zhang, Hoefler 2018, section 2.5",  //
-     kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
-     set_of(Parameter::inner) | set_of(Parameter::radix), make_leader},
+    {"leader", "one rank of each node speaks for it; the others fill and empty its bundles, or its ring",
+     "Li, Zhang, Hoefler 2018, section 2.5; bcast: Tu, Zou, Zhan, Zhao, Fan 2008, sections II and III",
+     kExchanges | kBcast, kAnyNodes, kReadsOwn, kWritesOwn, kCut,
+     set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::segment), make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
      kAlltoalls, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), make_multileader},
     {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",

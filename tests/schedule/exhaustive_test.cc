@@ -23,11 +23,18 @@ void require_right(const std::string& what, const topology::NodeMap& map, const 
 }
 
 // Three calls from roots that change in between.
-void check(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments) {
+void check(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments,
+           const Executor& executor = {}) {
     std::int32_t next = (root + 1) % map.ranks();
     Call first = make_call(*row.algorithm, row.exchange, map, root, segments, row.parameters);
     Call second = make_call(*row.algorithm, row.exchange, map, next, segments, row.parameters);
-    require_right(to_text(row, map, root, segments), map, {first, second, first});
+    require_right(to_text(row, map, root, segments), map, {first, second, first}, executor);
+}
+
+// In a bcast domains make no difference.
+std::vector<topology::NodeMap> bcast_machines(const algorithms::Algorithm& algorithm, std::int32_t ranks) {
+    if (algorithm.one_node) return {topology::one_node(ranks)};
+    return machines(algorithm, ranks);
 }
 
 std::vector<std::int32_t> roots(std::int32_t ranks) {
@@ -48,9 +55,39 @@ TEST_CASE("every exchange among all ranks is right on every machine", "[schedule
 TEST_CASE("every bcast is right from every root with any number of segments", "[schedule]") {
     for (const Row& row : rows())
         for (std::int32_t ranks = 1; row.exchange == Exchange::bcast && ranks <= kMostRanks; ++ranks)
-            for (std::int32_t root : roots(ranks))
-                for (std::int32_t n = 1; n <= (row.algorithm->segmented ? kMostSegments : 1); ++n)
-                    check(row, topology::one_node(ranks), root, n);
+            for (const auto& map : bcast_machines(*row.algorithm, ranks))
+                for (std::int32_t root : roots(ranks))
+                    for (std::int32_t n = 1; n <= (row.algorithm->segmented ? kMostSegments : 1); ++n)
+                        check(row, map, root, n);
+}
+
+TEST_CASE("a bcast is right where leaders show their buffers instead of a ring", "[schedule]") {
+    for (const Row& row : rows())
+        for (std::int32_t ranks = 1; row.exchange == Exchange::bcast && ranks <= 9; ++ranks) {
+            if (row.algorithm->one_node) continue;
+            std::vector<bool> all(static_cast<std::size_t>(ranks), true), some = all;
+            for (std::size_t r = 0; r < some.size(); r += 2) some[r] = false;
+            for (const auto& map : machines(*row.algorithm, ranks))
+                for (std::int32_t root : roots(ranks))
+                    for (std::int32_t n : {1, 3, 4, 5, 9})
+                        for (const auto& aliased : {all, some})
+                            check(row, map, root, n, {.aliased = aliased});
+        }
+}
+
+TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[schedule]") {
+    constexpr std::uint64_t kNodes = 150;
+    std::vector<std::uint64_t> nodes;
+    for (std::uint64_t r = 0; r < kNodes; ++r) nodes.push_back(r);
+    auto map = topology::make_node_map(nodes, std::vector<std::uint64_t>(kNodes, 0));
+    for (const Row& row : rows())
+        for (std::int32_t radix : {2, 13, 20, 70, 1000}) {
+            if (row.exchange != Exchange::bcast || row.algorithm->one_node || row.parameters.radix != 2)
+                continue;
+            Row many = row;
+            many.parameters.radix = radix;
+            for (std::int32_t n : {1, 2, 3, 7}) check(many, map, 5, n);
+        }
 }
 
 namespace {

@@ -262,7 +262,8 @@ void break_all(std::span<const Named> mutations, bool spell_out) {
             for (std::int32_t ranks = 2; ranks <= 7; ++ranks)
                 for (const auto& map : machines(*row.algorithm, ranks))
                     for (std::int32_t segments : {1, 3, 6}) {
-                        if (segments > 1 && !row.algorithm->segmented) continue;
+                        bool cut = row.algorithm->segmented && row.exchange == Exchange::bcast;
+                        if (segments > 1 && !cut) continue;
                         Call call =
                             make_call(*row.algorithm, row.exchange, map, ranks / 2, segments, row.parameters);
                         for (Schedule& schedule : call.schedules)

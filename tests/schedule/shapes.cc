@@ -47,9 +47,10 @@ std::vector<topology::NodeMap> clusters(std::int32_t ranks) {
     return maps;
 }
 
-// All values worth a trial, of those that it takes.
-std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& algorithm) {
-    using algorithms::Parameter;
+// All values worth a trial, of those that it takes for this exchange.
+std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& algorithm,
+                                                   Exchange exchange) {
+    using algorithms::Inner, algorithms::Parameter;
     std::vector<algorithms::Parameters> all{{}};
     auto spread = [&](Parameter p, auto values, auto member) {
         if (!takes(algorithm, p)) return;
@@ -62,12 +63,12 @@ std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& 
     spread(Parameter::leaders, std::initializer_list<std::int32_t>{0, 1, 2},
            &algorithms::Parameters::leaders);
     spread(Parameter::inner,
-           std::initializer_list<algorithms::Inner>{algorithms::Inner::pairwise, algorithms::Inner::bruck,
-                                                    algorithms::Inner::multinode_morton},
+           std::initializer_list<Inner>{Inner::pairwise, Inner::bruck, Inner::multinode_morton},
            &algorithms::Parameters::inner);
-    // The radix is Bruck's.
+    // With an inner exchange the radix is Bruck's; a bcast has none.
     std::erase_if(all, [&](const auto& one) {
-        return takes(algorithm, Parameter::inner) && one.inner != algorithms::Inner::bruck && one.radix != 2;
+        if (exchange == Exchange::bcast) return one.inner != Inner::pairwise;
+        return takes(algorithm, Parameter::inner) && one.inner != Inner::bruck && one.radix != 2;
     });
     return all;
 }
@@ -89,7 +90,7 @@ std::vector<Row> rows() {
     std::vector<Row> rows;
     for (const auto& algorithm : algorithms::registry())
         for (Exchange exchange : {Exchange::alltoall, Exchange::allgather, Exchange::bcast})
-            for (const auto& parameters : all_parameters(algorithm))
+            for (const auto& parameters : all_parameters(algorithm, exchange))
                 if (serves_any(algorithm, exchange)) rows.push_back({&algorithm, exchange, parameters});
     return rows;
 }

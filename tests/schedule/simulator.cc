@@ -56,6 +56,7 @@ struct Rank {
     bool scratch_is_mine = false;  // the guard of this call has been passed
     bool stages = false;           // its peers read staged copies of its send area
     bool has_staged = false;       // in this call
+    bool aliases = false;          // its scratch is its buffer
     Clock clock;
     std::vector<Raised> raised;
     std::vector<Cell> send, recv, scratch[2], stage[2];
@@ -79,6 +80,7 @@ class Simulation {
             rank.number = static_cast<std::int32_t>(r);
             rank.clock.assign(ranks_.size(), 0);
             rank.stages = r < executor.staged.size() && executor.staged[r];
+            rank.aliases = r < executor.aliased.size() && executor.aliased[r];
             for (auto* area : {&rank.send, &rank.recv, &rank.stage[0], &rank.stage[1]}) area->resize(blocks);
             for (auto& set : rank.scratch) set.resize(scratch);
         }
@@ -111,6 +113,8 @@ class Simulation {
         const auto& steps = call.schedules[static_cast<std::size_t>(rank.number)].steps;
         if (!rank.in_call)
             enter(rank);
+        else if (rank.step == steps.size() && !is_read_out(rank))
+            return false;
         else if (rank.step == steps.size())
             leave(rank, call);
         else if (rank.stages && !rank.has_staged)
@@ -170,8 +174,22 @@ class Simulation {
             }
     }
 
+    bool has_alias(const Rank& rank) const {
+        const Call& call = calls_[rank.call];
+        return rank.aliases && call.exchange == Exchange::bcast && has_scratch(rank);
+    }
+    // Whether nobody reads the rank's scratch any more, should that be its buffer.
+    bool is_read_out(Rank& rank) {
+        for (const Rank& other : ranks_)
+            if (has_alias(rank) && other.number != rank.number && is_mate(rank, other) &&
+                !has_raised(other.number, rank.call, kDone, rank.clock))
+                return false;
+        return true;
+    }
+
     // One part of a step. Returns: false if the rank has to wait.
     bool take(Rank& rank, const Step& step) {
+        if (step.act == Act::wait && has_alias(rank)) return true;
         if (rank.stages && !calls_[rank.call].may_write_peer_recv && is_done(rank)) return true;
         if (step.act == Act::wait)
             return has_raised(step.awaited(rank.part), rank.call, step.milestone, rank.clock);
@@ -246,6 +264,11 @@ class Simulation {
     bool copy(Rank& rank, const Step& step, Place source, Place target) {
         if (step.after_target && rank.part == 0 && !has_arrived(rank, target.owner)) return false;
         if (step.after_source && !has_arrived(rank, source.owner)) return false;
+        if (target.area == Area::scratch && has_alias(rank)) return true;
+        const Rank& owner = ranks_[static_cast<std::size_t>(source.owner)];
+        if (source.area == Area::scratch && owner.aliases && has_alias(owner))
+            source = {source.owner, source.owner == calls_[rank.call].root ? Area::send : Area::recv,
+                      target.index};
         if (target.area == Area::scratch && target.owner == rank.number && !pass_guard(rank)) return false;
         write(rank, target, read(rank, source));
         verdict_.read_peer_send |= source.area == Area::send && source.owner != rank.number;

@@ -18,7 +18,9 @@
 // rank first writes there, or says that others may, it waits until all ranks of its node are done with the
 // call before the last. A rank whose send area is not on the shared heap copies it to such alternating space
 // at first, peers read it there, and when nobody writes its recv area the rank leaves out the waits after
-// kDone.
+// kDone. In a bcast the scratch of a rank whose buffer is on the shared heap may be an alias of that buffer:
+// nothing is copied there, its mates read each segment where it is, and the rank waits for their kDone at its
+// end instead of for room in its ring.
 #pragma once
 #include <string>
 #include <vector>
@@ -51,6 +53,8 @@ struct Verdict {
 struct Executor {
     bool guarded = true;         // false: writes scratch without waiting for its old readers
     std::vector<bool> staged{};  // ranks that stage their send areas; those past the end do not
+    // Bcasts over several nodes: ranks whose scratch is an alias; those past the end have some of its own.
+    std::vector<bool> aliased{};
 };
 Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor = {});
 

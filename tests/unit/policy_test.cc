@@ -98,7 +98,7 @@ TEST_CASE("choices", "[policy]") {
     CHECK(error("fast", Collective::alltoallv) ==
           "unknown algorithm 'fast': must be one of mpi, naive, morton, numa_morton, eager");
     CHECK(error("morton", Collective::bcast) ==
-          "morton does not serve bcast: must be one of mpi, eager, direct, segmented");
+          "morton does not serve bcast: must be one of mpi, eager, direct, segmented, leader");
     CHECK(error("eager:segment=1", Collective::bcast) == "parameter 'segment=1': eager takes none");
     CHECK(error("mpi:", Collective::bcast) == "parameter '': mpi takes none");
     CHECK(error("segmented:radix=4", Collective::bcast) ==
@@ -108,7 +108,8 @@ TEST_CASE("choices", "[policy]") {
     CHECK(error("leader:4", Collective::alltoall) ==
           "parameter '4': must be pairwise, bruck or multinode_morton");
     CHECK(error("leader:leaders=2", Collective::alltoall) ==
-          "parameter 'leaders=2': must be radix=NUMBER; pairwise, bruck or multinode_morton for leader");
+          "parameter 'leaders=2': must be segment=BYTES; radix=NUMBER; pairwise, bruck or multinode_morton "
+          "for leader");
     CHECK(error("bruck:radix=1", Collective::alltoall) ==
           "parameter 'radix=1': must be a number from 2 to 1048576");
     CHECK(choice.algorithm == nullptr);  // left as it was
@@ -116,6 +117,8 @@ TEST_CASE("choices", "[policy]") {
     CHECK(choice.parameters.inner == algorithms::Inner::bruck);
     CHECK(choice.parameters.radix == 4);
     CHECK(algorithms::text_of(choice.parameters) == ":bruck,radix=4");
+    REQUIRE_FALSE(parse_choice("leader:radix=4,segment=16K", Collective::bcast, choice));
+    CHECK(algorithms::text_of(choice.parameters) == ":radix=4,segment=16384");
 }
 
 TEST_CASE("the first rule that matches wins", "[policy]") {
@@ -159,7 +162,7 @@ TEST_CASE("errors name file, line and column", "[policy]") {
           "file.toml:2:9: block must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
     CHECK(error_of("[[rule]]\nranks = -1\nalgorithm = 'mpi'\n").starts_with("file.toml:2:9: ranks must be"));
     CHECK(error_of("[[rule]]\ncollective = 'bcast'\nalgorithm = 'naive'\n") ==
-          "file.toml:3:13: naive does not serve bcast: must be one of mpi, eager, direct, segmented");
+          "file.toml:3:13: naive does not serve bcast: must be one of mpi, eager, direct, segmented, leader");
     CHECK(error_of("[[rule]]\nalgorithm = 7\n") == "file.toml:2:13: algorithm must be a string");
     CHECK(error_of("[[rule]]\ncollective = []\nalgorithm = 'mpi'\n") ==
           "file.toml:2:14: collective must name at least one");
@@ -215,7 +218,8 @@ TEST_CASE("a wrong setting gives one line with the choices", "[policy]") {
     CHECK(environment_error({Variable{"COCO_DISABLE", "bcast,"}}) ==
           "COCO_DISABLE=bcast,: '' is unknown: must be 1, 0, or a comma-separated list of " + kAll);
     CHECK(environment_error({Variable{"COCO_BCAST", "morton"}}) ==
-          "COCO_BCAST=morton: morton does not serve bcast: must be one of mpi, eager, direct, segmented");
+          "COCO_BCAST=morton: morton does not serve bcast: must be one of mpi, eager, direct, segmented, "
+          "leader");
     CHECK(environment_error({Variable{"COCO_POLICY", "/no/such.toml"}}) ==
           "COCO_POLICY=/no/such.toml: cannot be read (No such file or directory): must be a readable TOML "
           "policy "
