@@ -145,6 +145,8 @@ bool is_crowded(const Comm& comm, const std::vector<Card>& cards) {
 
 void choose_waiting(Comm& comm, bool crowded) {
     comm.waiting.progress = drive_progress;
+    // For a network's latency it does not pay to spin, nor to keep a mate from running who shares the core.
+    if (comm.wire != nullptr) comm.waiting.spins = 100;
     if (!crowded) return;
     comm.waiting.spins = 0;
     comm.waiting.yields = 2000;

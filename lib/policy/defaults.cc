@@ -5,12 +5,61 @@ namespace coco::policy {
 namespace {
 
 constexpr std::string_view kRules = R"(# The built-in rules. The first that matches wins; no match means mpi.
+# Several nodes. Figures: bench/collective on clusters of namespaces over TCP, see bench/results.
+[[rule]]
+collective = "alltoall"
+nodes = "8-"
+ranks = "2-"
+block = "-256"
+algorithm = "leader:bruck"
+reason = "few messages between nodes, of which each costs more than what it carries"
+
+[[rule]]
+collective = "alltoall"
+nodes = "2-"
+ranks = "2-"
+block = "-4K"
+algorithm = "leader"
+reason = "one message between two nodes instead of one between two ranks"
+
+[[rule]]
+collective = ["alltoallv", "alltoallw"]
+nodes = "2-"
+ranks = "2-"
+block = "-2K"
+algorithm = "leader"
+reason = "one message between two nodes; the block is the largest of the call before"
+
+[[rule]]
+collective = ["allgather", "allgatherv"]
+nodes = "2-"
+ranks = "3-"
+block = "-64K"
+algorithm = "leader"
+reason = "what a node's ranks need of another crosses the network once"
+
+[[rule]]
+collective = "alltoall"
+nodes = "4-"
+ranks = "1"
+block = "-2K"
+algorithm = "bruck"
+reason = "log2(P) messages instead of P; beyond, what is sent on costs more than messages"
+
+[[rule]]
+collective = ["alltoallv", "alltoallw"]
+nodes = "4-"
+ranks = "1"
+block = "-1K"
+algorithm = "sloav"
+reason = "log2(P) messages instead of P; the block is the largest of the call before"
+
 [[rule]]
 nodes = "2-"
 algorithm = "mpi"
-reason = "the algorithms of this version stay within one node"
+reason = "nothing of ours was faster there: two ranks a node gather as fast by themselves"
 
-# Figures: bench/collective on 2 cores, see bench/results.
+# One node. Figures: bench/collective on 2 cores, see bench/results.
 
 [[rule]]
 collective = "bcast"
