@@ -113,9 +113,13 @@ struct Comm {
     struct Kept {
         ScheduleKey key;
         std::unique_ptr<schedule::Schedule> schedule;
-        // Several nodes: all ranks are known to have, or not to have, scratch for blocks of such size.
-        std::uint64_t fitting_block_bytes = 0;
-        std::uint64_t failing_block_bytes = UINT64_MAX;
+        // Several nodes: all ranks are known to have, or not to have, scratch for blocks of such size. Plain
+        // forms and v and w forms ask for different numbers of blocks, so that each has its own answer.
+        struct Fit {
+            std::uint64_t fitting_block_bytes = 0;
+            std::uint64_t failing_block_bytes = UINT64_MAX;
+        };
+        Fit plain_fit = {}, sized_fit = {};
     };
     std::vector<Kept> schedules;
     std::size_t last_schedule = 0;  // the one asked for last

@@ -103,7 +103,7 @@ Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Alg
     if (call.common.sized) return run_sized_over_nodes(comm, call, algorithm, parameters);
     comm::Comm::Kept& kept = comm.kept_for(
         {&algorithm, algorithms::exchange_of(call.common.collective), call.common.root, 1, parameters});
-    if (!has_scratch(comm, kept, kept.schedule->scratch_blocks, call.common.block_bytes)) {
+    if (!has_scratch(comm, kept.plain_fit, kept.schedule->scratch_blocks, call.common.block_bytes)) {
         comm.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }

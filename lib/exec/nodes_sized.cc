@@ -437,7 +437,7 @@ Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithm
     comm::Comm::Kept& kept =
         comm.kept_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.
-    if (!has_scratch(comm, kept, kept.schedule->scratch_blocks + 1, sizeof(Element))) {
+    if (!has_scratch(comm, kept.sized_fit, kept.schedule->scratch_blocks + 1, sizeof(Element))) {
         comm.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }

@@ -30,14 +30,15 @@ bool grow(comm::Comm& comm, std::uint64_t bytes) {
 
 }  // namespace
 
-bool has_scratch(comm::Comm& comm, comm::Comm::Kept& kept, std::int32_t blocks, std::uint64_t block_bytes) {
-    if (block_bytes <= kept.fitting_block_bytes) return true;
-    if (block_bytes >= kept.failing_block_bytes) return false;
+bool has_scratch(comm::Comm& comm, comm::Comm::Kept::Fit& fit, std::int32_t blocks,
+                 std::uint64_t block_bytes) {
+    if (block_bytes <= fit.fitting_block_bytes) return true;
+    if (block_bytes >= fit.failing_block_bytes) return false;
     std::uint64_t most = std::bit_ceil(block_bytes);
     std::uint64_t bytes = base::round_up(static_cast<std::uint64_t>(blocks) * most, heap::kSurelyShared);
     std::uint64_t mine = grow(comm, bytes), all = 0;
     comm::mpi().Allreduce(&mine, &all, 1, comm::mpi().uint64, comm::mpi().min, comm.handle);
-    (all ? kept.fitting_block_bytes : kept.failing_block_bytes) = all ? most : block_bytes;
+    (all ? fit.fitting_block_bytes : fit.failing_block_bytes) = all ? most : block_bytes;
     return all;
 }
 

@@ -9,9 +9,11 @@
 namespace coco::exec {
 
 // Whether every rank has room for `blocks` (its own number) blocks of this size (the same on all ranks). Asks
-// the others, by a collective, only when the blocks are larger than any that this schedule met before: all
-// ranks know when that is. Requires: all ranks of the communicator call it in the same call.
-bool has_scratch(comm::Comm& comm, comm::Comm::Kept& kept, std::int32_t blocks, std::uint64_t block_bytes);
+// the others, by a collective, only when the blocks are larger than any that `fit` met before: all ranks
+// know when that is. Requires: `fit` goes with `blocks`; all ranks of the communicator call it in the same
+// call.
+bool has_scratch(comm::Comm& comm, comm::Comm::Kept::Fit& fit, std::int32_t blocks,
+                 std::uint64_t block_bytes);
 // This call's half. Waits until no mate touches it any more. Requires: has_scratch().
 std::byte* take_scratch(comm::Comm& comm);
 
