@@ -172,9 +172,12 @@ class SizedNodesView : public ExchangeView {
 
     void complete(std::int32_t left) {
         std::size_t through = travels_.used - static_cast<std::size_t>(left);
-        for (std::size_t i = travels_.through; i < through; ++i) comm_.complete(travels_.all[i].head);
-        for (std::size_t i = travels_.through; i < through; ++i)
+        // A rest is asked for as soon as its head is there: its sender may not start what other heads, later
+        // ones, depend on before it is rid of the rest.
+        for (std::size_t i = travels_.through; i < through; ++i) {
+            comm_.complete(travels_.all[i].head);
             if (!travels_.all[i].sends) fetch_rest(travels_.all[i]);
+        }
         for (; travels_.through < through; ++travels_.through) {
             Travel& travel = travels_.all[travels_.through];
             comm_.complete(travel.rest);
