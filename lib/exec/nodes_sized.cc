@@ -354,7 +354,9 @@ class SizedNodesView : public ExchangeView {
     std::size_t take_parcel(std::uint64_t bytes) {
         auto& parcels = comm_.parcels;
         for (std::size_t i = 0; i < parcels.size(); ++i)
-            if (parcels[i].room.bytes >= bytes && parcels[i].epoch + 2 <= comm_.epoch) return use(i);
+            if (parcels[i].room.bytes >= bytes && parcels[i].epoch + 2 <= comm_.epoch &&
+                (!exposed_ || heap::is_shared(parcels[i].room.memory, bytes)))
+                return use(i);
         std::uint64_t room_bytes = base::round_up(bytes + bytes / 4, heap::kSurelyShared);
         auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, room_bytes));
         if (memory == nullptr || (exposed_ && !heap::is_shared(memory, room_bytes)))
