@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan.h"
+
+#include <bit>
+
+#include "algorithms/blocks.h"
+#include "policy/policy.h"
+
+namespace simulate {
+namespace {
+
+namespace algorithms = coco::algorithms;
+using algorithms::Exchange;
+using coco::schedule::Area;
+using coco::schedule::Builder;
+using coco::schedule::kArrived;
+using coco::schedule::kDone;
+using coco::schedule::Milestone;
+using coco::schedule::Place;
+
+// One rank of a run whose nodes hold ranks in blocks.
+struct Seat {
+    Seat(const World& world, int rank)
+        : rank(rank),
+          size(world.per_node),
+          nodes(world.ranks / world.per_node),
+          node(rank / size),
+          place(rank % size),
+          leader(node * size) {}
+
+    bool leads() const { return rank == leader; }
+    Place in_leader(std::int32_t index) const { return {leader, Area::scratch, index}; }
+
+    std::int32_t rank, size, nodes, node, place, leader;
+};
+
+void await_mates(Builder& steps, const Seat& seat, Milestone milestone) {
+    for (std::int32_t i = 1; i < seat.size; ++i) steps.wait(seat.leader + i, milestone);
+}
+
+// Scratch of a leader: a bundle for each node, then a bundle from each.
+Plan leader_with_mpi(const Seat& seat) {
+    const std::int32_t bundle = seat.size * seat.size, half = seat.nodes * bundle;
+    Plan plan;
+    plan.inner = true;
+    Builder before, after;
+    if (seat.leads()) before.scratch(2 * half).raise(kArrived);
+    if (!seat.leads()) before.wait(seat.leader, kArrived);
+    for (std::int32_t n = 0; n < seat.nodes; ++n)
+        for (std::int32_t i = 0; i < seat.size; ++i)
+            before.copy({seat.rank, Area::send, n * seat.size + i},
+                        seat.in_leader(n * bundle + seat.place * seat.size + i));
+    if (!seat.leads()) before.raise(1);
+    if (seat.leads()) await_mates(before, seat, 1);
+    if (seat.leads()) after.raise(1);
+    if (!seat.leads()) after.wait(seat.leader, 1);
+    for (std::int32_t n = 0; n < seat.nodes; ++n)
+        for (std::int32_t i = 0; i < seat.size; ++i)
+            after.copy(seat.in_leader(half + n * bundle + i * seat.size + seat.place),
+                       {seat.rank, Area::recv, n * seat.size + i});
+    plan.first = before.take();
+    plan.second = after.raise(kDone).take();
+    return plan;
+}
+
+// An allgather among leaders, in rounds; in each, some nodes in a row come.
+class Gather {
+  public:
+    explicit Gather(const Seat& seat) : seat_(seat) {
+        if (seat.leads()) steps_.scratch(seat.nodes * seat.size).raise(kArrived);
+        if (!seat.leads()) steps_.wait(seat.leader, kArrived);
+        steps_.copy({seat.rank, Area::send, 0}, seat.in_leader(seat.leader + seat.place));
+        if (!seat.leads()) steps_.raise(1);
+        if (seat.leads()) await_mates(steps_, seat, 1);
+        unpack(seat.node, 1);
+    }
+
+    void round(std::int32_t to, std::int32_t from, std::int32_t out, std::int32_t in, std::int32_t nodes) {
+        if (seat_.leads()) {
+            steps_.receive(from * seat_.size, seat_.in_leader(in * seat_.size), nodes * seat_.size);
+            steps_.send(to * seat_.size, seat_.in_leader(out * seat_.size), nodes * seat_.size);
+            steps_.complete(0);
+        }
+        unpack(in, nodes);
+    }
+
+    Plan take() {
+        for (auto [first, nodes] : later_) copy(first, nodes);
+        Plan plan;
+        plan.first = steps_.raise(kDone).take();
+        return plan;
+    }
+
+  private:
+    void unpack(std::int32_t first, std::int32_t nodes) {
+        ++milestone_;
+        if (seat_.leads()) {
+            steps_.raise(milestone_);
+            later_.push_back({first, nodes});
+        } else {
+            steps_.wait(seat_.leader, milestone_);
+            copy(first, nodes);
+        }
+    }
+    void copy(std::int32_t first, std::int32_t nodes) {
+        for (std::int32_t i = first * seat_.size; i < (first + nodes) * seat_.size; ++i)
+            steps_.copy(seat_.in_leader(i), {seat_.rank, Area::recv, i});
+    }
+
+    const Seat& seat_;
+    Builder steps_;
+    Milestone milestone_ = 1;
+    std::vector<std::pair<std::int32_t, std::int32_t>> later_;
+};
+
+Plan leader_ring(const Seat& seat) {
+    Gather gather(seat);
+    auto round_from = [&](std::int32_t d) { return (seat.node + d + seat.nodes) % seat.nodes; };
+    for (std::int32_t i = 0; i + 1 < seat.nodes; ++i)
+        gather.round(round_from(1), round_from(-1), round_from(-i), round_from(-i - 1), 1);
+    return gather.take();
+}
+
+Plan leader_doubling(const Seat& seat) {
+    Gather gather(seat);
+    for (std::int32_t have = 1; have < seat.nodes; have *= 2) {
+        std::int32_t partner = seat.node ^ have;
+        gather.round(partner, partner, seat.node / have * have, partner / have * have, have);
+    }
+    return gather.take();
+}
+
+}  // namespace
+
+std::optional<Plan> make_plan(const std::string& name, const World& world, int rank, std::string& error) {
+    const Seat seat(world, rank);
+    const bool personal = world.exchange == Exchange::alltoall;
+    if (name == "mpi") return Plan{.first = {}, .second = {}, .mpi = true};
+    if (name == "leader+mpi" && personal) return leader_with_mpi(seat);
+    if (name == "leader+ring" && !personal) return leader_ring(seat);
+    if (name == "leader+doubling" && !personal) {
+        if (std::has_single_bit(static_cast<unsigned>(seat.nodes))) return leader_doubling(seat);
+        error = "leader+doubling needs a power of two of nodes";
+        return std::nullopt;
+    }
+    coco::policy::Choice choice;
+    auto collective = personal ? algorithms::Collective::alltoall : algorithms::Collective::allgather;
+    auto fault = coco::policy::parse_choice(name, collective, choice);
+    if (fault || choice.algorithm == nullptr || choice.algorithm->one_node) {
+        error = fault ? fault->line : name + " is for one node";
+        return std::nullopt;
+    }
+    Plan plan;
+    plan.first = choice.algorithm->make_schedule({.exchange = world.exchange,
+                                                  .rank = rank,
+                                                  .map = &world.map,
+                                                  .parameters = choice.parameters});
+    return plan;
+}
+
+}  // namespace simulate

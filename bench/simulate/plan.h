@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who takes part in a comparison, by name, and what one rank does for it:
+//   bruck:radix=4, leader:bruck, ...  the library's own algorithms, as a policy names them
+//   mpi                               SMPI's function, by the selection that the run was started with
+//   leader+mpi                        alltoall: bundles as in `leader`, exchanged by SMPI's MPI_Alltoall
+//   leader+ring, leader+doubling      allgather: one leader for each node, messages around a ring or between
+//                                     partners at doubling distances, while its mates unpack what has come
+// The last three stand for what papers compare with. Thread safety: pure functions.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "world.h"
+
+namespace simulate {
+
+struct Plan {
+    // Walked one after the other; with `inner`, MPI_Alltoall among the nodes' first ranks comes between, from
+    // the first half of their scratch to the second.
+    coco::schedule::Schedule first, second;
+    bool inner = false;
+    bool mpi = false;  // the whole call is SMPI's
+};
+
+// Returns: nothing if there is no such contender for the exchange; `error` says why.
+std::optional<Plan> make_plan(const std::string& name, const World& world, int rank, std::string& error);
+
+}  // namespace simulate

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "world.h"
+
+#include <algorithm>
+
+namespace simulate {
+
+using coco::schedule::Milestone;
+
+World::World(int ranks, int per_node)
+    : ranks(ranks),
+      per_node(per_node),
+      rank(static_cast<std::size_t>(ranks)),
+      barrier(simgrid::s4u::Barrier::create(static_cast<unsigned>(ranks))) {
+    for (int r = 0; r < ranks; ++r) map.node.push_back(r / per_node);
+    map.domain = map.node;
+}
+
+// Milestones only grow; the first at or above the wanted one is when it was reached.
+const Rank::Raised* Rank::find(Milestone milestone) const {
+    auto found = std::ranges::lower_bound(raised_, milestone, {}, &Raised::milestone);
+    return found == raised_.end() ? nullptr : &*found;
+}
+
+void Rank::raise(Milestone milestone, double time) {
+    raised_.push_back({milestone, time});
+    // Waking gives the thread away; others may come to wait meanwhile.
+    std::vector<Rank*> woken;
+    std::erase_if(waiting_, [&](const Waiting& w) {
+        if (w.milestone <= milestone) woken.push_back(w.rank);
+        return w.milestone <= milestone;
+    });
+    for (Rank* rank : woken) rank->wake_->release();
+}
+
+double Rank::wait(Rank& waiter, Milestone milestone) {
+    if (find(milestone) == nullptr) {
+        waiting_.push_back({&waiter, milestone});
+        waiter.wake_->acquire();
+    }
+    return find(milestone)->time;
+}
+
+}  // namespace simulate

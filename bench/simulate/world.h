@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the simulated ranks of a run share: where they sit, how far each has come in a call, where its areas
+// are. All ranks are coroutines of one thread of one process whose globals are not made private, so plain
+// memory is shared memory; but who waits must sleep in SimGrid, as nobody else runs meanwhile. Used by view.h
+// and simulate.cc.
+#pragma once
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <simgrid/s4u.hpp>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "schedule/schedule.h"
+#include "topology/node_map.h"
+
+namespace simulate {
+
+// What SimGrid does not know: the work of a rank on its node, in seconds.
+struct Costs {
+    double copy_s = 5e-9;           // to start a copy of blocks in a row
+    double byte_s = 1.0 / 10e9;     // to copy a byte
+    double flag_s = 150e-9;         // until a raised flag is seen by a mate
+    double raise_s = 20e-9;         // to raise a flag
+};
+
+// Buffers of one rank, by area; null where nothing is moved.
+struct Areas {
+    std::unique_ptr<std::byte[]> of[coco::schedule::kAreas];
+};
+
+class Rank {
+  public:
+    Rank() : wake_(simgrid::s4u::Semaphore::create(0)) {}
+
+    // Called by this rank: it is at `milestone` at `time`, perhaps a little in the future.
+    void raise(coco::schedule::Milestone milestone, double time);
+    // Called by `waiter`: sleeps until this rank has come to `milestone`. Returns: when it came.
+    double wait(Rank& waiter, coco::schedule::Milestone milestone);
+    void begin() { raised_.clear(); }
+
+    Areas areas;
+
+  private:
+    struct Raised {
+        coco::schedule::Milestone milestone;
+        double time;
+    };
+    struct Waiting {
+        Rank* rank;
+        coco::schedule::Milestone milestone;
+    };
+    const Raised* find(coco::schedule::Milestone milestone) const;
+
+    std::vector<Raised> raised_;
+    std::vector<Waiting> waiting_;
+    simgrid::s4u::SemaphorePtr wake_;
+};
+
+struct World {
+    World(int ranks, int per_node);
+
+    coco::algorithms::Exchange exchange = coco::algorithms::Exchange::alltoall;
+    int ranks, per_node;
+    coco::topology::NodeMap map;
+    Costs costs;
+    std::vector<Rank> rank;
+    simgrid::s4u::BarrierPtr barrier;  // takes no simulated time
+
+    // Of the measurement under way.
+    std::int64_t block_bytes = 0;
+    bool moves = true;           // blocks are really moved, and looked at in the end
+    std::vector<std::byte> any;  // where messages come from and go to when they are not
+    double last_end = 0;         // simulated
+    std::int64_t wrong = 0;      // blocks
+    std::int64_t steps = 0, messages = 0, message_bytes = 0;
+};
+
+}  // namespace simulate
