@@ -151,10 +151,8 @@ std::optional<Plan> make_plan(const std::string& name, const World& world, int r
         return std::nullopt;
     }
     Plan plan;
-    plan.first = choice.algorithm->make_schedule({.exchange = world.exchange,
-                                                  .rank = rank,
-                                                  .map = &world.map,
-                                                  .parameters = choice.parameters});
+    plan.first = choice.algorithm->make_schedule(
+        {.exchange = world.exchange, .rank = rank, .map = &world.map, .parameters = choice.parameters});
     return plan;
 }
 

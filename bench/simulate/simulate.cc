@@ -4,10 +4,12 @@
 // the schedules that lib/algorithms makes, walked by lib/exec/walk.h, with SMPI's messages. Made and started
 // by bench/simulate/run. docs/simulation.md says what the times mean.
 //
-//   simulate COLLECTIVE RANKS_PER_NODE BYTES[,BYTES...] MOVE CONTENDER...
-//     MOVE   yes: blocks are really moved, and looked at in the end; no: only their times are; or the most
-//            MiB of all buffers together for which they are
-// Prints a CSV line for each contender and size; exit status 1 if a block was wrong.
+//   simulate COLLECTIVE RANKS_PER_NODE BYTES[,BYTES...] MOVED COPIES CONTENDER...
+//     MOVED   blocks are really moved, and looked at in the end, while all buffers together have at most so
+//             many MiB; beyond that only times are modelled
+//     COPIES  what copying on a node costs: so many GB/s and Costs::copy_s for each run of blocks; or free
+// Prints a CSV line for each contender and size (bench/simulate/run names the columns); exit status 1 if a
+// block was wrong.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -32,12 +34,13 @@ struct Options {
     std::vector<int> sizes;
     std::vector<std::string> contenders;
     double most_moved_bytes = 0;
+    std::string copies;
 };
 
 // The byte at `i` of the block that `sender` owes `receiver`.
 std::byte content(int sender, int receiver, std::int64_t i) {
-    auto hash = static_cast<std::uint32_t>(sender) * 2654435761u + static_cast<std::uint32_t>(receiver) * 40503u +
-                static_cast<std::uint32_t>(i) * 97u;
+    auto hash = static_cast<std::uint32_t>(sender) * 2654435761u +
+                static_cast<std::uint32_t>(receiver) * 40503u + static_cast<std::uint32_t>(i) * 97u;
     return static_cast<std::byte>(hash >> 16 ^ hash);
 }
 
@@ -61,7 +64,7 @@ class Measurement {
             perform(*plan, bytes);
             check();
             world_.barrier->wait();
-            if (self_ == 0) print(contender, start, made_s, wall_s() - measure_s);
+            if (self_ == 0) print(contender, options.copies, start, made_s, wall_s() - measure_s);
             world_.barrier->wait();
         }
     }
@@ -86,7 +89,8 @@ class Measurement {
         world_.barrier->wait();
     }
     void begin_world(const Plan& plan, int bytes, double most_moved_bytes) {
-        double all = static_cast<double>(blocks_of(Area::send) + blocks_of(Area::recv) + plan.first.scratch_blocks);
+        double all =
+            static_cast<double>(blocks_of(Area::send) + blocks_of(Area::recv) + plan.first.scratch_blocks);
         world_.moves = all * bytes * world_.ranks <= most_moved_bytes;
         world_.block_bytes = bytes;
         world_.last_end = 0;
@@ -123,8 +127,8 @@ class Measurement {
         view.catch_up();
         int bundle = world_.per_node * world_.per_node * bytes;
         std::byte* out = buffer(Area::scratch);
-        MPI_Alltoall(out, bundle, MPI_BYTE, out + std::int64_t{world_.ranks} * world_.per_node * bytes, bundle,
-                     MPI_BYTE, leaders_);
+        MPI_Alltoall(out, bundle, MPI_BYTE, out + std::int64_t{world_.ranks} * world_.per_node * bytes,
+                     bundle, MPI_BYTE, leaders_);
         view.look_at_clock();
     }
 
@@ -144,13 +148,16 @@ class Measurement {
         return world_.rank[static_cast<std::size_t>(self_)].areas.of[static_cast<int>(area)].get();
     }
 
-    void print(const std::string& contender, double start, double made_s, double took_s) const {
+    void print(const std::string& contender, const std::string& copies, double start, double made_s,
+               double took_s) const {
         auto ranks = static_cast<double>(world_.ranks);
-        std::printf("%s,%d,%d,%s,%lld,%.3f,%s,%.1f,%.0f,%.1f,%.2f,%.2f\n",
+        std::printf("%s,%d,%d,\"%s\",%s,%lld,%.3f,%s,%.1f,%.0f,%.1f,%.2f,%.2f\n",
                     world_.exchange == Exchange::alltoall ? "alltoall" : "allgather", world_.map.nodes(),
-                    world_.per_node, contender.c_str(), static_cast<long long>(world_.block_bytes),
-                    (world_.last_end - start) * 1e6,
-                    !world_.moves ? "no" : world_.wrong == 0 ? "yes" : "WRONG",
+                    world_.per_node, contender.c_str(), copies.c_str(),
+                    static_cast<long long>(world_.block_bytes), (world_.last_end - start) * 1e6,
+                    !world_.moves       ? "no"
+                    : world_.wrong == 0 ? "yes"
+                                        : "WRONG",
                     static_cast<double>(world_.messages) / ranks,
                     static_cast<double>(world_.message_bytes) / ranks,
                     static_cast<double>(world_.steps) / ranks, made_s, took_s);
@@ -170,19 +177,27 @@ World& shared_world(int ranks, int per_node) {
 
 Options parse(char** arguments) {
     Options options;
-    std::string sizes = arguments[3], moves = arguments[4];
+    std::string sizes = arguments[3];
     for (std::size_t at = 0; at < sizes.size(); at = sizes.find_first_of(',', at), at += at < sizes.size())
         options.sizes.push_back(std::atoi(sizes.c_str() + at));
-    options.most_moved_bytes = moves == "yes" ? 1e18 : moves == "no" ? -1 : std::atof(moves.c_str()) * 1048576;
-    for (char** name = arguments + 5; *name != nullptr; ++name) options.contenders.emplace_back(*name);
+    options.most_moved_bytes = std::atof(arguments[4]) * 1048576;
+    options.copies = arguments[5];
+    for (char** name = arguments + 6; *name != nullptr; ++name) options.contenders.emplace_back(*name);
     return options;
+}
+
+Costs costs_of(const std::string& copies) {
+    Costs costs;
+    costs.byte_s = copies == "free" ? 0 : 1e-9 / std::atof(copies.c_str());
+    if (copies == "free") costs.copy_s = 0;
+    return costs;
 }
 
 int simulate_rank(int count, char** arguments) {
     int self = 0, ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &self);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int per_node = count < 6 ? 0 : std::atoi(arguments[2]);
+    int per_node = count < 7 ? 0 : std::atoi(arguments[2]);
     if (per_node < 1 || ranks % per_node != 0) {
         if (self == 0) std::fprintf(stderr, "usage: see the head of simulate.cc\n");
         return 2;
@@ -190,6 +205,7 @@ int simulate_rank(int count, char** arguments) {
     World& world = shared_world(ranks, per_node);
     world.exchange = arguments[1] == std::string("allgather") ? Exchange::allgather : Exchange::alltoall;
     Options options = parse(arguments);
+    world.costs = costs_of(options.copies);
     MPI_Comm leaders = MPI_COMM_NULL;
     for (const std::string& name : options.contenders)
         if (name == "leader+mpi" && leaders == MPI_COMM_NULL)

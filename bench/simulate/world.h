@@ -21,10 +21,10 @@ namespace simulate {
 
 // What SimGrid does not know: the work of a rank on its node, in seconds.
 struct Costs {
-    double copy_s = 5e-9;           // to start a copy of blocks in a row
-    double byte_s = 1.0 / 10e9;     // to copy a byte
-    double flag_s = 150e-9;         // until a raised flag is seen by a mate
-    double raise_s = 20e-9;         // to raise a flag
+    double copy_s = 5e-9;        // to start a copy of blocks in a row
+    double byte_s = 1.0 / 10e9;  // to copy a byte
+    double flag_s = 150e-9;      // until a raised flag is seen by a mate
+    double raise_s = 20e-9;      // to raise a flag
 };
 
 // Buffers of one rank, by area; null where nothing is moved.

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is simulated: sets of one machine, one collective, block sizes and contenders; and the ratios asked of each."""
+import dataclasses
+
+ALL_SIZES = range(1 << 30)
+
+
+@dataclasses.dataclass
+class Contender:
+    name: str                  # as bench/simulate/plan.h has it
+    label: str = ""            # in tables
+    settings: tuple = ()       # of SMPI, besides machine.SETTINGS
+    copies: tuple = ("10", "free")  # GB/s of copies on a node; SMPI's own functions copy in no time
+    sizes: object = ALL_SIZES  # those that can be simulated
+
+    def __post_init__(self):
+        self.label = self.label or self.name
+
+
+@dataclasses.dataclass
+class Ratio:
+    """Geometric mean of time of `rival` / time of `ours` over the sizes from `least` to below `below`."""
+    ours: str
+    rival: str
+    below: int
+    target: float
+    least: int = 1
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    collective: str
+    hosts: int
+    per_host: int
+    tree: bool
+    sizes: list
+    contenders: list = dataclasses.field(default_factory=list)
+    ratios: list = dataclasses.field(default_factory=list)
+
+    @property
+    def what(self):
+        kind = "fat tree" if self.tree else "crossbar"
+        return f"{self.collective}, {self.hosts} hosts x {self.per_host} ranks, {kind}"
+
+
+def ours(*names, **more):
+    return [Contender(name, **more) for name in names]
+
+
+def selected(*selections, **more):
+    """SMPI's functions as these MPI libraries would choose them."""
+    return [Contender("mpi", f"SMPI {s}", (f"smpi/coll-selector:{s}",), ("free",), **more) for s in selections]
+
+
+def smpi(collective, *names, **more):
+    """One function of SMPI's."""
+    return [Contender("mpi", f"SMPI {n}", (f"smpi/{collective}:{n}",), ("free",), **more) for n in names]
+
+
+def powers(first, last):
+    return [1 << i for i in range(first.bit_length() - 1, last.bit_length())]
+
+
+BRUCKS = ("bruck", "bruck:radix=4", "bruck:radix=8")
+LEADERS = ("leader", "leader:bruck", "leader:multinode_morton")
+INNER_MVAPICH2 = [Contender("leader+mpi", "leader+mvapich2", ("smpi/alltoall:mvapich2",))]
+BEST = "best of ours"
+
+SETS = [
+    Case("alltoall-256x1", "alltoall", 256, 1, True, powers(1, 4096),
+         ours(*BRUCKS, "multinode_morton", "leader")
+         + selected("mvapich2", "mpich", "ompi", "impi", sizes=range(2049))
+         + smpi("alltoall", "bruck") + smpi("alltoall", "mvapich2_scatter_dest", sizes=range(2049)),
+         [Ratio(who, rival, 1024, 2.23) for who in ("multinode_morton", BEST)
+          for rival in ("SMPI mvapich2", "SMPI bruck", "SMPI mvapich2_scatter_dest", "bruck")]),
+    Case("allgather-256x1", "allgather", 256, 1, True, powers(1, 4096),
+         ours(*BRUCKS, "multinode_morton", "leader") + selected("mvapich2", "mpich", "ompi", "impi"),
+         [Ratio(BEST, "SMPI mvapich2", 1024, 1)]),
+    Case("alltoall-128x24", "alltoall", 128, 24, False, powers(1, 128),
+         ours(*LEADERS, "multileader") + ours("bruck:radix=4", sizes=(1, 8, 32), copies=("10",)) + INNER_MVAPICH2
+         # At up to 8 bytes mvapich2's table says `rdb`, of which SMPI's version takes P^2 blocks a rank: 230 GB.
+         + [Contender("mpi", "SMPI mvapich2", ("smpi/alltoall:mvapich2",), ("free",), range(9, 1025))]
+         + smpi("alltoall", "bruck"),
+         [Ratio(who, "leader+mvapich2", 64, 1.88) for who in ("leader:multinode_morton", BEST)]
+         + [Ratio(who, "SMPI mvapich2", 64, 3.81, 16) for who in ("leader:multinode_morton", BEST)]
+         + [Ratio(who, "SMPI bruck", 64, 3.81) for who in ("leader:multinode_morton", BEST)]),
+    Case("allgather-256x24", "allgather", 256, 24, False, [8, 64, 256, 1024],
+         ours("leader", "leader+ring", copies=("10",))
+         + ours("leader:bruck", "leader:multinode_morton", "leader+doubling"),
+         [Ratio(who, rival, 2048, 1.85, 8) for who in ("leader:multinode_morton", BEST)
+          for rival in ("leader+doubling", "leader+ring")]),
+    Case("alltoall-64x16", "alltoall", 64, 16, False, powers(8, 1024),
+         ours(*LEADERS, "multileader", "bruck:radix=4") + INNER_MVAPICH2
+         + smpi("alltoall", "bruck"),
+         [Ratio(BEST, rival, 1024, 1, 8) for rival in ("leader+mvapich2", "SMPI bruck")]),
+    Case("alltoall-1024x1", "alltoall", 1024, 1, False, powers(8, 512),
+         ours(*BRUCKS) + ours("multinode_morton", sizes=range(33), copies=("10",)) + smpi("alltoall", "bruck"),
+         [Ratio(BEST, "SMPI bruck", 1024, 1, 8)]),
+]
+
+
+def checks():
+    """Small machines with the names of all contenders that can run there."""
+    flat = [*BRUCKS, "multinode_morton", "leader", "leader:bruck", "leader:bruck,radix=4", "leader:multinode_morton"]
+    for collective, more in (("alltoall", ["multileader", "multileader:leaders=2", "leader+mpi", "mpi"]),
+                             ("allgather", ["leader+ring", "mpi"])):
+        for hosts, per_host in ((16, 1), (7, 1), (4, 3), (5, 4)):
+            doubling = collective == "allgather" and hosts in (4, 16)
+            names = flat + more + (["leader+doubling"] if doubling else [])
+            yield Case("", collective, hosts, per_host, False, [1, 8, 100]), names
