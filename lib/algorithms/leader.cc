@@ -7,9 +7,9 @@
 //           and scatters and gathers large buffers; we pass segments on at once.
 // Idea:     The first rank of each node speaks for it. Its ranks copy what they owe other nodes into the
 //           leader's scratch, each its own, at the same time; the leaders exchange these bundles by the inner
-//           exchange that the parameter names; and each rank copies its own blocks out of what has come,
-//           while more comes. The paper gathers in the order of the curve from one another's send buffers;
-//           here a rank touches its own buffers alone, so that any buffer will do.
+//           exchange that the parameter names; and each rank, the leader too, copies its own blocks out of
+//           what has come, while more comes. The paper gathers in the order of the curve from one another's
+//           send buffers; here a rank touches its own buffers alone, so that any buffer will do.
 //           bcast (leader_bcast.cc): the root leads its node. Its buffer goes in segments along a tree of
 //           base radix over the leaders, or along a chain where that sends less one after the other, and on
 //           each node through a ring in the leader's scratch, all at the same time.
@@ -68,6 +68,7 @@ class LeaderCourier final : public Courier {
     }
     void complete(std::int32_t left) override {
         flush();
+        use_later();
         if (is_leader()) steps.complete(left);
     }
     void arrived(std::int32_t from, Place at) override { come_.push_back({from, at}); }
@@ -81,10 +82,9 @@ class LeaderCourier final : public Courier {
         for (const Come& come : come_) (is_leader() ? later_.push_back(come) : use(come));
         come_.clear();
     }
-    // The leader's own part, which may wait.
     void use_rest() {
         flush();
-        for (const Come& come : later_) use(come);
+        use_later();
     }
     std::int32_t scratch() const { return is_leader() ? next_ : all_.personal ? nodes_.own_size() : 0; }
 
@@ -94,6 +94,12 @@ class LeaderCourier final : public Courier {
     struct Firsts {
         std::vector<Place> outgoing, wanted;
     };
+
+    // The leader's own part of what came before: it takes that while messages are under way.
+    void use_later() {
+        for (const Come& come : later_) use(come);
+        later_.clear();
+    }
 
     std::int32_t take(std::int32_t blocks) {
         next_ += blocks;
