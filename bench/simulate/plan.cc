@@ -79,13 +79,14 @@ class Gather {
         if (seat_.leads()) {
             steps_.receive(from * seat_.size, seat_.in_leader(in * seat_.size), nodes * seat_.size);
             steps_.send(to * seat_.size, seat_.in_leader(out * seat_.size), nodes * seat_.size);
+            copy_later();  // while the messages are under way
             steps_.complete(0);
         }
         unpack(in, nodes);
     }
 
     Plan take() {
-        for (auto [first, nodes] : later_) copy(first, nodes);
+        copy_later();
         Plan plan;
         plan.first = steps_.raise(kDone).take();
         return plan;
@@ -101,6 +102,10 @@ class Gather {
             steps_.wait(seat_.leader, milestone_);
             copy(first, nodes);
         }
+    }
+    void copy_later() {
+        for (auto [first, nodes] : later_) copy(first, nodes);
+        later_.clear();
     }
     void copy(std::int32_t first, std::int32_t nodes) {
         for (std::int32_t i = first * seat_.size; i < (first + nodes) * seat_.size; ++i)
