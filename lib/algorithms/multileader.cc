@@ -3,14 +3,17 @@
 // Source:   libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5
 // Idea:     As leader, but several ranks of a node, by default all, speak for it, each to its share of the
 //           other nodes: the node i places on is the partner of leader (i - 1) mod leaders. So the packing,
-//           sending and receiving of a node's bundles is spread over its ranks.
+//           sending and receiving of a node's bundles is spread over its ranks; and all take what has come,
+//           whoever it came to, while more comes. In allgather each leader has a copy of the node's bundle.
 // Needs:    nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 16 at once
-// Bytes:    between two nodes of L ranks L x L blocks; per rank 2 P blocks copied
-// Scratch:  per leader 2 L P / leaders blocks and L; others L
-// Good for: small and medium blocks with several ranks on a node and few nodes
+// Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once
+// Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L; per rank 2 P blocks copied
+//           (allgather P + L)
+// Scratch:  alltoall per leader 2 L P / leaders blocks and L, others L; allgather P / leaders, L and 1,
+// others 1 Good for: small and medium blocks with several ranks on a node
 //
-// Milestones: 1: all that this rank owes others lies in scratch; 2, by leaders: their bundles are there.
+// Milestones: 1, alltoall: all that this rank owes others lies in scratch; from 2 on, by leaders: so many
+// bundles have come.
 #include <algorithm>
 
 #include "algorithms/blocks.h"
@@ -21,33 +24,21 @@ namespace {
 
 using schedule::Area;
 using schedule::Builder;
+using schedule::Milestone;
 using schedule::Place;
 
-constexpr schedule::Milestone kFilled = 1, kThere = 2;
-constexpr std::int32_t kWindow = 16;  // pairs of messages at once
+constexpr Milestone kFilled = 1, kThere = 2;
+// Pairs of messages at once, of a node and of a leader at least.
+constexpr std::int32_t kNodeWindow = 16, kLeastWindow = 4;
 
 class Scheme {
   public:
     explicit Scheme(const Shape& shape) : shape_(shape), nodes_(shape) { lay_out(); }
 
     schedule::Schedule take() {
-        bool shares = nodes_.own_size() > 1;
-        bool leads =
-            std::ranges::any_of(partners_, [&](const Partner& p) { return p.leader == shape_.rank; });
-        if (shares) steps_.raise(schedule::kArrived);
-        for (const Partner& p : partners_) {
-            arrivals_.await(steps_, p.leader);
-            nodes_.fill_row(steps_, p.to, p.outgoing);
-        }
-        nodes_.leave_for_mates(steps_);
-        if (shares) steps_.raise(kFilled);
+        personal_ ? fill() : gather();
         copy_block(steps_, shape_.exchange, shape_.rank, shape_.rank);
-        if (leads) exchange();
-        nodes_.take_from_mates(steps_, {&arrivals_, &filled_});
-        for (const Partner& p : partners_) {
-            there_.await(steps_, p.leader);
-            nodes_.take_column(steps_, p.from, p.incoming);
-        }
+        exchange();
         return steps_.scratch(scratch_).raise(schedule::kDone).take();
     }
 
@@ -56,55 +47,130 @@ class Scheme {
     struct Partner {
         std::int32_t to, from;
         std::int32_t leader, to_leader, from_leader;  // ranks
+        std::int32_t turn;                            // how many the leader speaks to before
         Place outgoing, incoming;                     // in the leader's scratch
     };
 
-    std::int32_t leader_for(std::int32_t node, std::int32_t distance) const {
+    std::int32_t leaders_of(std::int32_t node) const {
         std::int32_t wanted = shape_.parameters.leaders, size = nodes_.size_of(node);
-        std::int32_t leaders = wanted == 0 ? size : std::min(wanted, size);
-        return nodes_.ranks_of(node)[static_cast<std::size_t>((distance - 1) % leaders)];
+        return wanted == 0 ? size : std::min(wanted, size);
+    }
+    std::int32_t leader_for(std::int32_t node, std::int32_t distance) const {
+        return nodes_.ranks_of(node)[static_cast<std::size_t>((distance - 1) % leaders_of(node))];
+    }
+    std::int32_t out(const Partner& p) const {
+        return personal_ ? nodes_.own_size() * nodes_.size_of(p.to) : nodes_.own_size();
+    }
+    std::int32_t in(const Partner& p) const {
+        return personal_ ? nodes_.own_size() * nodes_.size_of(p.from) : nodes_.size_of(p.from);
     }
 
+    // At the bottom of each scratch, the blocks for mates; allgather: one block, and a leader's bundle.
     void lay_out() {
-        std::vector<std::int32_t> next(static_cast<std::size_t>(shape_.map->ranks()), nodes_.own_size());
-        std::int32_t count = nodes_.count(), size = nodes_.own_size();
+        std::int32_t count = nodes_.count(), leaders = leaders_of(nodes_.own());
+        std::int32_t bottom = nodes_.own_size() + (personal_ ? 0 : 1);
+        std::vector<std::int32_t> next(static_cast<std::size_t>(leaders), bottom);
         for (std::int32_t i = 1; i < count; ++i) {
             std::int32_t to = (nodes_.own() + i) % count, from = (nodes_.own() - i + count) % count;
-            std::int32_t leader = leader_for(nodes_.own(), i);
-            std::int32_t& at = next[static_cast<std::size_t>(leader)];
-            std::int32_t out = size * nodes_.size_of(to), in = size * nodes_.size_of(from);
-            partners_.push_back({to,
-                                 from,
-                                 leader,
-                                 leader_for(to, i),
-                                 leader_for(from, i),
-                                 {leader, Area::scratch, at},
-                                 {leader, Area::scratch, at + out}});
-            at += out + in;
+            std::int32_t leader = leader_for(nodes_.own(), i), turn = (i - 1) / leaders;
+            Partner p{to, from, leader, leader_for(to, i), leader_for(from, i), turn, {}, {}};
+            std::int32_t& at = next[static_cast<std::size_t>((i - 1) % leaders)];
+            p.outgoing = {leader, Area::scratch, personal_ ? at : 1};
+            at += personal_ ? out(p) : 0;
+            p.incoming = {leader, Area::scratch, at};
+            at += in(p);
+            if (leader == shape_.rank) own_.push_back(i - 1);
+            partners_.push_back(p);
         }
-        scratch_ = next[static_cast<std::size_t>(shape_.rank)];
+        std::int32_t least = personal_ ? nodes_.own_size() : 1;
+        scratch_ = leads() ? next[static_cast<std::size_t>(nodes_.seat())] : least;
     }
 
-    void exchange() {
-        for (std::int32_t mate : nodes_.mates()) filled_.await(steps_, mate);
-        std::int32_t pairs = 0;
+    void fill() {
+        if (shares()) steps_.raise(schedule::kArrived);
         for (const Partner& p : partners_) {
-            if (p.leader != shape_.rank) continue;
-            std::int32_t size = nodes_.own_size();
-            steps_.receive(p.from_leader, p.incoming, size * nodes_.size_of(p.from));
-            steps_.send(p.to_leader, p.outgoing, size * nodes_.size_of(p.to));
-            if (++pairs >= kWindow) steps_.complete(2 * (kWindow - 1));
+            arrivals_.await(steps_, p.leader);
+            nodes_.fill_row(steps_, p.to, p.outgoing);
         }
-        steps_.complete(0);
-        if (nodes_.own_size() > 1) steps_.raise(kThere);
+        nodes_.leave_for_mates(steps_);
+        if (shares()) steps_.raise(kFilled);
     }
+
+    void gather() {
+        const Place own_block = sent(shape_.exchange, shape_.rank, shape_.rank);
+        if (shares()) steps_.copy(own_block, left_by(shape_.rank)).raise(schedule::kArrived);
+        if (!leads()) return;
+        steps_.copy(own_block, {shape_.rank, Area::scratch, 1 + nodes_.seat()});
+        for_mates([&](std::int32_t mate, std::int32_t seat) {
+            steps_.copy(left_by(mate), {shape_.rank, Area::scratch, 1 + seat});
+        });
+    }
+    // Where a rank leaves its block for its mates; behind that leaders have the node's bundle.
+    static Place left_by(std::int32_t rank) { return {rank, Area::scratch, 0}; }
+    template <class Use>
+    void for_mates(Use use) {
+        for (std::int32_t i = 1; i < nodes_.own_size(); ++i) {
+            std::int32_t seat = (nodes_.seat() + i) % nodes_.own_size();
+            std::int32_t mate = nodes_.mates()[static_cast<std::size_t>(seat)];
+            arrivals_.await(steps_, mate);
+            use(mate, seat);
+        }
+    }
+
+    // All go through the distances upwards, and start the messages of a distance before they wait for those
+    // of that distance to come to a mate: no two wait for each other.
+    void exchange() {
+        for (std::int32_t mate : nodes_.mates())
+            if (personal_ && leads()) filled_.await(steps_, mate);
+        std::size_t window = std::max(kNodeWindow / leaders_of(nodes_.own()), kLeastWindow);
+        for (std::size_t i = 0; i < std::min(window, own_.size()); ++i) start(partners_[own_[i]]);
+        take_from_mates();
+        for (std::size_t i = 0; i < own_.size(); ++i) {
+            steps_.complete(static_cast<std::int32_t>(2 * (std::min(own_.size(), i + window) - i - 1)));
+            if (shares()) steps_.raise(kThere + static_cast<Milestone>(i));
+            if (i + window < own_.size()) start(partners_[own_[i + window]]);
+            take_up_to(own_[i]);
+        }
+        take_up_to(std::ssize(partners_) - 1);
+    }
+    void start(const Partner& p) {
+        steps_.receive(p.from_leader, p.incoming, in(p));
+        steps_.send(p.to_leader, p.outgoing, out(p));
+    }
+    void take_from_mates() {
+        if (personal_) return nodes_.take_from_mates(steps_, {&arrivals_, &filled_});
+        for_mates([&](std::int32_t mate, std::int32_t) {
+            steps_.copy(left_by(mate), received(mate, shape_.rank));
+        });
+    }
+    // The bundles of partners, to `last`, that were not taken before.
+    void take_up_to(std::ptrdiff_t last) {
+        for (; taken_ <= last; ++taken_) {
+            const Partner& p = partners_[static_cast<std::size_t>(taken_)];
+            if (p.leader != shape_.rank) steps_.wait(p.leader, kThere + static_cast<Milestone>(p.turn));
+            if (personal_) {
+                nodes_.take_column(steps_, p.from, p.incoming);
+                continue;
+            }
+            Place source = p.incoming;
+            for (std::int32_t sender : nodes_.ranks_of(p.from)) {
+                steps_.copy(source, received(sender, shape_.rank));
+                source = behind(source, 1);
+            }
+        }
+    }
+
+    bool shares() const { return nodes_.own_size() > 1; }
+    bool leads() const { return !own_.empty(); }
 
     const Shape& shape_;
     const Nodes nodes_;
+    const bool personal_ = shape_.exchange == Exchange::alltoall;
     Builder steps_;
-    std::vector<Partner> partners_;
+    std::vector<Partner> partners_;  // by distance, from 1
+    std::vector<std::int32_t> own_;  // those that this rank speaks to: indices of partners
+    std::ptrdiff_t taken_ = 0;
     Waits arrivals_{shape_.rank, schedule::kArrived}, filled_{shape_.rank, kFilled};
-    Waits there_{shape_.rank, kThere};
     std::int32_t scratch_ = 0;
 };
 

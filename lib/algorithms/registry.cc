@@ -52,7 +52,7 @@ constexpr Algorithm kRegistry[] = {
      kExchanges | kBcast, kAnyNodes, kReadsOwn, kWritesOwn, kCut,
      set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::segment), make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
-     kAlltoalls, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), make_multileader},
+     kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), make_multileader},
     {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section III",  //
      kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_sloav},
