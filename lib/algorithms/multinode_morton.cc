@@ -179,7 +179,9 @@ class Gather {
     Gather(const Participants& all, Courier& courier) : all_(all), courier_(courier), curve_(all.count()) {
         for (Cell cell : curve_.share_of(all.me)) rows_[cell.row].push_back(cell.column);
         sort_all(rows_);
-        fetched_ = fetched_by(all.me);
+        has_ = fetched_by(all.me);
+        for (std::int32_t s = 0; s < all.count(); ++s)
+            if (has_[static_cast<std::size_t>(s)]) fetched_.push_back(s);
     }
 
     void run() {
@@ -188,11 +190,12 @@ class Gather {
     }
 
   private:
-    std::set<std::int32_t> fetched_by(std::int32_t owner) const {
-        std::set<std::int32_t> senders;
-        for (Cell cell : curve_.share_of(owner))
-            if (cell.column != owner) senders.insert(cell.column);
-        return senders;
+    // By participant: whether `owner` has fetched its bundle.
+    std::vector<bool> fetched_by(std::int32_t owner) const {
+        std::vector<bool> has(static_cast<std::size_t>(all_.count()));
+        for (Cell cell : curve_.share_of(owner)) has[static_cast<std::size_t>(cell.column)] = true;
+        has[static_cast<std::size_t>(owner)] = false;
+        return has;
     }
 
     void fetch() {
@@ -210,7 +213,8 @@ class Gather {
     void spread() {
         Lists from;
         for (std::int32_t s = 0; s < all_.count(); ++s)
-            if (s != all_.me && !fetched_.contains(s)) from[curve_.owner_of(all_.me, s)].push_back(s);
+            if (s != all_.me && !has_[static_cast<std::size_t>(s)])
+                from[curve_.owner_of(all_.me, s)].push_back(s);
         std::map<std::int32_t, Load> coming;
         for (const auto& [owner, senders] : from) {
             Load& load = coming[owner];
@@ -225,10 +229,10 @@ class Gather {
     }
 
     void send_to(std::int32_t receiver, const Numbers& senders) {
-        std::set<std::int32_t> has = fetched_by(receiver);
+        const std::vector<bool> has = fetched_by(receiver);
         Load load;
         for (std::int32_t s : senders)
-            if (!has.contains(s)) load.add(courier_.wanted(s), all_.blocks(s, 0));
+            if (!has[static_cast<std::size_t>(s)]) load.add(courier_.wanted(s), all_.blocks(s, 0));
         if (!load.at.empty()) send(courier_, receiver, load);
     }
 
@@ -236,7 +240,8 @@ class Gather {
     Courier& courier_;
     Curve curve_;
     Lists rows_;  // of the own share: senders by receiver
-    std::set<std::int32_t> fetched_;
+    std::vector<bool> has_;
+    Numbers fetched_;
 };
 
 }  // namespace

@@ -23,10 +23,6 @@ struct Box {
         extent = second ? extent - first : first;
         return box;
     }
-    bool holds(Cell cell) const {
-        return cell.row >= corner.row && cell.row < corner.row + size.rows && cell.column >= corner.column &&
-               cell.column < corner.column + size.columns;
-    }
 };
 
 // Appends the cells of `box` whose positions in it are at or above `first`, until `cells` is `wanted` long.
@@ -57,14 +53,22 @@ bool can_extract() { return false; }
 
 }  // namespace
 
+// As the recursion of boxes, but with lengths alone: multinode_morton asks for thousands of cells.
 std::int64_t morton_position(Matrix matrix, Cell cell) {
     std::int64_t position = 0;
-    for (Box box{{0, 0}, matrix}; !box.single();) {
-        Box first = box.half(false);
-        bool second = !first.holds(cell);
-        if (second) position += first.size.cells();
-        box = second ? box.half(true) : first;
-    }
+    // Into the half of `extent` in which `at` is; the other side is `width` long.
+    auto halve = [&](std::int32_t& extent, std::int32_t& at, std::int32_t width) {
+        std::int32_t first = (extent + 1) / 2;
+        bool second = at >= first;
+        position += second ? std::int64_t{first} * width : 0;
+        at -= second ? first : 0;
+        extent = second ? extent - first : first;
+    };
+    while (matrix.rows > 1 || matrix.columns > 1)
+        if (matrix.rows >= matrix.columns)
+            halve(matrix.rows, cell.row, matrix.columns);
+        else
+            halve(matrix.columns, cell.column, matrix.rows);
     return position;
 }
 
