@@ -9,8 +9,9 @@
 // Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once
 // Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L; per rank 2 P blocks copied
 //           (allgather P + L)
-// Scratch:  alltoall per leader 2 L P / leaders blocks and L, others L; allgather P / leaders, L and 1,
-// others 1 Good for: small and medium blocks with several ranks on a node
+// Scratch:  alltoall per leader 2 L P / leaders blocks and L, others L; allgather per leader P / leaders, L
+//           and 1, others 1
+// Good for: small and medium blocks with several ranks on a node
 //
 // Milestones: 1, alltoall: all that this rank owes others lies in scratch; from 2 on, by leaders: so many
 // bundles have come.
