@@ -300,6 +300,7 @@ Comm::~Comm() {
     if (control == nullptr) return;
     if (control_is_lone) {
         heap::release(scratch.memory);
+        heap::release(inbox.memory);
         for (Parcel& parcel : parcels) heap::release(parcel.room.memory);
         end_lone_control(control);
         return;
@@ -308,7 +309,7 @@ Comm::~Comm() {
     for (std::int32_t r : mates)
         pending.push_back(
             {&peers[r].control->flag.value, milestone_value(peers[r].epoch_base + epoch, schedule::kDone)});
-    std::vector<void*> memory{scratch.memory};
+    std::vector<void*> memory{scratch.memory, inbox.memory};
     for (Parcel& parcel : parcels) memory.push_back(parcel.room.memory);
     retire_control(control, std::move(pending), std::move(memory));
 }

@@ -104,6 +104,7 @@ struct Comm {
         std::uint64_t epoch;
     };
     std::vector<Parcel> parcels;
+    Room inbox;  // of leaders: what comes for mates, for calls in turn
     // Several nodes: the largest block of the last alltoallv or alltoallw that we ran, of all ranks: the fact
     // by which all choose for the next one.
     std::uint64_t largest_block_bytes = 0;

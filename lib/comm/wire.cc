@@ -45,7 +45,13 @@ std::unique_ptr<Wire> Wire::make(MPI_Comm parent) {
     MPI_Group group;
     MPI_Comm made = mpi().comm_null;
     mpi().Comm_group(parent, &group);
+    // That there is none left is no error of the program's.
+    MPI_Errhandler handler;
+    mpi().Comm_get_errhandler(parent, &handler);
+    mpi().Comm_set_errhandler(parent, mpi().errors_return);
     int rc = mpi().Comm_create(parent, group, &made);
+    mpi().Comm_set_errhandler(parent, handler);
+    mpi().Errhandler_free(&handler);
     mpi().Group_free(&group);
     if (rc != MPI_SUCCESS || made == mpi().comm_null) return nullptr;
     mpi().Comm_set_errhandler(made, mpi().errors_are_fatal);

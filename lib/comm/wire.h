@@ -17,7 +17,7 @@ namespace coco::comm {
 class Wire {
   public:
     // How many private communicators a process may have: MPICH has about 2,000 communicators in all.
-    static constexpr int kMost = 256;
+    static constexpr int kMost = 64;
     // Of this process, now.
     static int alive();
 

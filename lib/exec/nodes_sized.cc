@@ -83,8 +83,9 @@ struct Travel {
     std::int32_t peer;
     Place first;
     std::int32_t blocks;
-    std::size_t parcel;  // its memory
-    std::size_t data;    // of what came as a rest; the same if nothing did
+    std::byte* memory;   // head, lengths, and data if that went along
+    std::byte* data;     // null: it went along
+    std::size_t parcel;  // a send's memory
     std::vector<MPI_Request> head = {}, rest = {};
 };
 
@@ -102,9 +103,12 @@ class SizedNodesView : public ExchangeView {
         : ExchangeView(comm, call.common, algorithm),
           call_(call),
           personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
-          on_node_(std::ranges::any_of(schedule.steps, [](const schedule::Step& step) {
-              return step.act == schedule::Act::raise && step.milestone == schedule::kArrived;
-          })) {}
+          on_node_(std::ranges::any_of(schedule.steps,
+                                       [](const schedule::Step& step) {
+                                           return step.act == schedule::Act::raise &&
+                                                  step.milestone == schedule::kArrived;
+                                       })),
+          schedule_(schedule) {}
 
     // Requires: has_scratch().
     void prepare() {
@@ -155,7 +159,8 @@ class SizedNodesView : public ExchangeView {
                                             signature_};
         pack(first, blocks, memory);
         bool along = data_bytes <= kAlongBytes;
-        Travel& travel = set_out(true, to, first, blocks, parcel);
+        Travel& travel = set_out(true, to, first, blocks, memory);
+        travel.parcel = parcel;
         comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes,
                                comm::Wire::kFirstTag, travel.head);
         if (!along)
@@ -164,10 +169,8 @@ class SizedNodesView : public ExchangeView {
 
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         std::uint64_t most = head_bytes_of(blocks) + kAlongBytes;
-        std::size_t parcel = take_parcel(most);
-        Travel& travel = set_out(false, from, first, blocks, parcel);
-        comm_.wire->start_receive(from, comm_.parcels[parcel].room.memory, most, comm::Wire::kFirstTag,
-                                  travel.head);
+        Travel& travel = set_out(false, from, first, blocks, room_for_coming(most));
+        comm_.wire->start_receive(from, travel.memory, most, comm::Wire::kFirstTag, travel.head);
     }
 
     void complete(std::int32_t left) {
@@ -233,7 +236,34 @@ class SizedNodesView : public ExchangeView {
                            .bytes = call_.local.recv.total_bytes},
                           1);
         refusal_ = send_.refusal;
+        if (refusal_ == stats::Reason::none && exposed_ && !has_inbox())
+            refusal_ = stats::Reason::no_shared_heap;
         news_.refused = refusal_ != stats::Reason::none;
+    }
+
+    // What comes for mates has to lie on the shared heap, however much of it there may be. Seen to before the
+    // first step: later there is no way back. The inbox has two halves, as scratch has.
+    bool has_inbox() {
+        std::uint64_t most = 0;
+        for (const schedule::Step& step : schedule_.steps) {
+            if (step.act != schedule::Act::receive) continue;
+            auto blocks = static_cast<std::uint64_t>(step.count);
+            most += head_bytes_of(step.count) + kAlongBytes + 2 * base::kCacheLineBytes;
+            if (personal_) most += blocks * kStraightBytes;
+        }
+        if (most != 0 && !personal_) most += call_.local.recv.total_bytes;
+        most = base::round_up(most, base::kCacheLineBytes);
+        if (most <= inbox_half_bytes()) return true;
+        std::uint64_t bytes = std::max<std::uint64_t>(2 * most, heap::kSurelyShared);
+        auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, bytes));
+        if (memory == nullptr || !heap::is_shared(memory, bytes)) {
+            heap::release(memory);
+            return false;
+        }
+        comm_.wait_all_done(comm_.epoch - 1);  // mates may still read the old one
+        heap::release(comm_.inbox.memory);
+        comm_.inbox = {memory, bytes};
+        return true;
     }
 
     void stage() {
@@ -259,6 +289,7 @@ class SizedNodesView : public ExchangeView {
             return;
         }
         received_[static_cast<std::size_t>(target.index)] = element;
+        if (news_.refused) return;
         if (element.straight != 0) return straight_from_.push_back(target.index);
         const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
         truncated_ |= element.bytes > room.bytes;
@@ -312,34 +343,33 @@ class SizedNodesView : public ExchangeView {
         }
     }
 
-    Travel& set_out(bool sends, std::int32_t peer, Place first, std::int32_t blocks, std::size_t parcel) {
+    Travel& set_out(bool sends, std::int32_t peer, Place first, std::int32_t blocks, std::byte* memory) {
         if (travels_.used == travels_.all.size()) travels_.all.emplace_back();
         Travel& travel = travels_.all[travels_.used++];
         travel.sends = sends;
         travel.peer = peer;
         travel.first = first;
         travel.blocks = blocks;
-        travel.parcel = travel.data = parcel;
+        travel.memory = memory;
+        travel.data = nullptr;
         return travel;
     }
 
     // Starts to receive what did not come along.
     void fetch_rest(Travel& travel) {
-        const Head& head = *reinterpret_cast<const Head*>(comm_.parcels[travel.parcel].room.memory);
+        const Head& head = *reinterpret_cast<const Head*>(travel.memory);
         if (head.signature != signature_ || head.blocks != static_cast<std::uint32_t>(travel.blocks))
             stop(travel.peer);
         if (head.data_bytes <= kAlongBytes) return;
         std::uint64_t bytes = head.data_bytes;
-        travel.data = take_parcel(bytes);
-        comm_.wire->start_receive(travel.peer, comm_.parcels[travel.data].room.memory, bytes,
-                                  comm::Wire::kSecondTag, travel.rest);
+        travel.data = room_for_coming(bytes);
+        comm_.wire->start_receive(travel.peer, travel.data, bytes, comm::Wire::kSecondTag, travel.rest);
     }
 
     void unpack(const Travel& travel) {
-        const std::byte* head = comm_.parcels[travel.parcel].room.memory;
+        const std::byte* head = travel.memory;
         news_.hear(reinterpret_cast<const Head*>(head)->news);
-        const std::byte* data = travel.data == travel.parcel ? head + head_bytes_of(travel.blocks)
-                                                             : comm_.parcels[travel.data].room.memory;
+        const std::byte* data = travel.data != nullptr ? travel.data : head + head_bytes_of(travel.blocks);
         for (std::int32_t i = 0; i < travel.blocks; ++i) {
             bool straight = false;
             std::uint64_t bytes = read_length(head, i, straight);
@@ -350,20 +380,27 @@ class SizedNodesView : public ExchangeView {
         }
     }
 
-    // Memory for a message; stays ours until the next call but one, as mates may read it.
+    // Memory for a message; stays ours until the call is over.
     std::size_t take_parcel(std::uint64_t bytes) {
         auto& parcels = comm_.parcels;
         for (std::size_t i = 0; i < parcels.size(); ++i)
-            if (parcels[i].room.bytes >= bytes && parcels[i].epoch + 2 <= comm_.epoch &&
-                (!exposed_ || heap::is_shared(parcels[i].room.memory, bytes)))
-                return use(i);
+            if (parcels[i].room.bytes >= bytes && parcels[i].epoch < comm_.epoch) return use(i);
         std::uint64_t room_bytes = base::round_up(bytes + bytes / 4, heap::kSurelyShared);
         auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, room_bytes));
-        if (memory == nullptr || (exposed_ && !heap::is_shared(memory, room_bytes)))
-            stop_without_memory(bytes);
+        if (memory == nullptr) stop_without_memory(bytes);
         parcels.push_back({{memory, room_bytes}, 0});
         return use(parcels.size() - 1);
     }
+    // Memory for what comes: of the inbox where mates read it.
+    std::byte* room_for_coming(std::uint64_t bytes) {
+        bool private_will_do = !exposed_ || refusal_ != stats::Reason::none;  // mates know, and do not look
+        if (private_will_do) return comm_.parcels[take_parcel(bytes)].room.memory;
+        std::uint64_t begin = inbox_taken_;
+        inbox_taken_ += base::round_up(bytes, base::kCacheLineBytes);
+        if (inbox_taken_ > inbox_half_bytes()) stop_without_memory(bytes);  // more than MPI allows to be sent
+        return comm_.inbox.memory + comm_.epoch % 2 * inbox_half_bytes() + begin;
+    }
+    std::uint64_t inbox_half_bytes() const { return comm_.inbox.bytes / 2; }
     std::size_t use(std::size_t parcel) {
         comm_.parcels[parcel].epoch = comm_.epoch;
         return parcel;
@@ -409,7 +446,9 @@ class SizedNodesView : public ExchangeView {
     const Call& call_;
     const bool personal_;
     const bool on_node_;  // the ranks of a node share scratch in this schedule
+    const schedule::Schedule& schedule_;
     bool exposed_ = false, truncated_ = false;
+    std::uint64_t inbox_taken_ = 0;
     stats::Reason refusal_ = stats::Reason::none;  // this rank's own
     News news_;
     Board* board_ = nullptr;
