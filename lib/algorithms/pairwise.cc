@@ -30,14 +30,14 @@ void exchange_pairwise(const Participants& all, Courier& courier) {
 }
 
 void exchange_by(Inner inner, const Participants& all, std::int32_t radix, Courier& courier) {
-    switch (inner) {
-        case Inner::pairwise:
-            return exchange_pairwise(all, courier);
-        case Inner::bruck:
-            return exchange_bruck(all, radix, courier);
-        case Inner::multinode_morton:
-            return exchange_morton(all, courier);
-    }
+    using Exchanger = void (*)(const Participants&, std::int32_t radix, Courier&);
+    // In the order of Inner.
+    constexpr Exchanger kExchangers[kInners] = {
+        [](const Participants& a, std::int32_t, Courier& c) { exchange_pairwise(a, c); },
+        exchange_bruck,
+        [](const Participants& a, std::int32_t, Courier& c) { exchange_morton(a, c); },
+    };
+    kExchangers[static_cast<int>(inner)](all, radix, courier);
 }
 
 }  // namespace coco::algorithms

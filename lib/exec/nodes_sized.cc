@@ -18,8 +18,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/log.h"
-#include "comm/mpi_table.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/scratch.h"
@@ -290,7 +288,7 @@ class SizedNodesView : public ExchangeView {
         }
         received_[static_cast<std::size_t>(target.index)] = element;
         if (news_.refused) return;
-        if (element.straight != 0) return straight_from_.push_back(target.index);
+        if (element.straight != 0) return;
         const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
         truncated_ |= element.bytes > room.bytes;
         const std::byte* source = comm_.at(element.owner, element.at);
@@ -359,7 +357,7 @@ class SizedNodesView : public ExchangeView {
     void fetch_rest(Travel& travel) {
         const Head& head = *reinterpret_cast<const Head*>(travel.memory);
         if (head.signature != signature_ || head.blocks != static_cast<std::uint32_t>(travel.blocks))
-            stop(travel.peer);
+            stop_unequal(comm_, travel.peer);
         if (head.data_bytes <= kAlongBytes) return;
         std::uint64_t bytes = head.data_bytes;
         travel.data = room_for_coming(bytes);
@@ -409,12 +407,10 @@ class SizedNodesView : public ExchangeView {
     // Long blocks, from rank to rank; all go through the distances in one order.
     void go_straight() {
         if (!personal_) return;
-        std::vector<bool> from(static_cast<std::size_t>(comm_.ranks));
-        for (std::int32_t sender : straight_from_) from[static_cast<std::size_t>(sender)] = true;
         for (std::int32_t i = 1; i < comm_.ranks; ++i) {
             std::int32_t to = (comm_.rank + i) % comm_.ranks;
             std::int32_t sender = (comm_.rank - i + comm_.ranks) % comm_.ranks;
-            if (from[static_cast<std::size_t>(sender)]) receive_straight(sender);
+            if (received_[static_cast<std::size_t>(sender)].straight != 0) receive_straight(sender);
             if (is_by_message(to)) send_straight(to);
             comm_.complete(kStraightWindow);
         }
@@ -433,16 +429,6 @@ class SizedNodesView : public ExchangeView {
         comm_.wire->receive(from, recv_.base + room.displacement_bytes, room.bytes, comm::Wire::kThirdTag);
     }
 
-    [[noreturn]] void stop(std::int32_t peer) const {
-        base::log(base::LogLevel::error,
-                  base::Text() << "ranks " << comm_.rank << " and " << peer << " of a communicator of "
-                               << comm_.ranks
-                               << " ranks are in different collectives: the program is wrong (COCO_DISABLE=1 "
-                                  "leaves the check to MPI)");
-        comm::mpi().Abort(comm_.handle, MPI_ERR_ARG);
-        __builtin_trap();
-    }
-
     const Call& call_;
     const bool personal_;
     const bool on_node_;  // the ranks of a node share scratch in this schedule
@@ -455,7 +441,6 @@ class SizedNodesView : public ExchangeView {
     Side send_, recv_;
     std::vector<Element>& received_ = received();  // by sender
     Travels& travels_ = travels();
-    std::vector<std::int32_t>& straight_from_ = straight();
 
     // Kept by the thread, so that calls allocate nothing once they have grown.
     static std::vector<Element>& received() {
@@ -465,11 +450,6 @@ class SizedNodesView : public ExchangeView {
     static Travels& travels() {
         thread_local auto* kept = new Travels;
         kept->through = kept->used = 0;
-        return *kept;
-    }
-    static std::vector<std::int32_t>& straight() {
-        thread_local auto* kept = new std::vector<std::int32_t>;
-        kept->clear();
         return *kept;
     }
 };
