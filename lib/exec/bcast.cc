@@ -23,11 +23,7 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-constexpr std::uint64_t kTrain = 64;
-constexpr std::uint64_t kRingSegments = 4;
-constexpr std::uint64_t kSegmentBytesMax = comm::kStageBytes / kRingSegments / 64 * 64;
 // On the tape itself up to here, staged in one piece up to there: so the root can run some calls ahead.
-constexpr std::uint64_t kInlineBytesMax = comm::kTapeBytes / 16;
 constexpr std::uint64_t kStagedBytesMax = comm::kStageBytes / 8;
 
 const algorithms::Algorithm& find_row(Publish publish) {

@@ -71,6 +71,11 @@ Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Alg
                        const algorithms::Parameters& parameters);
 Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                              const algorithms::Parameters& parameters);
+// Of both bcasts: segments in an epoch, those in the ring at once, and what goes in a record itself.
+inline constexpr std::uint64_t kTrain = 64;
+inline constexpr std::uint64_t kRingSegments = 4;
+inline constexpr std::uint64_t kSegmentBytesMax = comm::kStageBytes / kRingSegments / 64 * 64;
+inline constexpr std::uint64_t kInlineBytesMax = comm::kTapeBytes / 16;
 // bcast.cc; takes its epochs itself: one for each train of segments.
 Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                   const algorithms::Parameters& parameters);

@@ -23,12 +23,8 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-constexpr std::uint64_t kTrain = 64;
-constexpr std::uint64_t kRingSegments = 4;
 // Not from the caches, which may differ from node to node. Over TCP on 4 nodes 8, 32 and 64 KiB were slower.
 constexpr std::uint64_t kSegmentBytes = 16 * 1024;
-constexpr std::uint64_t kSegmentBytesMax = comm::kStageBytes / kRingSegments;
-constexpr std::uint64_t kInlineBytesMax = comm::kTapeBytes / 16;
 // Below, a second copy costs less than to wait for readers: 64 KiB on 4 nodes 0.2 to 0.4 ms, not 0.7 ms.
 constexpr std::uint64_t kAliasBytesMin = 128 * 1024;
 
