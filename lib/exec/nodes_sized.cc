@@ -194,18 +194,23 @@ class SizedNodesView : public ExchangeView {
         if (!news_.refused) go_straight();
         if (exposed_ && !send_.is_guarded())
             for (std::int32_t mate : comm_.mates) comm_.wait_milestone(mate, schedule::kDone);
+        if (personal_) tell_next_call();
         if (news_.refused) return refusal_ != stats::Reason::none ? refusal_ : stats::Reason::peer;
         empty_side(recv_, call_.local.recv, 0);
-        if (personal_) {
-            comm_.largest_block_bytes = news_.largest_bytes;
-            comm_.left_to_mpi = 0;
-        }
         return stats::Reason::none;
     }
     bool staged() const { return send_.where != Where::user || recv_.where != Where::user; }
     bool truncated() const { return truncated_; }
 
   private:
+    // All ranks know both. Who refused is likely to do so again: the next calls are for MPI, as with blocks
+    // larger than any rule asks for.
+    void tell_next_call() {
+        constexpr std::uint64_t kBeyondRules = std::uint64_t{1} << 62;
+        comm_.largest_block_bytes = news_.refused ? kBeyondRules : news_.largest_bytes;
+        comm_.left_to_mpi = 0;
+    }
+
     void meet(std::int32_t peer) {
         comm_.wait_arrived(peer);
         check_signature(comm_, peer, signature_);
