@@ -104,6 +104,7 @@ bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t byte
     g_id = {os::host_identity(), os::random_cookie(), bytes, getpid(), object.fd};
     *reinterpret_cast<Header*>(base) = {kMagic, g_id.cookie, bytes, g_id.pid, kVersion};
     madvise(base, bytes, MADV_HUGEPAGE);
+    madvise(base + kFirstSpan, bytes - kFirstSpan, MADV_DONTDUMP);  // until a span reaches it: spans.cc
     g_carvable = {base, bytes};
     g_own = {base, bytes, object.fd};
     return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/spans.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -23,6 +25,7 @@ constexpr int kMostFree = 4096;
 constinit Span g_free[kMostFree] = {};
 constinit int g_free_count = 0;
 constinit std::uint64_t g_top = kFirstSpan;
+constinit std::uint64_t g_dumped = kFirstSpan;  // core dumps hold the segment up to here
 constinit std::uint64_t g_carved = 0;
 constinit std::uint64_t g_carved_max = 0;
 constinit std::atomic<std::int64_t> g_private{0};
@@ -62,6 +65,15 @@ std::uint64_t take_free(std::uint64_t bytes) {
     return 0;
 }
 
+// The kernel fills what it dumps: what no span has reached stays out (segment.cc). By huge pages, which a
+// border between two mappings would split.
+void dump_to_top() {
+    std::uint64_t end = std::min(base::round_up(g_top, os::kHugePageBytes), own().bytes);
+    if (end <= g_dumped) return;
+    madvise(own().base + g_dumped, end - g_dumped, MADV_DODUMP);
+    g_dumped = end;
+}
+
 // Large spans start on a huge page.
 std::uint64_t take_top(std::uint64_t bytes) {
     std::uint64_t unit = bytes >= os::kHugePageBytes ? os::kHugePageBytes : os::kPageBytes;
@@ -70,6 +82,7 @@ std::uint64_t take_top(std::uint64_t bytes) {
     if (offset > limit || bytes > limit - offset) return 0;
     if (offset > g_top) add_free(g_top, offset - g_top);
     g_top = offset + bytes;
+    dump_to_top();
     return offset;
 }
 

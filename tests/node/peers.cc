@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "heap/heap.h"
@@ -71,6 +73,28 @@ Greeting parse(const char* text) {
     return greeting;
 }
 
+// How many bytes of [base, base + bytes) a core dump of this process holds.
+std::uint64_t dumped_bytes(const void* base, std::uint64_t bytes) {
+    const auto first = reinterpret_cast<std::uint64_t>(base);
+    std::ifstream in("/proc/self/smaps");
+    std::uint64_t begin = 0, end = 0, from = 0, to = 0, sum = 0;
+    for (std::string line; std::getline(in, line);) {
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) begin = from, end = to;
+        if (!line.starts_with("VmFlags:") || line.find(" dd") != std::string::npos) continue;
+        const std::uint64_t low = std::max(begin, first), high = std::min(end, first + bytes);
+        if (low < high) sum += high - low;
+    }
+    return sum;
+}
+
+// The kernel writes out all that is mapped, and fills the holes to do so.
+void check_core_dump(const char* block, const std::byte* peer_base, std::uint64_t peer_bytes) {
+    const heap::Segment& own = heap::own();
+    EXPECT(dumped_bytes(block, 5u << 20) == 5u << 20);
+    EXPECT(dumped_bytes(own.base, own.bytes) < own.bytes / 2);
+    EXPECT(dumped_bytes(peer_base, peer_bytes) == 0);
+}
+
 void check_refusals(const heap::SegmentId& good) {
     heap::SegmentId bad = good;
     bad.cookie ^= 1;
@@ -116,6 +140,7 @@ void check_pair(char* self) {
     char* theirs = reinterpret_cast<char*>(base) + second.offset;
     EXPECT(std::strcmp(theirs, "from the second") == 0);
     EXPECT(!heap::is_shared(theirs));
+    check_core_dump(mine, base, second.id.bytes);
     check_child(base);
     std::strcpy(theirs, "seen");
     EXPECT(write(to_peer[1], "x", 1) == 1);
