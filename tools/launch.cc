@@ -2,6 +2,7 @@
 #include "tools/launch.h"
 
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -88,6 +89,8 @@ std::string unfit(const std::string& path) {
     if (access(path.c_str(), X_OK) != 0) return "is not executable";
     if ((status.st_mode & (S_ISUID | S_ISGID)) != 0)
         return "is setuid or setgid: the loader would ignore the preload; link the program with -lcoco";
+    if (getxattr(path.c_str(), "security.capability", nullptr, 0) > 0)
+        return "has file capabilities: the loader would ignore the preload; link the program with -lcoco";
     Elf elf = read_elf(path);
     if (!elf.is_elf) return {};
     if (!elf.is_native) return "is for another architecture than libcoco";

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests the coco command where no MPI is needed. usage: run_test.py COCO"""
 import os
+import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 COCO = sys.argv.pop(1)
@@ -30,6 +33,32 @@ class Run(unittest.TestCase):
         self.refused(126, "is not a program", "run", "/tmp")
         self.refused(126, "setuid", "run", "/usr/bin/passwd")
         self.refused(2, "--mpi mpich or --mpi openmpi", "run", "sh", "-c", "true")
+
+    def test_static(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "static")
+            subprocess.run(["cc", "-static", "-x", "c", "-", "-o", program], input="int main(void) { return 0; }",
+                           text=True, check=True, timeout=60)
+            self.refused(126, "static: nothing can be preloaded", "run", program)
+
+    def test_file_capabilities(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy("/bin/true", folder)
+            net_raw = struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0)  # revision 2, effective
+            try:
+                os.setxattr(program, "security.capability", net_raw)
+            except OSError as why:
+                self.skipTest(f"no file capabilities here: {why}")
+            self.refused(126, "has file capabilities", "run", "--mpi", "mpich", program)
+
+    def test_interpreters_by_launcher(self):
+        for flavour, variable in {"mpich": "PMI_RANK", "openmpi": "OMPI_COMM_WORLD_SIZE"}.items():
+            with self.subTest(flavour):
+                result = coco("run", "python3", "-c", "import os; print(os.environ['LD_PRELOAD'])", **{variable: "1"})
+                if result.returncode == 126:  # this MPI's library is not built
+                    self.assertIn(f"there is no libcoco.so for {flavour}", result.stderr)
+                else:
+                    self.assertRegex(result.stdout, f"/{flavour}/libcoco.so\\n$")
 
     def test_wrong_setting(self):
         wrong = {"COCO_BCAST": "x", "COCO_LOG": "loud", "COCO_HEAP_LIMIT": "12Q", "COCO_TOPOLOGY": "nodes=few",
