@@ -71,20 +71,29 @@ std::vector<Row> rows(std::int32_t world_rank) {
     return copy;
 }
 
+namespace {
+
+bool write_file(std::string_view name, const std::string& text) {
+    std::ofstream out{std::string(name)};
+    out << text << std::flush;
+    if (!out)
+        COCO_LOG(error, "COCO_STATS=" << name << ": cannot be written: " << std::strerror(errno)
+                                      << "; here is the table instead");
+    return static_cast<bool>(out);
+}
+
+}  // namespace
+
 bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted) {
     std::string_view value = base::env("COCO_STATS");
-    if (!value.ends_with(".json")) {
-        std::string text = table(all, world_ranks, counted);
-        for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
-            end = std::min(text.find('\n', at), text.size());
-            base::write_line(base::Text(std::string_view(text).substr(at, end - at)));
-        }
-        return true;
+    bool wants_file = value.ends_with(".json");
+    if (wants_file && write_file(value, json(all, world_ranks))) return true;
+    std::string text = table(all, world_ranks, counted);
+    for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
+        end = std::min(text.find('\n', at), text.size());
+        base::write_line(base::Text(std::string_view(text).substr(at, end - at)));
     }
-    std::ofstream out{std::string(value)};
-    out << json(all, world_ranks) << std::flush;
-    if (!out) COCO_LOG(error, "COCO_STATS=" << value << ": cannot be written: " << std::strerror(errno));
-    return static_cast<bool>(out);
+    return !wants_file;
 }
 
 }  // namespace coco::stats

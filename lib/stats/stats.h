@@ -20,16 +20,16 @@ enum class Reason : std::uint8_t {
     not_set_up,   // the communicator has not yet shown that it is used again
     single_rank,  // a communicator of one rank
     intercommunicator,
-    several_nodes,    // the chosen algorithm needs one node
-    no_shared_heap,   // some rank has no shared heap or could not map a peer's
-    send_private,     // a send buffer outside the shared heap and too large to stage
-    recv_private,     // likewise the receive buffer
-    datatype,         // a derived datatype that is not contiguous, and too large to stage
-    in_place,         // in place, and no shared memory for the copy
-    bad_arguments,    // arguments that MPI refuses: it raises the error
-    peer,             // another rank could not take part; the reason is counted there
-    not_initialized,  // MPI is not initialised, or finalised already: it raises the error
-    other_world,      // ranks of another MPI_COMM_WORLD: spawned or connected
+    several_nodes,       // the chosen algorithm needs one node
+    no_shared_heap,      // some rank has no shared heap or could not map a peer's
+    send_private,        // a send buffer outside the shared heap and too large to stage
+    recv_private,        // likewise the receive buffer
+    datatype,            // a derived datatype that is not contiguous, and too large to stage
+    in_place,            // in place, and no shared memory for the copy
+    bad_arguments,       // arguments that MPI refuses: it raises the error
+    peer,                // another rank could not take part; the reason is counted there
+    not_initialized,     // MPI is not initialised, or finalised already: it raises the error
+    other_world,         // ranks of another MPI_COMM_WORLD: spawned or connected
     one_node,            // the chosen algorithm is for several nodes
     many_communicators,  // several nodes: MPI has communicators for so many only
     switched_off,        // COCO_DISABLE=1, or ranks with unequal settings
@@ -87,8 +87,8 @@ enum class Counted : std::uint8_t { all_ranks, rank_0 };
 // What rank 0 prints or writes.
 std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks);
 std::string json(std::span<const Row> all, std::int32_t world_ranks);
-// Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written
-// (logged).
+// Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written: that
+// is logged, and the table comes instead.
 bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks);
 
 }  // namespace coco::stats

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "stats/stats.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -174,7 +177,27 @@ TEST_CASE("calls with equal keys share a row", "[stats]") {
     CHECK(mine[1].calls == 2);
 }
 
-TEST_CASE("report writes the file or says that it cannot", "[stats]") {
+namespace {
+
+// What `act` writes to stderr.
+template <typename Act>
+std::string stderr_of(Act act) {
+    std::FILE* file = std::tmpfile();
+    int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    act();
+    dup2(before, STDERR_FILENO);
+    close(before);
+    std::rewind(file);
+    std::string text;
+    for (int c; (c = std::fgetc(file)) != EOF;) text += static_cast<char>(c);
+    std::fclose(file);
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("report writes the file, or says that it cannot and prints the table", "[stats]") {
     Row only[] = {row(0, 0, 10, Reason::none, "eager", 1)};
     auto file = std::filesystem::temp_directory_path() / "coco_stats_test.json";
     setenv("COCO_STATS", file.c_str(), 1);
@@ -183,6 +206,8 @@ TEST_CASE("report writes the file or says that it cannot", "[stats]") {
     CHECK(nlohmann::json::parse(in)["calls"].size() == 1);
     std::filesystem::remove(file);
     setenv("COCO_STATS", "/no/such/folder/a.json", 1);
-    CHECK_FALSE(report(only, 1));
+    std::string said = stderr_of([&] { CHECK_FALSE(report(only, 1)); });
+    CHECK(holds(said, "COCO_STATS=/no/such/folder/a.json: cannot be written: No such file"));
+    CHECK(holds(said, table(only, 1)));
     unsetenv("COCO_STATS");
 }
