@@ -55,11 +55,13 @@ std::string interpreter_of(const std::string& path) {
     return fs::path(program).filename() == "env" ? find_program(argument) : program;
 }
 
+// As comm/mpi_table.cc knows the MPI libraries.
 std::string flavour_by_libraries(const std::string& path) {
     for (const std::string& name : all_needed(path)) {
-        if (name.starts_with("libmpich.so") || name == "libmpi.so.12" || name == "libmpifort.so.12")
-            return "mpich";
-        if (name == "libmpi.so.40" || name.starts_with("libopen-pal.so")) return "openmpi";
+        for (const char* start : {"libmpich.so", "libmpi.so.12", "libmpi_cray.so", "libmpifort.so.12"})
+            if (name.starts_with(start)) return "mpich";
+        for (const char* start : {"libmpi.so.20", "libmpi.so.40", "libmpi.so.80", "libopen-pal.so"})
+            if (name.starts_with(start)) return "openmpi";
     }
     return {};
 }

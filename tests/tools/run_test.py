@@ -26,6 +26,9 @@ class Run(unittest.TestCase):
         self.assertEqual(result.stderr.count("\n"), 1)
         self.assertIn(words, result.stderr)
 
+    def build(self, text, *words):
+        subprocess.run(["cc", "-x", "c", "-", "-x", "none", *words], input=text, text=True, check=True, timeout=60)
+
     def test_refusals(self):
         self.refused(2, "which program?", "run")
         self.refused(127, "no-such-program: not found", "run", "no-such-program")
@@ -37,8 +40,7 @@ class Run(unittest.TestCase):
     def test_static(self):
         with tempfile.TemporaryDirectory() as folder:
             program = os.path.join(folder, "static")
-            subprocess.run(["cc", "-static", "-x", "c", "-", "-o", program], input="int main(void) { return 0; }",
-                           text=True, check=True, timeout=60)
+            self.build("int main(void) { return 0; }", "-static", "-o", program)
             self.refused(126, "static: nothing can be preloaded", "run", program)
 
     def test_file_capabilities(self):
@@ -51,14 +53,30 @@ class Run(unittest.TestCase):
                 self.skipTest(f"no file capabilities here: {why}")
             self.refused(126, "has file capabilities", "run", "--mpi", "mpich", program)
 
+    def preloads(self, flavour, *arguments, **extra):
+        result = coco("run", *arguments, **extra)
+        if result.returncode == 126:  # this MPI's library is not built
+            self.assertIn(f"there is no libcoco.so for {flavour};", result.stderr)
+        else:
+            self.assertRegex(result.stdout, f"^/.*/{flavour}/libcoco.so\\n$", result.stderr)
+
     def test_interpreters_by_launcher(self):
         for flavour, variable in {"mpich": "PMI_RANK", "openmpi": "OMPI_COMM_WORLD_SIZE"}.items():
             with self.subTest(flavour):
-                result = coco("run", "python3", "-c", "import os; print(os.environ['LD_PRELOAD'])", **{variable: "1"})
-                if result.returncode == 126:  # this MPI's library is not built
-                    self.assertIn(f"there is no libcoco.so for {flavour}", result.stderr)
-                else:
-                    self.assertRegex(result.stdout, f"/{flavour}/libcoco.so\\n$")
+                self.preloads(flavour, "python3", "-c", "import os; print(os.environ['LD_PRELOAD'])", **{variable: "1"})
+
+    def test_programs_by_their_libraries(self):
+        libraries = {"libmpich.so.12": "mpich", "libmpi.so.12": "mpich", "libmpi_cray.so.12": "mpich",
+                     "libmpi.so.40": "openmpi", "libmpi.so.20": "openmpi", "libmpi.so.80": "openmpi"}
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "program")
+            for name, flavour in libraries.items():
+                self.build("int used;", "-shared", "-fPIC", "-Wl,-soname," + name, "-o", f"{folder}/{name}")
+                self.build("#include <stdio.h>\n#include <stdlib.h>\nextern int used;"
+                           'int main(void) { return printf("%s\\n", getenv("LD_PRELOAD")) < used; }',
+                           f"-L{folder}", "-l:" + name, "-Wl,-rpath," + folder, "-o", program)
+                with self.subTest(name):
+                    self.preloads(flavour, program)
 
     def test_wrong_setting(self):
         wrong = {"COCO_BCAST": "x", "COCO_LOG": "loud", "COCO_HEAP_LIMIT": "12Q", "COCO_TOPOLOGY": "nodes=few",
