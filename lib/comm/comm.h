@@ -139,7 +139,9 @@ struct Comm {
     Kept& kept_for(const ScheduleKey& key);
     const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
     // Address in this process of an offset in `peer`'s segment.
-    std::byte* at(std::int32_t peer, std::uint64_t offset) const { return peers[peer].segment + offset; }
+    std::byte* at(std::int32_t peer, std::uint64_t offset) const {
+        return base::displaced(peers[peer].segment, static_cast<std::int64_t>(offset));
+    }
     // Any address is allowed; only shared ones give offsets that peers can use.
     std::uint64_t offset_of(const void* address) const {
         return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment);

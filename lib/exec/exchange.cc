@@ -42,7 +42,7 @@ stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own
     return reason;
 }
 
-void copy_out(std::byte* scratch, const std::byte* base, std::span<const comm::BlockAt> blocks,
+void copy_out(std::byte* scratch, const std::byte* from, std::span<const comm::BlockAt> blocks,
               std::int32_t rank) {
     auto* table = reinterpret_cast<comm::StagedBlock*>(scratch);
     std::size_t own = blocks.size() == 1 ? 1 : static_cast<std::size_t>(rank);
@@ -50,7 +50,7 @@ void copy_out(std::byte* scratch, const std::byte* base, std::span<const comm::B
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         std::uint64_t bytes = i == own ? 0 : blocks[i].bytes;
         table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(bytes)};
-        copy_block(scratch + at, base + blocks[i].displacement_bytes, bytes);
+        copy_block(scratch + at, base::displaced(from, blocks[i].displacement_bytes), bytes);
         at += bytes;
     }
 }

@@ -27,7 +27,7 @@ stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own
 
 // Copies a rank's blocks of a v or w form to `scratch`, behind a table of StagedBlock; not its own, which
 // nobody asks it for. A single block is for all.
-void copy_out(std::byte* scratch, const std::byte* base, std::span<const comm::BlockAt> blocks,
+void copy_out(std::byte* scratch, const std::byte* from, std::span<const comm::BlockAt> blocks,
               std::int32_t rank);
 
 // The part of a View that does not know about sizes.

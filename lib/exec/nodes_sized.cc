@@ -283,7 +283,7 @@ class SizedNodesView : public ExchangeView {
         if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
         if (news_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
         const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
-        return own(send_.base + block.displacement_bytes, block.bytes);
+        return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
 
     void put(Place target, const Element& element) {
@@ -297,7 +297,7 @@ class SizedNodesView : public ExchangeView {
         const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
         truncated_ |= element.bytes > room.bytes;
         const std::byte* source = comm_.at(element.owner, element.at);
-        std::byte* to = recv_.base + room.displacement_bytes;
+        std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
         std::uint64_t bytes = std::min(element.bytes, room.bytes);
         if (bytes != 0 && source != to) copy_block(to, source, bytes);
     }
@@ -431,7 +431,8 @@ class SizedNodesView : public ExchangeView {
     }
     void receive_straight(std::int32_t from) {
         const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(from)];
-        comm_.wire->receive(from, recv_.base + room.displacement_bytes, room.bytes, comm::Wire::kThirdTag);
+        comm_.wire->receive(from, base::displaced(recv_.base, room.displacement_bytes), room.bytes,
+                            comm::Wire::kThirdTag);
     }
 
     const Call& call_;

@@ -21,13 +21,13 @@ std::uint64_t bytes_of_block(const Buffer& buffer, std::int32_t block, std::uint
 std::byte* user_block(const Buffer& buffer, std::int32_t block) {
     std::int64_t displacement =
         buffer.blocks.empty() ? block * buffer.stride_bytes : buffer.blocks[block].displacement_bytes;
-    return buffer.base + displacement;
+    return base::displaced(buffer.base, displacement);
 }
 
 std::byte* side_block(const Side& side, std::int32_t block) {
     std::int64_t displacement =
         side.blocks.empty() ? block * side.stride_bytes : side.blocks[block].displacement_bytes;
-    return side.base + displacement;
+    return base::displaced(side.base, displacement);
 }
 
 Where choose(const Buffer& buffer, const Demand& demand) {
@@ -49,12 +49,13 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
     if (!buffer.blocks.empty()) {
         for (const comm::BlockAt& block : buffer.blocks)
-            if (block.bytes != 0 && !heap::is_shared(buffer.base + block.displacement_bytes, block.bytes))
+            if (block.bytes != 0 &&
+                !heap::is_shared(base::displaced(buffer.base, block.displacement_bytes), block.bytes))
                 return false;
         return true;
     }
     // Equal strides: the outermost blocks decide.
-    const std::byte* last = buffer.base + (buffer.block_count - 1) * buffer.stride_bytes;
+    const std::byte* last = base::displaced(buffer.base, (buffer.block_count - 1) * buffer.stride_bytes);
     const std::byte* low = std::min<const std::byte*>(buffer.base, last);
     const std::byte* high = std::max<const std::byte*>(buffer.base, last) + block_bytes;
     return heap::is_shared(low, static_cast<std::size_t>(high - low));

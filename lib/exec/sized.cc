@@ -215,7 +215,8 @@ class SizedView : public ExchangeView {
         // An eager rank that publishes in place: its scratch is its send buffer.
         bool recv = area == Area::recv;
         const BlockAt& block = recv ? table.recv[index] : table.send[index];
-        return {row(recv ? Area::recv : Area::send, owner).base + block.displacement_bytes, block.bytes};
+        return {base::displaced(row(recv ? Area::recv : Area::send, owner).base, block.displacement_bytes),
+                block.bytes};
     }
 
     // An eager schedule has no waits for readers: its scratch needs none, a buffer read in place does.

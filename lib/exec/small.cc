@@ -31,9 +31,10 @@ class SmallView {
 
     static constexpr bool kRows = false;
     void copy(Place from, Place to) {
-        const std::byte* source = from.area == Area::send ? send_.base + from.index * send_.stride_bytes
-                                                          : scratch_of(from.owner) + inlined(from.index);
-        std::byte* target = to.area == Area::recv ? recv_.base + to.index * recv_.stride_bytes
+        const std::byte* source = from.area == Area::send
+                                      ? base::displaced(send_.base, from.index * send_.stride_bytes)
+                                      : scratch_of(from.owner) + inlined(from.index);
+        std::byte* target = to.area == Area::recv ? base::displaced(recv_.base, to.index * recv_.stride_bytes)
                                                   : slot_.inlined + inlined(to.index);
         if (source != target) copy_block(target, source, bytes_);
     }
@@ -89,7 +90,7 @@ class SmallSizedView {
         std::uint64_t bytes = 0;
         const std::byte* source = place.area == Area::send ? own(bytes) : from(place.owner, bytes);
         outcome.truncated |= bytes > to.bytes;
-        copy_block(recv_.base + to.displacement_bytes, source, std::min(bytes, to.bytes));
+        copy_block(base::displaced(recv_.base, to.displacement_bytes), source, std::min(bytes, to.bytes));
     }
     void wait(std::int32_t peer, Milestone) {
         std::uint64_t table_bytes = send_.blocks.size() * sizeof(comm::StagedBlock);
@@ -109,7 +110,7 @@ class SmallSizedView {
     const std::byte* own(std::uint64_t& bytes) const {
         const comm::BlockAt& block = send_.blocks[personal_ ? comm_.rank : 0];
         bytes = block.bytes;
-        return send_.base + block.displacement_bytes;
+        return base::displaced(send_.base, block.displacement_bytes);
     }
 
     // Where `peer` has our block, in whatever way it has published.
@@ -124,7 +125,7 @@ class SmallSizedView {
             const auto& block =
                 reinterpret_cast<const comm::BlockAt*>(comm_.at(peer, slot.direct.send_table))[index];
             bytes = block.bytes;
-            return comm_.at(peer, slot.direct.send.at) + block.displacement_bytes;
+            return base::displaced(comm_.at(peer, slot.direct.send.at), block.displacement_bytes);
         }
         const std::byte* scratch =
             slot.publish == comm::Publish::inlined ? slot.inlined : comm_.at(peer, slot.scratch_at);
