@@ -149,7 +149,7 @@ class BufferReader {
   private:
     void read_plain(exec::Buffer& buffer) {
         const TypeFacts type = side_.one_type;
-        buffer.base = base_ + type.offset_bytes;
+        buffer.base = base::displaced(base_, type.offset_bytes);
         buffer.stride_bytes = side_.args.count * type.extent_bytes;
         judge(type, side_.args.count, buffer);
     }
@@ -189,8 +189,8 @@ class BufferReader {
         packer_.comm = comm_;
         packer_.blocks.clear();
         for (std::int32_t i = 0; i < side_.blocks; ++i)
-            packer_.blocks.push_back(
-                {base_ + displacement_of(side_, i, side_.facts(i)), side_.count_of(i), side_.type_of(i)});
+            packer_.blocks.push_back({base::displaced(base_, displacement_of(side_, i, side_.facts(i))),
+                                      side_.count_of(i), side_.type_of(i)});
     }
 
     const SideArgs& side_;
