@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "turns.h"
+
+#include <dlfcn.h>
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace bench {
+namespace {
+
+int ask_world(int (*question)(MPI_Comm, int*)) {
+    int answer = 0;
+    question(MPI_COMM_WORLD, &answer);
+    return answer;
+}
+
+constexpr long kLargeBytes = 8192;
+
+long read_bytes(const std::string& what, const std::string& text) {
+    std::size_t unit = text.empty() ? std::string::npos : std::string("KMG").find(text.back());
+    double scale = unit == std::string::npos ? 1 : std::pow(1024, unit + 1);
+    std::string digits = scale > 1 ? text.substr(0, text.size() - 1) : text;
+    return static_cast<long>(read_number(what, digits, 1, INT_MAX / scale) * scale);
+}
+
+void flush_cache(const Region& region) {
+    for (std::size_t i = 0; i < region.bytes; i += 64) _mm_clflush(region.at + i);
+    _mm_mfence();
+}
+
+void touch(const Region& region) {
+    for (std::size_t i = 0; i < region.bytes; i += 64) region.at[i]++;
+}
+
+// Returns: whether the word is an option of Timing.
+bool read_option(Timing& t, const std::string& word, const std::function<std::string()>& value) {
+    if (word == "--from")
+        t.from_bytes = read_bytes(word, value());
+    else if (word == "--to")
+        t.to_bytes = read_bytes(word, value());
+    else if (word == "--rounds")
+        t.rounds = static_cast<int>(read_number(word, value(), 1, 1e6));
+    else if (word == "--batch-us")
+        t.batch_us = read_number(word, value(), 0, 1e9);
+    else if (word == "--cold")
+        t.cold = true;
+    else if (word == "--fresh")
+        t.fresh = true;
+    else if (word == "--csv")
+        t.csv = true;
+    else
+        return false;
+    return true;
+}
+
+double geometric_mean(const std::vector<double>& ratios) {
+    double log_sum = 0;
+    for (double ratio : ratios) log_sum += std::log(ratio);
+    return std::exp(log_sum / static_cast<double>(ratios.size()));
+}
+
+}  // namespace
+
+int rank() {
+    static const int value = ask_world(&MPI_Comm_rank);
+    return value;
+}
+
+int ranks() {
+    static const int value = ask_world(&MPI_Comm_size);
+    return value;
+}
+
+void give_up(const std::string& why) {
+    if (rank() == 0) std::fprintf(stderr, "%s\n", why.c_str());
+    MPI_Finalize();
+    std::exit(2);
+}
+
+double read_number(const std::string& what, const std::string& text, double least, double most) {
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    char range[64];
+    std::snprintf(range, sizeof range, "%.10g to %.10g", least, most);
+    if (text.empty() || *end != 0 || !(value >= least && value <= most))
+        give_up(what + ": '" + text + "' is no number from " + range);
+    return value;
+}
+
+Timing read_timing(int argc, char** argv, Timing t, const Taker& take) {
+    for (int i = 1; i < argc; ++i) {
+        std::string word = argv[i];
+        auto value = [&]() -> std::string {
+            if (i + 1 == argc) give_up(word + " needs a value");
+            return argv[++i];
+        };
+        if (!read_option(t, word, value) && !take(word, value)) give_up("unknown word " + word);
+    }
+    if (t.from_bytes > t.to_bytes) give_up("--from is larger than --to");
+    return t;
+}
+
+void* own_function(const char* name) {
+    for (const char* library : {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"})
+        if (void* handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY))
+            if (void* address = dlsym(handle, name)) return address;
+    give_up(std::string("no ") + name + " in the loaded MPI library");
+}
+
+double time_batch(const Call& call, int batch, const Timing& t, const Buffers& b) {
+    static const auto allreduce = own(&MPI_Allreduce, "PMPI_Allreduce");
+    static const auto barrier = own(&MPI_Barrier, "PMPI_Barrier");
+    if (t.cold) {
+        for (const Region& region : {b.send, b.recv}) flush_cache(region);
+        for (const Region& region : {b.send, b.recv}) touch(region);
+    }
+    barrier(MPI_COMM_WORLD);
+    double seconds = 0, begin = MPI_Wtime();
+    for (int i = 0; i < batch; ++i) {
+        if (t.fresh) {
+            touch(b.send);
+            begin = MPI_Wtime();
+        }
+        call();
+        if (t.fresh) seconds += MPI_Wtime() - begin;
+    }
+    if (!t.fresh) seconds = MPI_Wtime() - begin;
+    double mine = seconds / batch * 1e6, slowest = 0;
+    allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest;
+}
+
+double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+}
+
+Figure measure(const Pair& pair, const Timing& t, const Buffers& b) {
+    double guess = 0;
+    for (int i = 0; i < 3; ++i) guess = time_batch(pair.library, t.cold ? 1 : 10, t, b);
+    time_batch(pair.ours, 10, t, b);
+    int batch = t.cold ? 1 : static_cast<int>(std::clamp(t.batch_us / std::max(guess, 0.05), 5.0, 20000.0));
+    int rounds = t.cold ? t.rounds * 16 : t.rounds;
+    std::vector<double> ours, library;
+    for (int i = 0; i < rounds; ++i) {
+        ours.push_back(time_batch(pair.ours, batch, t, b));
+        library.push_back(time_batch(pair.library, batch, t, b));
+    }
+    return {median(ours), median(library)};
+}
+
+Table::Table(const std::string& title, std::string key, bool csv) : key_(std::move(key)), csv_(csv) {
+    if (rank() == 0 && !csv_)
+        std::printf("%s\n%10s %12s %12s %8s\n", title.c_str(), "bytes", "MPI_X us", "library us", "ratio");
+}
+
+void Table::row(long bytes, const Figure& f) {
+    ratios_.push_back(f.ratio());
+    if (bytes >= kLargeBytes) large_.push_back(f.ratio());
+    if (rank() != 0) return;
+    if (csv_)
+        std::printf("%s,%ld,%.3f,%.3f,%.3f\n", key_.c_str(), bytes, f.ours_us, f.library_us, f.ratio());
+    else
+        std::printf("%10ld %12.3f %12.3f %8.2f\n", bytes, f.ours_us, f.library_us, f.ratio());
+    std::fflush(stdout);
+}
+
+void Table::end() const {
+    if (rank() != 0 || csv_) return;
+    std::printf("%10s geometric mean %.2f,", "", geometric_mean(ratios_));
+    if (!large_.empty()) std::printf(" from 8 KiB up %.2f,", geometric_mean(large_));
+    std::printf(" worst %.2f\n", *std::min_element(ratios_.begin(), ratios_.end()));
+    std::fflush(stdout);
+}
+
+}  // namespace bench
