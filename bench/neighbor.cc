@@ -9,7 +9,7 @@
 // Words: allgather allgatherv alltoall alltoallv alltoallw; the v and w forms with blocks from half of
 // to one and a half times the size. Options: --graph NAME (several), --shuffle (neighbours named in any
 // order), --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --csv, --cold, --fresh as in
-// bench/collective.
+// bench/collective, --check (checks the sizes and times nothing).
 //
 // Below a table: what the first three calls on a new communicator take, when libcoco makes itself ready, and
 // what later ones take, each timed alone. The first table's also make libcoco ready in the process.
@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,7 @@ const std::vector<Collective> kCollectives = {{"allgather", true, false},
 struct Options {
     std::vector<Collective> collectives;
     std::vector<std::string> graphs;
-    bool shuffled = false;
+    bool shuffled = false, checks_only = false;
     bench::Timing timing;
 };
 
@@ -238,22 +239,27 @@ std::string title_of(const Collective& c, const bench::Graph& graph, long edges)
            " blocks received";
 }
 
-void run(const Collective& collective, const bench::Graph& graph, long edges, const bench::Timing& t) {
-    std::size_t send_blocks = collective.gathers ? 1 : graph.destinations.size(),
-                room = t.to_bytes * 3 / 2 + 1;
-    bench::Buffers memory{{heap_block(send_blocks * room + kGuardBytes), 0},
-                          {heap_block(graph.sources.size() * room + kGuardBytes), 0}};
-    auto case_of = [&](long bytes) {
-        Case c{collective, bytes, send_side(collective, graph, bytes), recv_side(collective, graph, bytes),
-               memory};
-        c.buffers.send.bytes = c.send.bytes;
-        c.buffers.recv.bytes = c.recv.bytes;
-        return c;
-    };
-    std::string set_up = set_up_times(case_of(t.from_bytes), graph),
-                title = title_of(collective, graph, edges);
-    bench::Table table(title, collective.name + "," + graph.name + "," + std::to_string(bench::ranks()),
-                       t.csv);
+using CaseOf = std::function<Case(long bytes)>;
+
+void check_all(const CaseOf& case_of, const bench::Graph& graph, const bench::Timing& t,
+               const std::string& title) {
+    MPI_Comm comm = graph.make();
+    int failures = g_failures, all = 0;
+    for (long bytes = t.from_bytes; bytes <= t.to_bytes; bytes *= 2) {
+        Case c = case_of(bytes);
+        check(c, c.calls(comm), title + ", " + std::to_string(bytes) + " bytes");
+    }
+    failures = g_failures - failures;
+    MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (bench::rank() == 0) std::printf("%s: %s\n", title.c_str(), all == 0 ? "right" : "WRONG");
+    MPI_Comm_free(&comm);
+}
+
+void time_all(const CaseOf& case_of, const bench::Graph& graph, const bench::Timing& t,
+              const std::string& title) {
+    Case smallest = case_of(t.from_bytes);
+    std::string set_up = set_up_times(smallest, graph), ranks = std::to_string(bench::ranks());
+    bench::Table table(title, smallest.collective.name + "," + graph.name + "," + ranks, t.csv);
     MPI_Comm comm = graph.make();
     for (long bytes = t.from_bytes; bytes <= t.to_bytes; bytes *= 2) {
         Case c = case_of(bytes);
@@ -263,6 +269,21 @@ void run(const Collective& collective, const bench::Graph& graph, long edges, co
     table.end();
     if (bench::rank() == 0 && !t.csv) std::printf("%10s %s\n", "", set_up.c_str());
     MPI_Comm_free(&comm);
+}
+
+void run(const Collective& collective, const bench::Graph& graph, long edges, const Options& o) {
+    std::size_t send_blocks = collective.gathers ? 1 : graph.destinations.size();
+    std::size_t room = o.timing.to_bytes * 3 / 2 + 1;
+    bench::Buffers memory{{heap_block(send_blocks * room + kGuardBytes), 0},
+                          {heap_block(graph.sources.size() * room + kGuardBytes), 0}};
+    auto case_of = [&](long bytes) {
+        Case c{collective, bytes, send_side(collective, graph, bytes), recv_side(collective, graph, bytes),
+               memory};
+        c.buffers.send.bytes = c.send.bytes;
+        c.buffers.recv.bytes = c.recv.bytes;
+        return c;
+    };
+    (o.checks_only ? check_all : time_all)(case_of, graph, o.timing, title_of(collective, graph, edges));
     for (const bench::Region& region : {memory.send, memory.recv}) std::free(region.at);
 }
 
@@ -294,7 +315,7 @@ void run(const bench::Graph& graph, const Options& o) {
         if (library_is_wrong(c, graph))
             leave_out("neighbor_" + c.name + " on " + graph.name, "this MPI's own is wrong here");
         else
-            run(c, graph, edges, o.timing);
+            run(c, graph, edges, o);
 }
 
 Collective collective_of(const std::string& word) {
@@ -315,6 +336,8 @@ Options parse(int argc, char** argv) {
             o.graphs.push_back(value());
         else if (word == "--shuffle")
             o.shuffled = true;
+        else if (word == "--check")
+            o.checks_only = true;
         else if (word[0] != '-')
             o.collectives.push_back(collective_of(word));
         else
