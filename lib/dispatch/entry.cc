@@ -89,6 +89,20 @@ void count_amounts(const Args& args, const comm::Comm& comm, const Common& commo
     count_amounts(call, comm, common, taken);
 }
 
+// Runs it and, when calls are counted, counts what it put on the wire: also if it is handed back, as the
+// refusal travelled.
+exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const Chosen& chosen, Taken& taken) {
+    const comm::Wire* wire = taken.begin_ns != 0 ? comm.wire.get() : nullptr;
+    std::uint64_t messages = wire != nullptr ? wire->messages_sent() : 0;
+    std::uint64_t bytes = wire != nullptr ? wire->bytes_sent() : 0;
+    exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
+    if (wire != nullptr) {
+        taken.count.messages = wire->messages_sent() - messages;
+        taken.count.wire_bytes = wire->bytes_sent() - bytes;
+    }
+    return outcome;
+}
+
 void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
                 Taken& taken) {
     Repeat repeat{.comm = &comm,
@@ -102,7 +116,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     comm.wait_ns = 0;
     bool bounded = !common.has_block && comm.wire != nullptr;  // the next call may be chosen for anew
     if (!counting && !bounded) remember(args, common, repeat);
-    exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
+    exec::Outcome outcome = run_counted(comm, call, chosen, taken);
     if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
@@ -171,6 +185,8 @@ Taken take(const Args& args) {
                    .algorithm = "mpi",
                    .comm_ranks = 0,
                    .bytes = 0,
+                   .messages = 0,
+                   .wire_bytes = 0,
                    .total_ns = 0,
                    .wait_ns = 0,
                    .staged = false};

@@ -58,6 +58,8 @@ void record(const Call& call) {
     Row& row = row_of(call);
     row.calls += 1;
     row.bytes += call.bytes;
+    row.messages += call.messages;
+    row.wire_bytes += call.wire_bytes;
     row.total_ns += call.total_ns;
     row.wait_ns += call.wait_ns;
     row.staged += call.staged ? 1 : 0;

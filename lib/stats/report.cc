@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The ranks' rows put together. A collective call is made by every rank of its communicator, so `calls` is
-// that of the rank that made most; bytes are summed; times are those of the rank that spent most, so that
-// waiting and copying add up; the median is over the calls of all ranks.
+// that of the rank that made most; bytes and messages are summed; times are those of the rank that spent
+// most, so that waiting and copying add up; the median is over the calls of all ranks.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -27,6 +27,8 @@ using Key = std::tuple<std::uint8_t, std::int32_t, int, std::string, Reason>;
 struct Sum {
     std::set<std::int32_t> ranks;
     std::uint64_t calls = 0, bytes = 0, total_ns = 0, wait_ns = 0, staged = 0;
+    // On the wire: of all ranks together, and of the rank with most.
+    std::uint64_t messages = 0, wire_bytes = 0, messages_most = 0, wire_bytes_most = 0;
     std::uint64_t time_class[kTimeClasses] = {};
 };
 
@@ -35,6 +37,10 @@ void add(Sum& sum, const Row& row) {
     sum.calls = std::max(sum.calls, row.calls);
     sum.staged = std::max(sum.staged, row.staged);
     sum.bytes += row.bytes;
+    sum.messages += row.messages;
+    sum.wire_bytes += row.wire_bytes;
+    sum.messages_most = std::max(sum.messages_most, row.messages);
+    sum.wire_bytes_most = std::max(sum.wire_bytes_most, row.wire_bytes);
     if (row.total_ns > sum.total_ns) {
         sum.total_ns = row.total_ns;
         sum.wait_ns = row.wait_ns;
@@ -153,13 +159,24 @@ std::string time_text(std::uint64_t ns) {
     return text;
 }
 
-std::string line_of(const Key& key, const Sum& sum) {
+// The columns of what went over a wire, where there was one.
+std::string wire_text(bool wired, const std::string& messages, const std::string& bytes) {
+    char text[80];
+    std::snprintf(text, sizeof text, " %9s %14s", messages.c_str(), bytes.c_str());
+    return wired ? text : "";
+}
+
+std::string line_of(const Key& key, const Sum& sum, bool wired) {
     const auto& [collective, comm_ranks, block_class, algorithm, reason] = key;
     bool ours = reason == Reason::none;
+    bool sent = ours || sum.messages != 0;  // what MPI sends itself nobody counts
     char line[400];
-    std::snprintf(line, sizeof line, "%-15s %6d %11s  %-14s %9llu %14llu %10s %10s %10s %10s %8llu  %s\n",
+    std::snprintf(line, sizeof line, "%-15s %6d %11s  %-14s %9llu %14llu%s %10s %10s %10s %10s %8llu  %s\n",
                   function_of(collective), comm_ranks, block_text(block_class).c_str(), algorithm.c_str(),
                   static_cast<unsigned long long>(sum.calls), static_cast<unsigned long long>(sum.bytes),
+                  wire_text(wired, sent ? std::to_string(sum.messages) : "-",
+                            sent ? std::to_string(sum.wire_bytes) : "-")
+                      .c_str(),
                   time_text(median_ns(sum)).c_str(), time_text(sum.total_ns).c_str(),
                   ours ? time_text(sum.wait_ns).c_str() : "-",
                   ours ? time_text(sum.total_ns - std::min(sum.wait_ns, sum.total_ns)).c_str() : "-",
@@ -176,12 +193,14 @@ std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted co
                        std::string(counted == Counted::rank_0 ? "rank 0 of " : "") +
                        std::to_string(world_ranks) + (world_ranks == 1 ? " rank\n" : " ranks\n");
     if (all.empty()) return text + "none\n";
-    char head[200];
-    std::snprintf(head, sizeof head, "%-15s %6s %11s  %-14s %9s %14s %10s %10s %10s %10s %8s  %s\n",
-                  "collective", "ranks", "block", "algorithm", "calls", "bytes", "median", "total", "waiting",
+    bool wired = std::ranges::any_of(all, [](const Row& row) { return row.messages != 0; });
+    char head[240];
+    std::snprintf(head, sizeof head, "%-15s %6s %11s  %-14s %9s %14s%s %10s %10s %10s %10s %8s  %s\n",
+                  "collective", "ranks", "block", "algorithm", "calls", "bytes",
+                  wire_text(wired, "messages", "on the wire").c_str(), "median", "total", "waiting",
                   "copying", "staged", "handed back");
     text += head;
-    for (const auto& [key, sum] : sums_of(all)) text += line_of(key, sum);
+    for (const auto& [key, sum] : sums_of(all)) text += line_of(key, sum, wired);
     for (const Hint& hint : hints_of(all)) text += hint.text + '\n';
     return text;
 }
@@ -201,6 +220,10 @@ std::string json(std::span<const Row> all, std::int32_t world_ranks) {
         row["world_ranks"] = ranges(sum.ranks);
         row["calls"] = sum.calls;
         row["bytes"] = sum.bytes;
+        row["messages"] = sum.messages;
+        row["messages_most"] = sum.messages_most;
+        row["wire_bytes"] = sum.wire_bytes;
+        row["wire_bytes_most"] = sum.wire_bytes_most;
         row["median_ns"] = median_ns(sum);
         row["total_ns"] = sum.total_ns;
         row["wait_ns"] = ours ? ordered_json(sum.wait_ns) : ordered_json(nullptr);

@@ -58,6 +58,10 @@ struct Row {
     // counts
     std::uint64_t calls;
     std::uint64_t bytes;  // sent by this rank
+    // What this rank put on the wire between nodes for that, what it passed on for others included; over 1
+    // GiB a message counts as several, which MPI gets.
+    std::uint64_t messages;
+    std::uint64_t wire_bytes;
     std::uint64_t total_ns;
     std::uint64_t wait_ns;                   // of total_ns: waiting for other ranks
     std::uint64_t staged;                    // calls in which this rank staged a buffer
@@ -71,6 +75,8 @@ struct Call {
     const char* algorithm;
     std::int32_t comm_ranks;
     std::uint64_t bytes;
+    std::uint64_t messages;
+    std::uint64_t wire_bytes;
     std::uint64_t total_ns;
     std::uint64_t wait_ns;
     bool staged;

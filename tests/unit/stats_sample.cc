@@ -21,6 +21,8 @@ Row row(int rank, int block_class, Reason reason, const char* algorithm) {
     r.rank = rank;
     r.calls = 3;
     r.bytes = 3000;
+    r.messages = 12;
+    r.wire_bytes = 3600;
     r.total_ns = 9000;
     r.wait_ns = 1000;
     r.time_class[11] = 3;

@@ -19,14 +19,14 @@ except ImportError:
 
 def damaged(report):
     """(what was done, the report with it)"""
-    for path in (["format"], ["calls", 0, "algorithm"], ["calls", 0, "wait_ns"], ["handed_back", 0, "text"]):
+    for path in (["format"], ["calls", 0, "algorithm"], ["calls", 0, "wait_ns"], ["calls", 0, "messages"], ["handed_back", 0, "text"]):
         worse = copy.deepcopy(report)
         where = worse
         for step in path[:-1]:
             where = where[step]
         del where[path[-1]]
         yield f"{path} removed", worse
-    for key, value in (("calls", -1), ("median_ns", "1 us"), ("world_ranks", "all"), ("surprise", 1)):
+    for key, value in (("calls", -1), ("wire_bytes", "many"), ("median_ns", "1 us"), ("world_ranks", "all"), ("surprise", 1)):
         worse = copy.deepcopy(report)
         worse["calls"][0][key] = value
         yield f"{key} = {value}", worse

@@ -84,6 +84,26 @@ TEST_CASE("the table has one line for each key", "[stats]") {
     CHECK(table({}, 2) == "coco: collective calls of 2 ranks\nnone\n");
 }
 
+TEST_CASE("messages have columns where there were any", "[stats]") {
+    std::vector<Row> rows = {row(0, 0, 10, Reason::none, "leader", 10),
+                             row(1, 0, 10, Reason::none, "leader", 10)};
+    CHECK_FALSE(holds(table(rows, 2), "messages"));
+    rows[0].messages = 40;
+    rows[0].wire_bytes = 4096;
+    rows[1].messages = 10;
+    rows[1].wire_bytes = 5000;
+    std::string text = table(rows, 2);
+    CHECK(holds(text, "        bytes  messages    on the wire     median"));
+    CHECK(holds(text, "        20000        50           9096    3.07 us"));
+    rows.push_back(row(0, 0, 10, Reason::policy, "mpi", 10));
+    CHECK(holds(table(rows, 2), "        10000         -              -    3.07 us"));
+    auto call = nlohmann::json::parse(json(rows, 2))["calls"][0];
+    CHECK(call["messages"] == 50);
+    CHECK(call["messages_most"] == 40);
+    CHECK(call["wire_bytes"] == 9096);
+    CHECK(call["wire_bytes_most"] == 5000);
+}
+
 TEST_CASE("collectives are named as algorithms number them", "[stats]") {
     for (int c = 0; c < algorithms::kCollectives; ++c) {
         Row only[] = {row(0, c, 3, Reason::none, "eager", 1)};
@@ -110,6 +130,8 @@ TEST_CASE("JSON holds what the table shows", "[stats]") {
     CHECK(ours["world_ranks"] == "0-1");
     CHECK(ours["calls"] == 10);
     CHECK(ours["bytes"] == 19000);
+    CHECK(ours["messages"] == 0);
+    CHECK(ours["wire_bytes"] == 0);
     CHECK(ours["median_ns"] == 2048 + 1024);
     CHECK(ours["total_ns"] == 30000);
     CHECK(ours["wait_ns"] == 10000);
@@ -152,6 +174,8 @@ TEST_CASE("calls with equal keys share a row", "[stats]") {
               .algorithm = "eager",
               .comm_ranks = 777,
               .bytes = 8,
+              .messages = 3,
+              .wire_bytes = 24,
               .total_ns = 0,
               .wait_ns = 0,
               .staged = true};
@@ -169,6 +193,8 @@ TEST_CASE("calls with equal keys share a row", "[stats]") {
     CHECK(mine[0].calls == 2);
     CHECK(mine[0].rank == 9);
     CHECK(mine[0].bytes == 16);
+    CHECK(mine[0].messages == 6);
+    CHECK(mine[0].wire_bytes == 48);
     CHECK(mine[0].staged == 2);
     CHECK(mine[0].time_class[0] == 1);
     CHECK(mine[0].time_class[kTimeClasses - 1] == 1);
