@@ -8,9 +8,11 @@
 //           The paper rotates the blocks before and behind the rounds; we keep a table of where each bundle
 //           lies instead: what is received stays where it came until it is sent on or copied to its end.
 // Needs:    nothing: any ranks, any nodes
-// Steps:    per rank (r - 1) ceil(log_r P) messages; the r - 1 of a round go at once
-// Bytes:    alltoall per rank about P (r - 1) / r ceil(log_r P) blocks sent, and copied to be sent; P copied
-//           at the end; allgather P - 1 sent, 1 copied
+// Steps:    per rank a message for each d r^k < P with 0 < d < r, up to (r - 1) ceil(log_r P); those of a
+//           round go at once. Allgather: two for one where it reaches round the last rank
+// Bytes:    alltoall per rank each block once for each digit of its distance that is not 0, about
+//           P (r - 1) / r ceil(log_r P) blocks sent, and copied to be sent; P copied at the end; allgather
+//           P - 1 sent, 1 copied
 // Scratch:  alltoall about P (r - 1) / r (ceil(log_r P) + r - 1) blocks; allgather none
 // Good for: small blocks and many ranks, where messages cost more than bytes
 #include <algorithm>

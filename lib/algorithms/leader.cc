@@ -14,10 +14,12 @@
 //           base radix over the leaders, or along a chain where that sends less one after the other, and on
 //           each node through a ring in the leader's scratch, all at the same time.
 // Needs:    nothing: any ranks, any nodes; the leader's scratch is on the shared heap
-// Steps:    per leader the messages of the inner exchange among nodes; other ranks none, and a wait for each
-//           of its rounds; bcast: a message for each segment and child, as segmented on the node
+// Steps:    per leader the messages of the inner exchange among nodes, pairwise: one to each other node;
+//           other ranks none, and a wait for each of its rounds; bcast: a message for each segment and child,
+//           as segmented on the node; v forms: as sloav's where much is sent at once, or long blocks
 // Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L, times what the inner exchange
-//           sends on; per rank 2 P blocks copied (allgather P + 1); bcast: to each node 1 buffer, 1 copied
+//           sends on; per rank 2 P blocks copied (allgather P + 1); bcast: to each node 1 buffer, 1 copied;
+//           v forms: heads and lengths as sloav's, but 8 bytes for each block of allgatherv
 // Scratch:  per leader 2 L P blocks (allgather P), and what the inner exchange takes; others L (allgather 0);
 //           bcast: per leader up to 4 segments
 // Good for: small blocks and many ranks on a node; bcast of any size

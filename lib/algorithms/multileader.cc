@@ -6,9 +6,10 @@
 //           sending and receiving of a node's bundles is spread over its ranks; and all take what has come,
 //           whoever it came to, while more comes. In allgather each leader has a copy of the node's bundle.
 // Needs:    nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once
+// Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once; v
+//           forms: as sloav's where much is sent at once, or long blocks
 // Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L; per rank 2 P blocks copied
-//           (allgather P + L)
+//           (allgather P + L); v forms: heads and lengths as leader's
 // Scratch:  alltoall per leader 2 L P / leaders blocks and L, others L; allgather per leader P / leaders, L
 //           and 1, others 1
 // Good for: small and medium blocks with several ranks on a node

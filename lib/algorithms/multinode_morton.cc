@@ -12,8 +12,11 @@
 //           bundle for oneself makes no way. In a gather a participant that has fetched a bundle for its
 //           share is not sent it again.
 // Needs:    nothing: any ranks, any nodes
-// Steps:    per rank about 2 sqrt(P) messages (odd powers of two: sqrt(2 P) and sqrt(P / 2)) in 2 rounds
-// Bytes:    alltoall per rank up to 2 P blocks sent, P copied; allgather about P blocks
+// Steps:    a message to each share from each sender in it, and from it to each receiver: per rank about
+//           2 sqrt(P) (odd powers of two: sqrt(2 P) and sqrt(P / 2)) in 2 rounds
+// Bytes:    alltoall per rank up to 2 P blocks sent, P copied: of each pair of ranks one if either of them
+// has
+//           the bundle in its share, else two; allgather P - 1 received
 // Scratch:  alltoall per rank up to 3 P blocks; allgather up to 2 P
 // Good for: small blocks, on networks that carry many messages of a rank at once
 #include <algorithm>

@@ -10,10 +10,10 @@
 //           is kept where it came until the call is over. Blocks above 16 KiB go straight to their receivers,
 //           as the lengths tell. The radix is free.
 // Needs:    nothing: any ranks, any nodes
-// Steps:    per rank (r - 1) ceil(log_r P) messages, up to twice as many where more than 4 KiB are sent at
-//           once; and one for each long block
-// Bytes:    per rank each short block once for each digit of its distance that is not 0, packed each time; 4
-//           bytes for each block and digit
+// Steps:    per rank bruck's messages, each two where it brings more than 4 KiB of data; and one for each
+//           block above 16 KiB
+// Bytes:    per rank each block up to 16 KiB once for each digit of its distance that is not 0, packed each
+//           time; 32 bytes for each message, and 4 for each block in it, rounded up to 8; longer blocks once
 // Scratch:  about P (r - 1) / r (ceil(log_r P) + r - 1) elements of 32 bytes
 // Good for: many ranks and short blocks, above all where most are empty
 #include "algorithms/exchange.h"

@@ -9,10 +9,11 @@
 //           table at once, and the leader packs the blocks from where they lie on the shared heap. What has
 //           come the ranks read where the leader received it.
 // Needs:    nothing: any ranks, any nodes; send buffers on the shared heap, or short
-// Steps:    per leader the messages of sloav among the nodes; others none
-// Bytes:    between two nodes of L ranks their L x L short blocks; per rank its blocks copied once, by the
-// leader
-//           once for each message
+// Steps:    per leader the messages of sloav among the nodes; others none, but for one for each block above
+//           16 KiB to another node
+// Bytes:    between two nodes of L ranks their L x L short blocks once for each digit of their distance that
+//           is not 0, with heads and lengths as sloav's; per rank its blocks copied once, by the leader once
+//           for each message
 // Scratch:  per leader 2 L P elements of 32 bytes, and what sloav takes; others L
 // Good for: short blocks and many ranks on a node
 #include "algorithms/algorithm.h"

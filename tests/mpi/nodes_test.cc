@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Calls over several nodes: forms that share a schedule, one after the other; rests of messages between many
-// leaders of unequal nodes. Usage: nodes_test mixed | rests
+// leaders of unequal nodes; all forms, for who counts their messages.
+// Usage: nodes_test mixed | rests | counted BYTES...
 #include <mpi.h>
 
 #include <cstdio>
@@ -66,6 +67,29 @@ void alltoallv(int bytes) {
     b.check("alltoallv", true);
 }
 
+void bcast(int bytes) {
+    const int root = g_ranks - 1;
+    std::vector<char> buffer(static_cast<std::size_t>(bytes), mark(g_rank, 0));
+    MPI_Bcast(buffer.data(), bytes, MPI_CHAR, root, MPI_COMM_WORLD);
+    if (buffer == std::vector<char>(buffer.size(), mark(root, 0))) return;
+    std::fprintf(stderr, "rank %d: bcast of %d bytes is wrong\n", g_rank, bytes);
+    ++g_failures;
+}
+// A block from the first rank to the last, and nothing else.
+void lone_block(int bytes) {
+    Blocks b(bytes);
+    std::vector<int> send(b.counts.size()), receive(b.counts.size());
+    if (g_rank == 0) send.back() = bytes;
+    if (g_rank == g_ranks - 1) receive.front() = bytes;
+    MPI_Alltoallv(b.send.data(), send.data(), b.displacements.data(), MPI_CHAR, b.recv.data(), receive.data(),
+                  b.displacements.data(), MPI_CHAR, MPI_COMM_WORLD);
+    if (g_rank != g_ranks - 1 || std::vector<char>(b.recv.begin(), b.recv.begin() + bytes) ==
+                                     std::vector<char>(static_cast<std::size_t>(bytes), mark(0, g_rank)))
+        return;
+    std::fprintf(stderr, "the lone block is wrong\n");
+    ++g_failures;
+}
+
 // What a plain form knows of scratch must not answer for a v form, which asks for more blocks.
 void mixed() {
     for (int bytes : {20, 100}) {
@@ -74,6 +98,11 @@ void mixed() {
         alltoall(bytes);
         alltoallv(bytes);
     }
+}
+
+void counted(int bytes) {
+    for (auto call : {allgather, allgatherv, alltoall, alltoallv, bcast})
+        for (int times = 0; times < 2; ++times) call(bytes);
 }
 
 }  // namespace
@@ -85,6 +114,8 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "mixed";
     if (what == "mixed") mixed();
     if (what == "rests") alltoallv(16000);
+    for (int i = 2; what == "counted" && i < argc; ++i) counted(std::atoi(argv[i]));
+    if (what == "counted") lone_block(3000);
     MPI_Finalize();
     return g_failures != 0;
 }
