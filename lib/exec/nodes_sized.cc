@@ -72,7 +72,8 @@ struct Head {
     std::uint32_t blocks;
     std::uint32_t signature;
 };
-constexpr std::uint32_t kIsStraight = UINT32_MAX;
+// What a length of 32 bits can tell: of blocks as long or longer.
+constexpr std::uint64_t kLongestTold = UINT32_MAX;
 
 // A message under way. Its rest, data that did not go along, is received once its head is known: so a send of
 // a rest may be waited for only after the heads.
@@ -167,7 +168,7 @@ class SizedNodesView : public ExchangeView {
 
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         std::uint64_t most = head_bytes_of(blocks) + kAlongBytes;
-        Travel& travel = set_out(false, from, first, blocks, room_for_coming(most));
+        Travel& travel = set_out(false, from, first, blocks, room_for_coming(from, most));
         comm_.wire->start_receive(from, travel.memory, most, comm::Wire::kFirstTag, travel.head);
     }
 
@@ -302,9 +303,7 @@ class SizedNodesView : public ExchangeView {
         if (bytes != 0 && source != to) copy_block(to, source, bytes);
     }
 
-    bool goes_straight(const Element& element) const {
-        return element.straight != 0 || (personal_ && element.bytes > kStraightBytes);
-    }
+    bool goes_straight(const Element& element) const { return personal_ && element.bytes > kStraightBytes; }
     std::uint64_t travelling_bytes(const Element& element) const {
         return goes_straight(element) ? 0 : element.bytes;
     }
@@ -317,13 +316,13 @@ class SizedNodesView : public ExchangeView {
     void write_length(std::byte* head, std::int32_t i, const Element& element) const {
         std::byte* lengths = head + sizeof(Head);
         std::uint64_t bytes = element.bytes;
-        auto small = goes_straight(element) ? kIsStraight : static_cast<std::uint32_t>(bytes);
+        auto small = static_cast<std::uint32_t>(std::min(bytes, kLongestTold));
         if (personal_)
             std::memcpy(lengths + 4 * static_cast<std::ptrdiff_t>(i), &small, 4);
         else
             std::memcpy(lengths + 8 * static_cast<std::ptrdiff_t>(i), &bytes, 8);
     }
-    std::uint64_t read_length(const std::byte* head, std::int32_t i, bool& straight) const {
+    std::uint64_t read_length(const std::byte* head, std::int32_t i) const {
         const std::byte* lengths = head + sizeof(Head);
         std::uint32_t small = 0;
         std::uint64_t bytes = 0;
@@ -331,8 +330,7 @@ class SizedNodesView : public ExchangeView {
             std::memcpy(&small, lengths + 4 * static_cast<std::ptrdiff_t>(i), 4);
         else
             std::memcpy(&bytes, lengths + 8 * static_cast<std::ptrdiff_t>(i), 8);
-        straight = personal_ && small == kIsStraight;
-        return straight ? 0 : personal_ ? small : bytes;
+        return personal_ ? small : bytes;
     }
 
     void pack(Place first, std::int32_t blocks, std::byte* memory) {
@@ -365,7 +363,7 @@ class SizedNodesView : public ExchangeView {
             stop_unequal(comm_, travel.peer);
         if (head.data_bytes <= kAlongBytes) return;
         std::uint64_t bytes = head.data_bytes;
-        travel.data = room_for_coming(bytes);
+        travel.data = room_for_coming(travel.peer, bytes);
         comm_.wire->start_receive(travel.peer, travel.data, bytes, comm::Wire::kSecondTag, travel.rest);
     }
 
@@ -374,12 +372,10 @@ class SizedNodesView : public ExchangeView {
         news_.hear(reinterpret_cast<const Head*>(head)->news);
         const std::byte* data = travel.data != nullptr ? travel.data : head + head_bytes_of(travel.blocks);
         for (std::int32_t i = 0; i < travel.blocks; ++i) {
-            bool straight = false;
-            std::uint64_t bytes = read_length(head, i, straight);
-            Element e = own(data, bytes);
-            e.straight = straight;
+            Element e = own(data, read_length(head, i));
+            e.straight = goes_straight(e);
             put(at(travel.first, i), e);
-            data += bytes;
+            data += travelling_bytes(e);
         }
     }
 
@@ -395,13 +391,21 @@ class SizedNodesView : public ExchangeView {
         return use(parcels.size() - 1);
     }
     // Memory for what comes: of the inbox where mates read it.
-    std::byte* room_for_coming(std::uint64_t bytes) {
+    std::byte* room_for_coming(std::int32_t from, std::uint64_t bytes) {
         bool private_will_do = !exposed_ || refusal_ != stats::Reason::none;  // mates know, and do not look
         if (private_will_do) return comm_.parcels[take_parcel(bytes)].room.memory;
         std::uint64_t begin = inbox_taken_;
         inbox_taken_ += base::round_up(bytes, base::kCacheLineBytes);
-        if (inbox_taken_ > inbox_half_bytes()) stop_without_memory(bytes);  // more than MPI allows to be sent
+        if (inbox_taken_ > inbox_half_bytes()) return room_for_surplus(from, bytes);
         return comm_.inbox.memory + comm_.epoch % 2 * inbox_half_bytes() + begin;
+    }
+    // More comes than this rank has room for itself, in a gather that MPI would call wrong: its mates may
+    // have the room.
+    std::byte* room_for_surplus(std::int32_t from, std::uint64_t bytes) {
+        comm::Comm::Parcel& parcel = comm_.parcels[take_parcel(bytes)];
+        if (!heap::is_shared(parcel.room.memory, bytes)) stop_unequal(comm_, from);
+        parcel.epoch = comm_.epoch + 1;  // mates may read it as long as a half of the inbox
+        return parcel.room.memory;
     }
     std::uint64_t inbox_half_bytes() const { return comm_.inbox.bytes / 2; }
     std::size_t use(std::size_t parcel) {
@@ -409,17 +413,25 @@ class SizedNodesView : public ExchangeView {
         return parcel;
     }
 
+    // Of a block that was received elsewhere, what there is room for.
+    struct Cut {
+        std::byte *to, *from;
+        std::uint64_t bytes;
+    };
+
     // Long blocks, from rank to rank; all go through the distances in one order.
     void go_straight() {
         if (!personal_) return;
+        std::vector<Cut> cuts;
         for (std::int32_t i = 1; i < comm_.ranks; ++i) {
             std::int32_t to = (comm_.rank + i) % comm_.ranks;
             std::int32_t sender = (comm_.rank - i + comm_.ranks) % comm_.ranks;
-            if (received_[static_cast<std::size_t>(sender)].straight != 0) receive_straight(sender);
+            if (received_[static_cast<std::size_t>(sender)].straight != 0) receive_straight(sender, cuts);
             if (is_by_message(to)) send_straight(to);
             comm_.complete(kStraightWindow);
         }
         comm_.complete(0);
+        for (const Cut& cut : cuts) copy_block(cut.to, cut.from, cut.bytes);
     }
     bool is_by_message(std::int32_t to) const {
         return !on_node_ || comm_.map.node[to] != comm_.map.node[comm_.rank];
@@ -429,10 +441,19 @@ class SizedNodesView : public ExchangeView {
         if (block.bytes > kStraightBytes)
             comm_.wire->send(to, send_.base + block.displacement_bytes, block.bytes, comm::Wire::kThirdTag);
     }
-    void receive_straight(std::int32_t from) {
+    // As much is asked for as is sent, wherever that fits: the MPI library must not see the program's error.
+    void receive_straight(std::int32_t from, std::vector<Cut>& cuts) {
         const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(from)];
-        comm_.wire->receive(from, base::displaced(recv_.base, room.displacement_bytes), room.bytes,
-                            comm::Wire::kThirdTag);
+        std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
+        std::uint64_t told = received_[static_cast<std::size_t>(from)].bytes;
+        std::uint64_t bytes = told < kLongestTold ? told : std::max(room.bytes, told);
+        if (room.bytes < bytes) {
+            if (told == kLongestTold) stop_unequal(comm_, from);  // nobody knows how much comes
+            truncated_ = true;
+            cuts.push_back({to, comm_.parcels[take_parcel(bytes)].room.memory, room.bytes});
+            to = cuts.back().from;
+        }
+        comm_.wire->receive(from, to, bytes, comm::Wire::kThirdTag);
     }
 
     const Call& call_;

@@ -5,7 +5,8 @@
 // room is touched; one with more room gets what there is. The others see nothing of it, and the communicator
 // can be used on.
 //
-//   truncate_test            both, in every form
+//   truncate_test            both, in every form that takes sizes of its own
+//   truncate_test exchanges  the same, without bcast
 //   truncate_test unequal    plain blocks of other sizes on one rank: the job must end with a line
 //   truncate_test lopsided   one rank that receives more than it sends: likewise
 //   truncate_test all_lopsided   every rank does so: as the MPI library has it
@@ -177,13 +178,13 @@ void check(const Case& c) {
                  (c.text() + ": the handler was not called once").c_str());
 }
 
-void check_all() {
+void check_all(const std::vector<Kind>& kinds) {
     MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread);
     MPI_Type_commit(&spread);
     MPI_Errhandler counting;
     MPI_Comm_create_errhandler(handler, &counting);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
-    for (Kind kind : {Kind::bcast, Kind::alltoallv, Kind::alltoallw, Kind::allgatherv})
+    for (Kind kind : kinds)
         for (int ints : {2, 100, 1500, 3000, 40'000, 300'000})
             for (int room : {0, ints / 2, ints - 1, ints + 1, 3 * ints})
                 for (int victim : {-1, world_size() - 1})
@@ -222,7 +223,9 @@ int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
     const bool last = world_rank() == world_size() - 1;
     const int ints = argc > 2 ? std::atoi(argv[2]) : 2;
-    if (mode.empty()) check_all();
+    const std::vector<Kind> exchanges{Kind::alltoallv, Kind::alltoallw, Kind::allgatherv};
+    if (mode.empty()) check_all({Kind::bcast});
+    if (mode.empty() || mode == "exchanges") check_all(exchanges);
     if (mode == "unequal") exchange(last ? 2 * ints : ints, last ? 2 * ints : ints);
     if (mode == "lopsided") exchange(ints, last ? 2 * ints : ints);
     if (mode == "all_lopsided") exchange(ints, 2 * ints);
