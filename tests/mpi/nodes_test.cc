@@ -2,7 +2,7 @@
 //
 // Calls over several nodes: forms that share a schedule, one after the other; rests of messages between many
 // leaders of unequal nodes; all forms, for who counts their messages.
-// Usage: nodes_test mixed | rests | counted BYTES...
+// Usage: nodes_test mixed | rests | refused | counted BYTES...
 #include <mpi.h>
 
 #include <cstdio>
@@ -60,11 +60,14 @@ void alltoall(int bytes) {
     MPI_Alltoall(b.send.data(), bytes, MPI_CHAR, b.recv.data(), bytes, MPI_CHAR, MPI_COMM_WORLD);
     b.check("alltoall", true);
 }
+void alltoallv(Blocks& b, const char* send) {
+    MPI_Alltoallv(send, b.counts.data(), b.displacements.data(), MPI_CHAR, b.recv.data(), b.counts.data(),
+                  b.displacements.data(), MPI_CHAR, MPI_COMM_WORLD);
+    b.check("alltoallv", true);
+}
 void alltoallv(int bytes) {
     Blocks b(bytes);
-    MPI_Alltoallv(b.send.data(), b.counts.data(), b.displacements.data(), MPI_CHAR, b.recv.data(),
-                  b.counts.data(), b.displacements.data(), MPI_CHAR, MPI_COMM_WORLD);
-    b.check("alltoallv", true);
+    alltoallv(b, b.send.data());
 }
 
 void bcast(int bytes) {
@@ -100,8 +103,18 @@ void mixed() {
     }
 }
 
+// From memory that mates cannot read, and more than is copied for them.
+void refused() {
+    static char outside_the_heap[1 << 20];
+    Blocks b(50'000);
+    if (b.send.size() > sizeof outside_the_heap) std::abort();
+    std::memcpy(outside_the_heap, b.send.data(), b.send.size());
+    for (int i = 0; i < 100; ++i) alltoallv(b, outside_the_heap);
+}
+
 void counted(int bytes) {
-    for (auto call : {allgather, allgatherv, alltoall, alltoallv, bcast})
+    using Form = void (*)(int);
+    for (Form call : {Form{allgather}, Form{allgatherv}, Form{alltoall}, Form{alltoallv}, Form{bcast}})
         for (int times = 0; times < 2; ++times) call(bytes);
 }
 
@@ -114,6 +127,7 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "mixed";
     if (what == "mixed") mixed();
     if (what == "rests") alltoallv(16000);
+    if (what == "refused") refused();
     for (int i = 2; what == "counted" && i < argc; ++i) counted(std::atoi(argv[i]));
     if (what == "counted") lone_block(3000);
     MPI_Finalize();
