@@ -5,9 +5,9 @@
 //
 //   mpiexec -n 4 coco run build/mpich/bench/collective alltoall bcast --to 1M
 //
-// Options: --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --csv, --cold (the paper's
-// method: caches flushed, own buffers touched, barrier, one call), --private (static buffers instead of
-// heap).
+// Options: --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --figure-us T (about so long
+// for a size: fewer rounds, 3 at least, and fewer calls in each), --csv, --cold (the paper's method: caches
+// flushed, own buffers touched, barrier, one call), --private (static buffers instead of heap).
 #include <mpi.h>
 
 #include <cstdlib>

@@ -20,8 +20,6 @@ int ask_world(int (*question)(MPI_Comm, int*)) {
     return answer;
 }
 
-constexpr long kLargeBytes = 8192;
-
 long read_bytes(const std::string& what, const std::string& text) {
     std::size_t unit = text.empty() ? std::string::npos : std::string("KMG").find(text.back());
     double scale = unit == std::string::npos ? 1 : std::pow(1024, unit + 1);
@@ -48,6 +46,8 @@ bool read_option(Timing& t, const std::string& word, const std::function<std::st
         t.rounds = static_cast<int>(read_number(word, value(), 1, 1e6));
     else if (word == "--batch-us")
         t.batch_us = read_number(word, value(), 0, 1e9);
+    else if (word == "--figure-us")
+        t.figure_us = read_number(word, value(), 1, 1e12);
     else if (word == "--cold")
         t.cold = true;
     else if (word == "--fresh")
@@ -59,10 +59,13 @@ bool read_option(Timing& t, const std::string& word, const std::function<std::st
     return true;
 }
 
-double geometric_mean(const std::vector<double>& ratios) {
+// Of the sizes from one to another; 0: there are none.
+double geometric_mean(const std::vector<std::pair<long, double>>& ratios, long from_bytes, long to_bytes) {
     double log_sum = 0;
-    for (double ratio : ratios) log_sum += std::log(ratio);
-    return std::exp(log_sum / static_cast<double>(ratios.size()));
+    int sizes = 0;
+    for (auto [bytes, ratio] : ratios)
+        if (bytes >= from_bytes && bytes <= to_bytes) log_sum += std::log(ratio), ++sizes;
+    return sizes != 0 ? std::exp(log_sum / sizes) : 0.0;
 }
 
 }  // namespace
@@ -142,11 +145,17 @@ double median(std::vector<double> v) {
 }
 
 Figure measure(const Pair& pair, const Timing& t, const Buffers& b) {
-    double guess = 0;
-    for (int i = 0; i < 3; ++i) guess = time_batch(pair.library, t.cold ? 1 : 10, t, b);
-    time_batch(pair.ours, 10, t, b);
-    int batch = t.cold ? 1 : static_cast<int>(std::clamp(t.batch_us / std::max(guess, 0.05), 5.0, 20000.0));
+    double guess = std::max(time_batch(pair.library, 1, t, b), 0.05);
+    int warm = static_cast<int>(std::clamp(t.figure_us / 32 / guess, 1.0, 10.0));
+    for (int i = 0; i < 3 && warm > 1; ++i)
+        guess = std::max(time_batch(pair.library, t.cold ? 1 : warm, t, b), 0.05);
+    time_batch(pair.ours, warm, t, b);
+    double most = t.figure_us / (2 * guess);  // calls of each that there is time for
+    int batch = t.cold ? 1 : static_cast<int>(std::clamp(t.batch_us / guess, 5.0, 20000.0));
     int rounds = t.cold ? t.rounds * 16 : t.rounds;
+    if (batch * rounds > most) batch = std::max(1, static_cast<int>(most / rounds));
+    if (batch * rounds > most)
+        rounds = std::clamp(static_cast<int>(most / batch), std::min(3, rounds), rounds);
     std::vector<double> ours, library;
     for (int i = 0; i < rounds; ++i) {
         ours.push_back(time_batch(pair.ours, batch, t, b));
@@ -161,8 +170,7 @@ Table::Table(const std::string& title, std::string key, bool csv) : key_(std::mo
 }
 
 void Table::row(long bytes, const Figure& f) {
-    ratios_.push_back(f.ratio());
-    if (bytes >= kLargeBytes) large_.push_back(f.ratio());
+    ratios_.emplace_back(bytes, f.ratio());
     if (rank() != 0) return;
     if (csv_)
         std::printf("%s,%ld,%.3f,%.3f,%.3f\n", key_.c_str(), bytes, f.ours_us, f.library_us, f.ratio());
@@ -173,9 +181,10 @@ void Table::row(long bytes, const Figure& f) {
 
 void Table::end() const {
     if (rank() != 0 || csv_) return;
-    std::printf("%10s geometric mean %.2f,", "", geometric_mean(ratios_));
-    if (!large_.empty()) std::printf(" from 8 KiB up %.2f,", geometric_mean(large_));
-    std::printf(" worst %.2f\n", *std::min_element(ratios_.begin(), ratios_.end()));
+    auto worst = std::ranges::min_element(ratios_, {}, [](const auto& r) { return r.second; });
+    std::printf("%10s geometric mean %.2f, to 1 KiB %.2f, to 4 KiB %.2f, from 8 KiB %.2f, worst %.2f\n", "",
+                geometric_mean(ratios_, 0, LONG_MAX), geometric_mean(ratios_, 0, 1024),
+                geometric_mean(ratios_, 0, 4096), geometric_mean(ratios_, 8192, LONG_MAX), worst->second);
     std::fflush(stdout);
 }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -28,9 +29,10 @@ double read_number(const std::string& what, const std::string& text, double leas
 struct Timing {
     long from_bytes = 8, to_bytes = 1 << 20;  // of a block; powers of two times from_bytes are measured
     int rounds = 15;
-    double batch_us = 3000;  // about what one batch takes the library
-    bool cold = false;       // caches flushed, own buffers touched, barrier, one call
-    bool fresh = false;      // the send buffer written to before each call
+    double batch_us = 3000;   // about what one batch takes the library
+    double figure_us = 1e12;  // about what a size may take: else fewer rounds, 3 at least, of fewer calls
+    bool cold = false;        // caches flushed, own buffers touched, barrier, one call
+    bool fresh = false;       // the send buffer written to before each call
     bool csv = false;
 };
 
@@ -38,8 +40,8 @@ struct Timing {
 // it is known.
 using Taker = std::function<bool(const std::string& word, const std::function<std::string()>& value)>;
 
-// Reads a command line: --from --to (8, 64K, 1M), --rounds, --batch-us, --cold, --fresh, --csv, the rest by
-// `take`.
+// Reads a command line: --from --to (8, 64K, 1M), --rounds, --batch-us, --figure-us, --cold, --fresh, --csv,
+// the rest by `take`.
 Timing read_timing(int argc, char** argv, Timing defaults, const Taker& take);
 
 // The MPI library's own function, asked from the library itself: libcoco takes PMPI_ names, too.
@@ -80,7 +82,7 @@ struct Figure {
 };
 Figure measure(const Pair& pair, const Timing& t, const Buffers& b);
 
-// What rank 0 prints: a row for each size, at the end the geometric mean and the worst. As CSV: rows alone,
+// What rank 0 prints: a row for each size, at the end geometric means and the worst. As CSV: rows alone,
 // which open with `key`.
 class Table {
   public:
@@ -91,7 +93,7 @@ class Table {
   private:
     std::string key_;
     bool csv_;
-    std::vector<double> ratios_, large_;
+    std::vector<std::pair<long, double>> ratios_;  // by bytes
 };
 
 }  // namespace bench
