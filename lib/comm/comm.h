@@ -61,6 +61,8 @@ struct Soon {
     std::uint64_t bytes = 0;
 };
 
+constexpr std::uint32_t kLeastUnseen = 32;
+
 struct Comm {
     MPI_Comm handle;
     std::int32_t rank = 0;
@@ -108,7 +110,8 @@ struct Comm {
     // Several nodes: the largest block of the last alltoallv or alltoallw that we ran, of all ranks: the fact
     // by which all choose for the next one.
     std::uint64_t largest_block_bytes = 0;
-    std::uint32_t left_to_mpi = 0;  // calls since then
+    std::uint32_t left_to_mpi = 0;              // calls since then
+    std::uint32_t calls_unseen = kLeastUnseen;  // as many may be left before one is taken to see
     Room rooms[4];  // copies of buffers that cannot be used as they are: send and recv, shared and private
 
     struct Kept {

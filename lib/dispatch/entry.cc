@@ -28,11 +28,13 @@ struct Chosen {
 };
 
 // Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard
-// of. What is left to MPI tells nothing: now and then a call is taken to see.
+// of. What is left to MPI tells nothing: now and then a call is taken to see, and more seldom the longer it
+// goes on, as such a call may cost five of MPI's.
 std::uint64_t bound_of(comm::Comm& comm) {
-    constexpr std::uint32_t kCallsUnseen = 32;
-    if (comm.left_to_mpi++ < kCallsUnseen) return comm.largest_block_bytes;
+    constexpr std::uint32_t kMostUnseen = 1024;
+    if (comm.left_to_mpi++ < comm.calls_unseen) return comm.largest_block_bytes;
     comm.left_to_mpi = 0;
+    comm.calls_unseen = std::min(2 * comm.calls_unseen, kMostUnseen);
     return 0;
 }
 
@@ -51,6 +53,7 @@ Chosen choose(comm::Comm& comm, const Common& common) {
         policy::Verdict verdict = policy::select(the_policy(), facts);
         memo = {block_bytes, verdict.choice.algorithm, verdict.choice.parameters, verdict.forced};
     }
+    if (bounded && block_bytes != 0 && memo.algorithm != nullptr) comm.calls_unseen = comm::kLeastUnseen;
     return {memo.algorithm, memo.parameters, memo.by_force};
 }
 

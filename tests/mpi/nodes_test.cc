@@ -2,7 +2,7 @@
 //
 // Calls over several nodes: forms that share a schedule, one after the other; rests of messages between many
 // leaders of unequal nodes; all forms, for who counts their messages.
-// Usage: nodes_test mixed | rests | refused | counted BYTES...
+// Usage: nodes_test mixed | rests | refused | smaller | counted BYTES...
 #include <mpi.h>
 
 #include <cstdio>
@@ -112,6 +112,13 @@ void refused() {
     for (int i = 0; i < 100; ++i) alltoallv(b, outside_the_heap);
 }
 
+// Blocks that are for MPI, then such that are ours again, as soon as one call has been tried.
+void smaller() {
+    for (int i = 0; i < 40; ++i) alltoallv(50'000);
+    for (int i = 0; i < 100; ++i) alltoallv(8);
+    for (int i = 0; i < 40; ++i) alltoallv(50'000);
+}
+
 void counted(int bytes) {
     using Form = void (*)(int);
     for (Form call : {Form{allgather}, Form{allgatherv}, Form{alltoall}, Form{alltoallv}, Form{bcast}})
@@ -128,6 +135,7 @@ int main(int argc, char** argv) {
     if (what == "mixed") mixed();
     if (what == "rests") alltoallv(16000);
     if (what == "refused") refused();
+    if (what == "smaller") smaller();
     for (int i = 2; what == "counted" && i < argc; ++i) counted(std::atoi(argv[i]));
     if (what == "counted") lone_block(3000);
     MPI_Finalize();
