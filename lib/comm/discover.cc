@@ -117,17 +117,30 @@ Peer peer_of(std::byte* segment, const Card& card) {
             .tape_at = card.tape_at};
 }
 
-// Maps all node-mates. Returns: whether every one could be mapped.
-bool map_mates(Comm& comm, const std::vector<Card>& cards) {
+// What a rank could map of its node. Travels as bytes.
+struct Reach {
+    std::uint64_t all;    // whether every mate, and the node is not too large
+    std::uint64_t first;  // the lowest rank of those, itself included
+};
+
+Reach map_mates(Comm& comm, const std::vector<Card>& cards) {
+    Reach reach{comm.mates.size() < static_cast<std::size_t>(kMatesMost),
+                static_cast<std::uint64_t>(comm.rank)};
     comm.peers.assign(cards.size(), {});
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         if (cards[r].node_label != cards[comm.rank].node_label) continue;
-        if (cards[r].segment.cookie == 0 || cards[r].control_at == 0) return false;
-        std::byte* base = heap::map_peer(cards[r].segment);
-        if (base == nullptr) return false;
+        bool has_heap = cards[r].segment.cookie != 0 && cards[r].control_at != 0;
+        std::byte* base = has_heap ? heap::map_peer(cards[r].segment) : nullptr;
+        if (base == nullptr) {
+            reach.all = 0;
+            if (r != comm.rank) continue;
+            reach.first = static_cast<std::uint64_t>(r);  // none of them can map this rank either
+            break;
+        }
         comm.peers[r] = peer_of(base, cards[r]);
+        reach.first = std::min<std::uint64_t>(reach.first, static_cast<std::uint64_t>(r));
     }
-    return comm.mates.size() < static_cast<std::size_t>(kMatesMost);
+    return reach;
 }
 
 // More ranks than the CPUs that they may use between them: whoever spins then keeps another from running.
@@ -167,24 +180,40 @@ stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
     return wired && wires >= Wire::kMost ? stats::Reason::many_communicators : stats::Reason::none;
 }
 
-// A node on which some rank cannot map another becomes as many nodes as it has ranks.
-void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<std::uint64_t>& mapped) {
+std::vector<Reach> reaches_of_all(Comm& comm, const std::vector<Card>& cards) {
+    Reach mine = map_mates(comm, cards);
+    std::vector<Reach> reaches(cards.size());
+    mpi().Allgather(&mine, sizeof mine, mpi().byte, reaches.data(), sizeof mine, mpi().byte, comm.handle);
+    return reaches;
+}
+
+bool all_mapped(const std::vector<Reach>& reaches) {
+    return std::ranges::all_of(reaches, [](const Reach& reach) { return reach.all != 0; });
+}
+
+// Nodes on which some rank cannot map another become several: each rank's is what `part_of` says of it, a
+// number of its own for each part.
+template <class PartOf>
+void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& reaches, PartOf part_of) {
     std::set<std::uint64_t> parted;
     for (std::size_t r = 0; r < cards.size(); ++r)
-        if (!mapped[r]) parted.insert(cards[r].node_label);
+        if (!reaches[r].all) parted.insert(cards[r].node_label);
     for (std::size_t r = 0; r < cards.size(); ++r)
-        if (parted.contains(cards[r].node_label)) cards[r].node_label = ~static_cast<std::uint64_t>(r);
+        if (parted.contains(cards[r].node_label))
+            cards[r].node_label = ~static_cast<std::uint64_t>(part_of(r));
     fill_map(comm, cards);
 }
 
-// The same answer on all ranks: where ranks cannot map their mates, whole nodes can go on without.
+// The same answer on all ranks: where ranks cannot map their mates, whole nodes can go on without. Hosts that
+// look alike, or users, part by the first rank that each can map; who then still has a mate that it cannot
+// map is a node of its own, and so are its mates.
 stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards) {
-    std::uint64_t mine = map_mates(comm, cards);
-    std::vector<std::uint64_t> mapped(cards.size());
-    mpi().Allgather(&mine, 1, mpi().uint64, mapped.data(), 1, mpi().uint64, comm.handle);
-    if (std::ranges::count(mapped, 0) == 0) return stats::Reason::none;
+    std::vector<Reach> reaches = reaches_of_all(comm, cards);
+    if (all_mapped(reaches)) return stats::Reason::none;
     if (comm.map.nodes() == 1) return stats::Reason::no_shared_heap;
-    part_nodes(comm, cards, mapped);
+    part_nodes(comm, cards, reaches, [&](std::size_t r) { return cards.size() + reaches[r].first; });
+    reaches = reaches_of_all(comm, cards);
+    if (!all_mapped(reaches)) part_nodes(comm, cards, reaches, [](std::size_t r) { return r; });
     return stats::Reason::none;
 }
 
