@@ -22,7 +22,8 @@ namespace coco::comm {
     X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_call_errhandler) X(Comm_set_errhandler)   \
     X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_envelope) X(Type_get_contents)  \
     X(Type_free) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr) X(Pack) X(Unpack)                   \
-    X(Alloc_mem) X(Comm_create) X(Comm_get_errhandler) X(Errhandler_free) X(Waitall) X(Testall)
+    X(Alloc_mem) X(Comm_create) X(Comm_get_errhandler) X(Errhandler_free) X(Waitall)                  \
+    X(Request_get_status)
 
 // Large-count forms and sessions, MPI 4.
 #if MPI_VERSION >= 4
