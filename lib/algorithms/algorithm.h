@@ -30,15 +30,21 @@ enum class Inner : std::uint8_t { pairwise, bruck, multinode_morton };
 inline constexpr int kInners = 3;
 std::string_view name_of(Inner inner);
 std::optional<Inner> inner_of(std::string_view name);
+// The way of a bcast between nodes. The cheapest is the tree or the chain.
+enum class Route : std::uint8_t { cheapest, tree, chain, scatter };
+inline constexpr int kRoutes = 4;
+std::string_view name_of(Route route);
+std::optional<Route> route_of(std::string_view name);
 
 struct Parameters {
     std::uint64_t segment_bytes = 0;  // segment=: of a bcast; 0: from the caches
     std::int32_t radix = 2;           // radix=: of Bruck's digits, of a bcast's tree; 2 or more
     std::int32_t leaders = 0;         // leaders=: of each node; 0, or more than it has ranks: all of them
     Inner inner = Inner::pairwise;    // a bare word: the exchange among leaders
+    Route route = Route::cheapest;    // route=: of a bcast
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
-enum class Parameter : std::uint8_t { segment, radix, leaders, inner };
+enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route };
 using ParameterSet = std::uint32_t;
 constexpr ParameterSet set_of(Parameter p) { return ParameterSet{1} << static_cast<int>(p); }
 // As the user would write it, defaults left out: ":bruck,radix=4", or nothing.

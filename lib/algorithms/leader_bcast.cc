@@ -3,156 +3,112 @@
 // The bcast of leader (its card is in leader.cc): from the root to the leaders of the other nodes, and on
 // each node from the leader to its mates. The root leads its own node.
 //
-// Between nodes the segments go along a tree over the nodes, counted from the root's. In base r a node has
-// sent to it by the one whose number lacks its lowest digit (r = 2: the binomial tree), so that one segment
-// is everywhere after log_r N hops, but the root sends it up to (r - 1) log_r N times. A chain sends each
-// once and is long. The cheaper one is taken, in messages one after the other: S (children of the root) +
-// depth - 1, or S + N - 2. A leader sends a segment on as soon as it is there, while it receives the next
-// ones. On a node the leader fills a ring in its scratch, as the root of segmented does.
+// Between nodes the segments go along a tree over the nodes, so that one segment is everywhere after log_r N
+// hops, but the root sends it up to (r - 1) log_r N times. A chain sends each once and is long. The cheaper
+// one is taken unless the shape says which, in messages one after the other: S (children of the root) +
+// depth - 1. A leader sends a segment on as soon as it is there, while it receives the next ones. The third
+// way is in leader_scatter.cc. On a node the leader fills a ring in its scratch, as the root of segmented
+// does; its mates find the order of the segments in its schedule.
 //
-// Milestones: as of segmented. A leader raises i when segment i is in the ring (so kArrived for the first),
-// its mates raise i when they have taken segment i, as long as the leader will wait for that.
+// Milestones: as of segmented. A leader raises i when its i-th segment is in the ring (so kArrived for the
+// first), its mates raise i when they have taken it, as long as the leader will wait for that.
+#include "algorithms/leader_bcast.h"
+
 #include <algorithm>
 
-#include "algorithms/nodes.h"
-
 namespace coco::algorithms {
-namespace {
 
 using schedule::Area;
 using schedule::Builder;
 using schedule::Milestone;
-using schedule::Place;
 
-constexpr std::int32_t kRing = 4;
-constexpr std::size_t kMostUnderWay = 64;
+BcastLeader::BcastLeader(const Shape& shape, const Nodes& nodes)
+    : shape_(shape),
+      nodes_(nodes),
+      area_(shape.rank == shape.root ? Area::send : Area::recv),
+      ring_(std::min(shape.segments, kBcastRing)),
+      root_node_(shape.map->node[static_cast<std::size_t>(shape.root)]),
+      own_((nodes.own() - root_node_ + nodes.count()) % nodes.count()) {
+    if (nodes.own_size() > 1) steps_.scratch(ring_);
+}
 
-// The nodes by their distance from the root's, round.
-class Tree {
-  public:
-    Tree(const Shape& shape, std::int32_t nodes) : nodes_(nodes), radix_(shape.parameters.radix) {
-        auto fan_out = static_cast<std::int64_t>(children(0).size());
-        std::int64_t tree = shape.segments * fan_out + depth() - 1, chain = shape.segments + nodes - 2;
-        chain_ = shape.segments > 1 && chain < tree;
-    }
+std::int32_t BcastLeader::rank_at(std::int32_t node) const {
+    return node == 0 ? shape_.root : nodes_.ranks_of((root_node_ + node) % nodes_.count())[0];
+}
 
-    std::int32_t parent(std::int32_t node) const {
-        if (chain_) return node - 1;
-        std::int64_t weight = lowest_weight(node);
-        return static_cast<std::int32_t>(node - node / weight % radix_ * weight);
-    }
-    // Those with the most nodes below them first.
-    std::vector<std::int32_t> children(std::int32_t node) const {
-        std::vector<std::int32_t> all;
-        if (chain_ && node + 1 < nodes_) all.push_back(node + 1);
-        for (std::int64_t w = lowest_weight(node) / radix_; !chain_ && w > 0; w /= radix_)
-            for (std::int64_t child = node + w; child < std::min(node + w * radix_, nodes_); child += w)
-                all.push_back(static_cast<std::int32_t>(child));
-        return all;
-    }
+void BcastLeader::complete_first(std::int32_t messages) {
+    if (messages <= completed_) return;
+    steps_.complete(started_ - messages);
+    completed_ = messages;
+}
 
-  private:
-    // Of the lowest digit that is not 0; of the root's: one that no node has.
-    std::int64_t lowest_weight(std::int32_t node) const {
-        std::int64_t weight = 1;
-        while (node == 0 ? weight < nodes_ : node / weight % radix_ == 0) weight *= radix_;
-        return weight;
-    }
-    std::int64_t depth() const {
-        std::int64_t digits = 0;
-        for (std::int64_t w = lowest_weight(0); w > 1; w /= radix_) ++digits;
-        return digits;
-    }
+void BcastLeader::start() {
+    if (started_ - completed_ == kMostUnderWay) complete_first(completed_ + kMostUnderWay / 2 + 1);
+    ++started_;
+}
 
-    const std::int64_t nodes_;
-    const std::int64_t radix_;
-    bool chain_ = false;
-};
+void BcastLeader::send(std::int32_t to_node, std::int32_t first_segment, std::int32_t blocks) {
+    start();
+    steps_.send(rank_at(to_node), own(first_segment), blocks);
+}
 
-class Leader {
-  public:
-    Leader(const Shape& shape, const Nodes& nodes)
-        : shape_(shape),
-          nodes_(nodes),
-          area_(shape.rank == shape.root ? Area::send : Area::recv),
-          ring_(std::min(shape.segments, kRing)),
-          root_node_(shape.map->node[static_cast<std::size_t>(shape.root)]) {
-        const Tree tree(shape, nodes.count());
-        std::int32_t own = (nodes.own() - root_node_ + nodes.count()) % nodes.count();
-        if (own != 0) parent_ = leader_at(tree.parent(own));
-        for (std::int32_t child : tree.children(own)) children_.push_back(leader_at(child));
-        // Of four segments, what is received and what is sent on may be under way at once.
-        ahead_ = 4 * (children_.size() + 1) <= kMostUnderWay ? 3 : 0;
-    }
+void BcastLeader::receive(std::int32_t from_node, std::int32_t first_segment, std::int32_t blocks) {
+    start();
+    steps_.receive(rank_at(from_node), own(first_segment), blocks);
+}
 
-    schedule::Schedule take() {
-        bool shares = nodes_.own_size() > 1;
-        if (shares) steps_.scratch(ring_);
-        for (std::int32_t i = 0; i < shape_.segments; ++i) {
-            if (parent_ >= 0) obtain(i);
-            for (std::int32_t child : children_) {
-                start();
-                steps_.send(child, own(i), 1);
-            }
-            if (shares) show(i);
+void BcastLeader::show(std::int32_t segment) {
+    auto turn = static_cast<std::int32_t>(shown_.size());
+    shown_.push_back(segment);
+    if (nodes_.own_size() == 1) return;
+    for (std::int32_t mate : nodes_.mates())
+        if (turn >= ring_ && mate != shape_.rank) steps_.wait(mate, static_cast<Milestone>(turn - ring_));
+    steps_.copy(own(segment), {shape_.rank, Area::scratch, turn % ring_});
+    steps_.raise(static_cast<Milestone>(turn));
+}
+
+schedule::Schedule BcastLeader::take() { return steps_.complete().raise(schedule::kDone).take(); }
+
+void pass_along(const NodeTree& tree, BcastLeader& leader) {
+    const std::vector<std::int32_t> children = tree.children(leader.node());
+    // Of four segments, what is received and what is sent on may be under way at once.
+    std::size_t messages = 4 * (children.size() + 1);
+    std::int32_t ahead = messages <= static_cast<std::size_t>(BcastLeader::kMostUnderWay) ? 3 : 0;
+    std::vector<std::int32_t> through;  // by segment: how many messages have started when its own has
+    for (std::int32_t i = 0; i < leader.segments(); ++i) {
+        std::int32_t end = std::min(i + 1 + ahead, leader.segments());
+        while (leader.node() != 0 && static_cast<std::int32_t>(through.size()) < end) {
+            leader.receive(tree.parent(leader.node()), static_cast<std::int32_t>(through.size()), 1);
+            through.push_back(leader.started());
         }
-        return steps_.complete().raise(schedule::kDone).take();
+        if (leader.node() != 0) leader.complete_first(through[static_cast<std::size_t>(i)]);
+        for (std::int32_t child : children) leader.send(child, i, 1);
+        leader.show(i);
     }
+}
 
-  private:
-    std::int32_t leader_at(std::int32_t distance) const {
-        std::int32_t node = (root_node_ + distance) % nodes_.count();
-        return distance == 0 ? shape_.root : nodes_.ranks_of(node)[0];
-    }
-    Place own(std::int32_t segment) const { return {shape_.rank, area_, segment}; }
+namespace {
 
-    void complete_through(std::size_t message) {
-        steps_.complete(static_cast<std::int32_t>(started_ - message - 1));
-        completed_ = std::max(completed_, message + 1);
-    }
-    // Room for one more message.
-    void start() {
-        if (started_ - completed_ == kMostUnderWay) complete_through(completed_ + kMostUnderWay / 2);
-        ++started_;
-    }
+std::int64_t messages_in_turn(const NodeTree& tree, std::int32_t segments) {
+    return segments * static_cast<std::int64_t>(tree.children(0).size()) + tree.depth() - 1;
+}
 
-    void obtain(std::int32_t segment) {
-        for (std::int32_t end = std::min(segment + 1 + ahead_, shape_.segments); asked_ < end; ++asked_) {
-            start();
-            receives_.push_back(started_ - 1);
-            steps_.receive(parent_, own(asked_), 1);
-        }
-        complete_through(receives_[static_cast<std::size_t>(segment)]);
-    }
+void send_over_nodes(const Shape& shape, BcastLeader& leader) {
+    const NodeTree tree(leader.nodes(), shape.parameters.radix, false), chain(leader.nodes(), 2, true);
+    Route route = shape.parameters.route;
+    if (route == Route::scatter && shape.segments >= leader.nodes()) return scatter_and_gather(tree, leader);
+    bool is_cheaper = messages_in_turn(chain, shape.segments) < messages_in_turn(tree, shape.segments);
+    bool by_chain = route == Route::chain || (route == Route::cheapest && is_cheaper);
+    pass_along(by_chain ? chain : tree, leader);
+}
 
-    // Puts a segment into the ring.
-    void show(std::int32_t segment) {
-        for (std::int32_t mate : nodes_.mates())
-            if (segment >= ring_ && mate != shape_.rank)
-                steps_.wait(mate, static_cast<Milestone>(segment - ring_));
-        steps_.copy(own(segment), {shape_.rank, Area::scratch, segment % ring_});
-        steps_.raise(static_cast<Milestone>(segment));
-    }
-
-    const Shape& shape_;
-    const Nodes& nodes_;
-    const Area area_;
-    const std::int32_t ring_, root_node_;
-    std::int32_t parent_ = -1;
-    std::vector<std::int32_t> children_;
-    std::int32_t ahead_;  // segments that are received before they are looked at
-    std::int32_t asked_ = 0;
-    std::size_t started_ = 0, completed_ = 0;  // messages
-    std::vector<std::size_t> receives_;        // by segment: which message
-    Builder steps_;
-};
-
-schedule::Schedule follow(const Shape& shape, std::int32_t leader) {
+schedule::Schedule follow(const Shape& shape, std::int32_t leader, const std::vector<std::int32_t>& shown) {
     Builder steps;
-    std::int32_t ring = std::min(shape.segments, kRing);
+    std::int32_t ring = std::min(shape.segments, kBcastRing);
     for (std::int32_t i = 0; i < shape.segments; ++i) {
         steps.wait(leader, static_cast<Milestone>(i));
-        steps.copy({leader, Area::scratch, i % ring}, {shape.rank, Area::recv, i});
+        steps.copy({leader, Area::scratch, i % ring},
+                   {shape.rank, Area::recv, shown[static_cast<std::size_t>(i)]});
         if (i + ring < shape.segments) steps.raise(static_cast<Milestone>(i));
     }
     return steps.raise(schedule::kDone).take();
@@ -162,9 +118,12 @@ schedule::Schedule follow(const Shape& shape, std::int32_t leader) {
 
 schedule::Schedule make_leader_bcast(const Shape& shape) {
     const Nodes nodes(shape);
+    Shape leaders = shape;
     bool with_root = shape.map->node[static_cast<std::size_t>(shape.root)] == nodes.own();
-    std::int32_t leader = with_root ? shape.root : nodes.mates()[0];
-    return shape.rank == leader ? Leader(shape, nodes).take() : follow(shape, leader);
+    leaders.rank = with_root ? shape.root : nodes.mates()[0];
+    BcastLeader leader(leaders, nodes);
+    send_over_nodes(leaders, leader);
+    return shape.rank == leaders.rank ? leader.take() : follow(shape, leaders.rank, leader.shown());
 }
 
 }  // namespace coco::algorithms

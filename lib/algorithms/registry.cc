@@ -50,7 +50,9 @@ constexpr Algorithm kRegistry[] = {
     {"leader", "one rank of each node speaks for it; the others fill and empty its bundles, or its ring",
      "Li, Zhang, Hoefler 2018, section 2.5; bcast: Tu, Zou, Zhan, Zhao, Fan 2008, sections II and III",
      kExchanges | kBcast, kAnyNodes, kReadsOwn, kWritesOwn, kCut,
-     set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::segment), make_leader},
+     set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::segment) |
+         set_of(Parameter::route),
+     make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
      kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), make_multileader},
     {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",
@@ -64,16 +66,21 @@ constexpr Algorithm kRegistry[] = {
 constexpr std::string_view kNames[kCollectives] = {"alltoall",  "alltoallv",  "alltoallw",
                                                    "allgather", "allgatherv", "bcast"};
 constexpr std::string_view kInnerNames[kInners] = {"pairwise", "bruck", "multinode_morton"};
+constexpr std::string_view kRouteNames[kRoutes] = {"cheapest", "tree", "chain", "scatter"};
+
+// Which of the enumerators' names it is.
+template <class Enum, int count>
+std::optional<Enum> find_name(const std::string_view (&names)[count], std::string_view name) {
+    for (int i = 0; i < count; ++i)
+        if (names[i] == name) return static_cast<Enum>(i);
+    return std::nullopt;
+}
 
 }  // namespace
 
 std::string_view name_of(Collective collective) { return kNames[static_cast<int>(collective)]; }
 
-std::optional<Collective> collective_of(std::string_view name) {
-    for (int c = 0; c < kCollectives; ++c)
-        if (kNames[c] == name) return static_cast<Collective>(c);
-    return std::nullopt;
-}
+std::optional<Collective> collective_of(std::string_view name) { return find_name<Collective>(kNames, name); }
 
 Exchange exchange_of(Collective collective) {
     if (collective == Collective::bcast) return Exchange::bcast;
@@ -82,17 +89,18 @@ Exchange exchange_of(Collective collective) {
 
 std::string_view name_of(Inner inner) { return kInnerNames[static_cast<int>(inner)]; }
 
-std::optional<Inner> inner_of(std::string_view name) {
-    for (int i = 0; i < kInners; ++i)
-        if (kInnerNames[i] == name) return static_cast<Inner>(i);
-    return std::nullopt;
-}
+std::optional<Inner> inner_of(std::string_view name) { return find_name<Inner>(kInnerNames, name); }
+
+std::string_view name_of(Route route) { return kRouteNames[static_cast<int>(route)]; }
+
+std::optional<Route> route_of(std::string_view name) { return find_name<Route>(kRouteNames, name); }
 
 std::string text_of(const Parameters& parameters) {
     const Parameters preset;
     std::string text;
     auto add = [&](const std::string& word) { text.append(text.empty() ? ":" : ",").append(word); };
     if (parameters.inner != preset.inner) add(std::string(name_of(parameters.inner)));
+    if (parameters.route != preset.route) add("route=" + std::string(name_of(parameters.route)));
     if (parameters.radix != preset.radix) add("radix=" + std::to_string(parameters.radix));
     if (parameters.leaders != preset.leaders) add("leaders=" + std::to_string(parameters.leaders));
     if (parameters.segment_bytes != preset.segment_bytes)

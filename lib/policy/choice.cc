@@ -43,6 +43,12 @@ std::optional<Error> read_inner(std::string_view value, Choice& choice) {
     choice.parameters.inner = *inner;
     return std::nullopt;
 }
+std::optional<Error> read_route(std::string_view value, Choice& choice) {
+    auto route = algorithms::route_of(value);
+    if (!route) return Error{"must be route=cheapest, tree, chain or scatter"};
+    choice.parameters.route = *route;
+    return std::nullopt;
+}
 
 struct Reading {
     Parameter parameter;
@@ -55,6 +61,7 @@ constexpr Reading kReadings[] = {
     {Parameter::segment, "segment=", "segment=BYTES", read_bytes},
     {Parameter::radix, "radix=", "radix=NUMBER", read_radix},
     {Parameter::leaders, "leaders=", "leaders=NUMBER", read_leaders},
+    {Parameter::route, "route=", "route=WORD", read_route},
     {Parameter::inner, "", "pairwise, bruck or multinode_morton", read_inner},
 };
 

@@ -50,7 +50,7 @@ std::vector<topology::NodeMap> clusters(std::int32_t ranks) {
 // All values worth a trial, of those that it takes for this exchange.
 std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& algorithm,
                                                    Exchange exchange) {
-    using algorithms::Inner, algorithms::Parameter;
+    using algorithms::Inner, algorithms::Parameter, algorithms::Route;
     std::vector<algorithms::Parameters> all{{}};
     auto spread = [&](Parameter p, auto values, auto member) {
         if (!takes(algorithm, p)) return;
@@ -65,9 +65,15 @@ std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& 
     spread(Parameter::inner,
            std::initializer_list<Inner>{Inner::pairwise, Inner::bruck, Inner::multinode_morton},
            &algorithms::Parameters::inner);
-    // With an inner exchange the radix is Bruck's; a bcast has none.
+    spread(Parameter::route,
+           std::initializer_list<Route>{Route::cheapest, Route::tree, Route::chain, Route::scatter},
+           &algorithms::Parameters::route);
+    // With an inner exchange the radix is Bruck's; a bcast has none, and alone has a route. A chain has no
+    // radix.
     std::erase_if(all, [&](const auto& one) {
-        if (exchange == Exchange::bcast) return one.inner != Inner::pairwise;
+        if (exchange == Exchange::bcast)
+            return one.inner != Inner::pairwise || (one.route == Route::chain && one.radix != 2);
+        if (takes(algorithm, Parameter::route) && one.route != Route::cheapest) return true;
         return takes(algorithm, Parameter::inner) && one.inner != Inner::bruck && one.radix != 2;
     });
     return all;

@@ -110,8 +110,10 @@ TEST_CASE("choices", "[policy]") {
     CHECK(error("leader:4", Collective::alltoall) ==
           "parameter '4': must be pairwise, bruck or multinode_morton");
     CHECK(error("leader:leaders=2", Collective::alltoall) ==
-          "parameter 'leaders=2': must be segment=BYTES; radix=NUMBER; pairwise, bruck or multinode_morton "
-          "for leader");
+          "parameter 'leaders=2': must be segment=BYTES; radix=NUMBER; route=WORD; pairwise, bruck or "
+          "multinode_morton for leader");
+    CHECK(error("leader:route=ring", Collective::bcast) ==
+          "parameter 'route=ring': must be route=cheapest, tree, chain or scatter");
     CHECK(error("bruck:radix=1", Collective::alltoall) ==
           "parameter 'radix=1': must be a number from 2 to 1048576");
     CHECK(choice.algorithm == nullptr);  // left as it was
@@ -121,6 +123,9 @@ TEST_CASE("choices", "[policy]") {
     CHECK(algorithms::text_of(choice.parameters) == ":bruck,radix=4");
     REQUIRE_FALSE(parse_choice("leader:radix=4,segment=16K", Collective::bcast, choice));
     CHECK(algorithms::text_of(choice.parameters) == ":radix=4,segment=16384");
+    REQUIRE_FALSE(parse_choice("leader:route=scatter", Collective::bcast, choice));
+    CHECK(choice.parameters.route == algorithms::Route::scatter);
+    CHECK(algorithms::text_of(choice.parameters) == ":route=scatter");
 }
 
 TEST_CASE("the first rule that matches wins", "[policy]") {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algorithms/node_tree.h"
+
+#include <algorithm>
+
+namespace coco::algorithms {
+
+// Of the lowest digit that is not 0; of the root's: one that no node has.
+std::int64_t NodeTree::lowest_weight(std::int32_t node) const {
+    std::int64_t weight = 1;
+    while (node == 0 ? weight < nodes_ : node / weight % radix_ == 0) weight *= radix_;
+    return weight;
+}
+
+std::int32_t NodeTree::parent(std::int32_t node) const {
+    if (chain_) return node - 1;
+    std::int64_t weight = lowest_weight(node);
+    return static_cast<std::int32_t>(node - node / weight % radix_ * weight);
+}
+
+std::vector<std::int32_t> NodeTree::children(std::int32_t node) const {
+    std::vector<std::int32_t> all;
+    if (chain_ && node + 1 < nodes_) all.push_back(node + 1);
+    for (std::int64_t w = lowest_weight(node) / radix_; !chain_ && w > 0; w /= radix_)
+        for (std::int64_t child = node + w; child < std::min<std::int64_t>(node + w * radix_, nodes_);
+             child += w)
+            all.push_back(static_cast<std::int32_t>(child));
+    return all;
+}
+
+std::int32_t NodeTree::end(std::int32_t node) const {
+    if (chain_) return nodes_;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(node + lowest_weight(node), nodes_));
+}
+
+std::int32_t NodeTree::depth() const {
+    if (chain_) return nodes_ - 1;
+    std::int32_t digits = 0;
+    for (std::int64_t w = lowest_weight(0); w > 1; w /= radix_) ++digits;
+    return digits;
+}
+
+}  // namespace coco::algorithms
