@@ -5,8 +5,8 @@
 // path, nor does a longer one at a receiver, unless a rule leaves one of the two lengths to MPI. A buffer in
 // many segments goes in trains of at most kTrain, each an epoch and a record of its own.
 #include <algorithm>
-#include <cstring>
 
+#include "exec/bcast_record.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/walk.h"
@@ -18,7 +18,6 @@ namespace {
 
 using comm::Header;
 using comm::Publish;
-using comm::Whereabouts;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
@@ -89,22 +88,14 @@ class BcastView {
 
     // The root's record, before the schedule is walked: its raise of kArrived publishes it.
     void open(std::uint64_t total_bytes) {
-        header_ = Header::of(way_.publish, total_bytes);
-        record_ = comm_.open_record(header_);
+        record_.open(comm_, {way_.publish, total_bytes, way_.segment_bytes}, base_, scratch_bytes());
         source_ = base_;
-        if (way_.publish == Publish::inlined) {
-            scratch_ = record_.payload();
-            return;
-        }
-        if (way_.publish != Publish::direct) scratch_ = comm_.stage_bytes(scratch_bytes());
-        Whereabouts where{comm_.offset_of(way_.publish == Publish::direct ? base_ : scratch_),
-                          way_.segment_bytes};
-        std::memcpy(record_.payload(), &where, sizeof where);
     }
 
-    // What the root has published. Requires: the record was waited for.
-    void follow(comm::Comm::Record record, const Whereabouts& where) {
-        source_ = scratch_ = way_.publish == Publish::inlined ? record.payload() : comm_.at(root_, where.at);
+    // What the root has published.
+    void follow(const BcastRecord& record) {
+        record_ = record;
+        source_ = record.shown();
     }
 
     // The buffer has room for no more than this.
@@ -119,10 +110,10 @@ class BcastView {
         if (at >= end) return;
         std::uint64_t bytes = std::min(unit_bytes_, end - at);
         const std::byte* source = from.area == Area::scratch
-                                      ? scratch_ + static_cast<std::uint64_t>(from.index) * unit_bytes_
+                                      ? record_.shown() + static_cast<std::uint64_t>(from.index) * unit_bytes_
                                       : source_ + at;
         std::byte* target = to.area == Area::scratch
-                                ? scratch_ + static_cast<std::uint64_t>(to.index) * unit_bytes_
+                                ? record_.shown() + static_cast<std::uint64_t>(to.index) * unit_bytes_
                                 : base_ + at;
         if (streaming_ && to.area != Area::scratch) [[unlikely]]
             copy_streaming(target, source, bytes);
@@ -136,8 +127,8 @@ class BcastView {
     }
 
     void raise(Milestone milestone) {
-        if (record_.header != nullptr && milestone == schedule::kArrived)
-            comm_.publish(record_, header_);
+        if (record_.is_open() && milestone == schedule::kArrived)
+            record_.publish(comm_);
         else
             comm_.raise(milestone);
     }
@@ -157,10 +148,8 @@ class BcastView {
     std::uint64_t unit_bytes_;
     std::uint64_t room_bytes_ = UINT64_MAX;
     bool streaming_;
-    Header header_{};
-    comm::Comm::Record record_{};
+    BcastRecord record_;
     const std::byte* source_ = nullptr;
-    std::byte* scratch_ = nullptr;
 };
 
 void walk_epoch(comm::Comm& comm, BcastView& view, Publish publish, std::int32_t root) {
@@ -183,15 +172,13 @@ void receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::ui
     std::uint64_t total = 1, step = 1;
     for (std::uint64_t at = 0; at == 0 || at < total; at += step) {
         if (at != 0) ++comm.epoch;
-        comm::Comm::Record record = at == 0 ? first : comm.next_record(root);
-        Header header{record.header->load(std::memory_order_relaxed)};
-        Whereabouts where{};
-        if (header.publish() != Publish::inlined) std::memcpy(&where, record.payload(), sizeof where);
-        Way way{header.publish(), header.bytes(), where.segment_bytes};
+        BcastRecord record;
+        record.follow(comm, root, at == 0 ? first : comm.next_record(root));
+        Way way{record.tale().publish, record.tale().total_bytes, record.tale().segment_bytes};
         total = way.bytes;
         step = bytes_per_epoch(way);
         BcastView view(comm, root, way, buffer + at, std::min(step, total - at));
-        view.follow(record, where);
+        view.follow(record);
         view.limit(room_bytes > at ? room_bytes - at : 0);
         walk_epoch(comm, view, way.publish, root);
         outcome.ran = &row_for(way.publish);

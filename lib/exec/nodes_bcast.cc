@@ -6,8 +6,8 @@
 // shared heap, there: scratch is then an alias of the buffer. Nothing is copied to it, nor does it fill, but
 // its readers must be done before the call ends. Many segments go in trains, an epoch and a record each.
 #include <algorithm>
-#include <cstring>
 
+#include "exec/bcast_record.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/walk.h"
@@ -16,9 +16,7 @@
 namespace coco::exec {
 namespace {
 
-using comm::Header;
 using comm::Publish;
-using comm::Whereabouts;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
@@ -56,20 +54,19 @@ class TrainView {
           whole_(whole),
           base_(whole.buffer + at),
           bytes_(std::min(whole.bytes - at, kTrain * whole.unit_bytes)),
-          scratch_blocks_(static_cast<std::uint64_t>(schedule.scratch_blocks)),
-          publish_(whole.way) {}
+          scratch_blocks_(static_cast<std::uint64_t>(schedule.scratch_blocks)) {}
 
     bool publishes() const { return scratch_blocks_ != 0; }
-    bool is_alias() const { return publish_ == Publish::direct; }
+    bool is_alias() const { return (publishes() ? whole_.way : record_.tale().publish) == Publish::direct; }
 
     // From scratch or to it: the other place has the segment's number.
     void copy(Place from, Place to) {
         bool fills = to.area == Area::scratch;
-        if (fills && shown_ == nullptr) open();
+        if (fills && !record_.is_open()) open();
         if (fills && is_alias()) return;
         std::uint64_t at = offset(fills ? from : to);
         std::uint64_t bytes = std::min(whole_.unit_bytes, bytes_ - at);
-        std::byte* scratch = shown_ + (is_alias() ? at : offset(fills ? to : from));
+        std::byte* scratch = record_.shown() + (is_alias() ? at : offset(fills ? to : from));
         if (fills)
             copy_block(scratch, base_ + at, bytes);
         else if (outgrows_caches(2 * bytes_))
@@ -84,7 +81,7 @@ class TrainView {
         comm_.wait_milestone(peer, milestone);
     }
     void raise(Milestone milestone) {
-        if (publishes() && milestone == schedule::kArrived) return comm_.publish(record_, header_);
+        if (publishes() && milestone == schedule::kArrived) return record_.publish(comm_);
         comm_.raise(milestone);
     }
 
@@ -106,27 +103,13 @@ class TrainView {
 
     // Not before there is something to show: old readers may have to be waited for.
     void open() {
-        header_ = Header::of(publish_, whole_.bytes);
-        record_ = comm_.open_record(header_);
-        if (publish_ == Publish::inlined) {
-            shown_ = record_.payload();
-            return;
-        }
-        shown_ = is_alias() ? base_ : comm_.stage_bytes(scratch_blocks_ * whole_.unit_bytes);
-        Whereabouts where{comm_.offset_of(shown_), whole_.unit_bytes};
-        std::memcpy(record_.payload(), &where, sizeof where);
+        record_.open(comm_, {whole_.way, whole_.bytes, whole_.unit_bytes}, base_,
+                     scratch_blocks_ * whole_.unit_bytes);
     }
 
     void follow(std::int32_t leader) {
-        comm::Comm::Record record = comm_.next_record(leader);
-        Header header{record.header->load(std::memory_order_relaxed)};
-        if (header.bytes() != whole_.bytes) stop_unequal(comm_, leader);
-        publish_ = header.publish();
-        shown_ = record.payload();
-        if (publish_ == Publish::inlined) return;
-        Whereabouts where;
-        std::memcpy(&where, record.payload(), sizeof where);
-        shown_ = comm_.at(leader, where.at);
+        record_.follow(comm_, leader, comm_.next_record(leader));
+        if (record_.tale().total_bytes != whole_.bytes) stop_unequal(comm_, leader);
     }
 
     comm::Comm& comm_;
@@ -134,10 +117,7 @@ class TrainView {
     std::byte* const base_;
     const std::uint64_t bytes_;
     const std::uint64_t scratch_blocks_;
-    Publish publish_;
-    Header header_{};
-    comm::Comm::Record record_{};
-    std::byte* shown_ = nullptr;  // scratch of the rank that publishes
+    BcastRecord record_;  // of the rank that publishes
 };
 
 void run_trains(comm::Comm& comm, comm::ScheduleKey key, const Whole& whole) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/bcast_record.h"
+
+#include <cstring>
+
+namespace coco::exec {
+
+using comm::Publish;
+using comm::Whereabouts;
+
+void BcastRecord::open(comm::Comm& comm, const Tale& tale, std::byte* buffer, std::uint64_t scratch_bytes) {
+    tale_ = tale;
+    record_ = comm.open_record(header_of(tale));
+    if (tale.publish == Publish::inlined) {
+        shown_ = record_.payload();
+        return;
+    }
+    shown_ = tale.publish == Publish::direct ? buffer : comm.stage_bytes(scratch_bytes);
+    Whereabouts where{comm.offset_of(shown_), tale.segment_bytes};
+    std::memcpy(record_.payload(), &where, sizeof where);
+}
+
+void BcastRecord::follow(const comm::Comm& comm, std::int32_t teller, comm::Comm::Record record) {
+    comm::Header header{record.header->load(std::memory_order_relaxed)};
+    tale_ = {header.publish(), header.bytes()};
+    shown_ = record.payload();
+    if (tale_.publish == Publish::inlined) return;
+    Whereabouts where;
+    std::memcpy(&where, record.payload(), sizeof where);
+    tale_.segment_bytes = where.segment_bytes;
+    shown_ = comm.at(teller, where.at);
+}
+
+}  // namespace coco::exec
