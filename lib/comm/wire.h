@@ -51,6 +51,8 @@ class Wire {
     explicit Wire(MPI_Comm comm) : comm_(comm) {}
     friend void end_wires();
     void end();
+    // Looks, and moves what can be moved.
+    static bool is_through(MPI_Request request);
 
     MPI_Comm comm_;
     std::vector<MPI_Request> requests_;  // in the order of their start
