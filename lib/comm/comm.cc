@@ -198,14 +198,14 @@ void Comm::raise(schedule::Milestone milestone) {
 
 void Comm::complete(std::size_t left) {
     std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    wire->complete(left, waiting.spins == 0);
+    wire->complete(left, yields_for_messages);
     if (timed) wait_ns += os::now_ns() - begin_ns;
 }
 
 void Comm::complete(std::vector<MPI_Request>& requests) {
     if (requests.empty()) return;
     std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    Wire::wait(requests.data(), requests.size(), waiting.spins == 0);
+    Wire::wait(requests.data(), requests.size(), yields_for_messages);
     requests.clear();
     if (timed) wait_ns += os::now_ns() - begin_ns;
 }

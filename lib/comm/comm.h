@@ -88,7 +88,8 @@ struct Comm {
     Ring<kStageBytes> stage;
     Ring<kTapeBytes> tape;
     sync::WaitPolicy waiting;
-    std::uint64_t wait_ns = 0;  // of the call that runs, when stats are on
+    bool yields_for_messages = false;  // ranks outnumber CPUs, and the MPI library does not care
+    std::uint64_t wait_ns = 0;         // of the call that runs, when stats are on
     bool timed = false;
 
     // What exec keeps between calls so that a call allocates nothing: grown, never shrunk.

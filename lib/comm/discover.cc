@@ -156,12 +156,23 @@ bool is_crowded(const Comm& comm, const std::vector<Card>& cards) {
     return mates > all.count() || cards[comm.rank].local_ranks > online;
 }
 
+// Whether the MPI library gives the CPU away itself while it waits: Open MPI does where it was told to, by
+// the user or by its launcher, which counts ranks. A second yield to each look makes a message's way longer.
+bool library_yields() {
+    for (const char* name : {"OMPI_MCA_mpi_yield_when_idle", "OMPI_MCA_mpi_oversubscribe"}) {
+        std::string_view value = base::env(name);
+        if (value == "1" || value == "true" || value == "yes") return true;
+    }
+    return false;
+}
+
 void choose_waiting(Comm& comm, bool crowded) {
     comm.waiting.progress = drive_progress;
     // For a network's latency it does not pay to spin, nor to keep a mate from running who shares the core.
     if (comm.wire != nullptr) comm.waiting.spins = 100;
     if (!crowded) return;
     comm.waiting.spins = 0;
+    comm.yields_for_messages = !library_yields();
     comm.waiting.yields = 2000;
     comm.waiting.yields_per_progress = 16;
 }
