@@ -25,7 +25,8 @@ using schedule::Place;
 constexpr std::uint64_t kSegmentBytes = 16 * 1024;
 // A network's latency does not care about a look at the stage too, and there is room for hundreds of calls:
 // on the tape the root would soon wait for its mates (2 KiB on 4 x 2 ranks: 0.7 times as fast as MPICH,
-// now 1.1).
+// 1.06 from the
+// stage).
 constexpr std::uint64_t kTapeBytesMax = 256;
 // Below, a second copy costs less than to wait for readers: 64 KiB on 4 nodes 0.2 to 0.4 ms, not 0.7 ms.
 constexpr std::uint64_t kAliasBytesMin = 128 * 1024;

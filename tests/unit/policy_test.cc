@@ -187,12 +187,24 @@ TEST_CASE("the built-in rules", "[policy]") {
         auto collective = static_cast<Collective>(c);
         std::optional<std::uint64_t> block;
         if (collective != Collective::alltoallv && collective != Collective::alltoallw) block = 64;
-        // Bcasts are left to MPI over several nodes.
-        CHECK(chosen(policy, facts(collective, 64, 4, 2)) ==
-              (collective == Collective::bcast ? "mpi" : "leader"));
-        CHECK(chosen(policy, facts(collective, std::uint64_t{1} << 20, 4, 2)) == "mpi");
+        CHECK(chosen(policy, facts(collective, 64, 4, 2)) == "leader");
+        CHECK(chosen(policy, facts(collective, std::uint64_t{1} << 21, 4, 2)) == "mpi");
         CHECK(chosen(policy, facts(collective, block)) != "mpi");
     }
+}
+
+TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
+    Policy policy = policy_of(default_rules());
+    auto chosen_for = [&](std::uint64_t bytes, std::int32_t ranks, std::int32_t nodes) {
+        return chosen(policy, facts(Collective::bcast, bytes, ranks, nodes));
+    };
+    CHECK(chosen_for(128 << 10, 2, 4) == "leader");
+    CHECK(chosen_for(256 << 10, 2, 4) == "mpi");
+    CHECK(chosen_for(1 << 20, 4, 4) == "leader");
+    CHECK(chosen_for(128 << 10, 4, 8) == "leader");
+    CHECK(chosen_for(256 << 10, 4, 8) == "mpi");
+    CHECK(chosen_for(8, 2, 8) == "mpi");
+    CHECK(chosen_for(8, 1, 4) == "mpi");
 }
 
 TEST_CASE("the environment goes before the rules", "[policy]") {
