@@ -87,6 +87,8 @@ TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[sched
             Row many = row;
             many.parameters.radix = radix;
             for (std::int32_t n : {1, 2, 3, 7}) check(many, map, 5, n);
+            // A part for each node, and then some.
+            if (row.parameters.route == algorithms::Route::scatter) check(many, map, 5, kNodes + 11);
         }
 }
 
