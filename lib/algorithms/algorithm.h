@@ -9,18 +9,33 @@
 #include <string>
 #include <string_view>
 
+#include "schedule/edges.h"
 #include "schedule/schedule.h"
 #include "topology/node_map.h"
 
 namespace coco::algorithms {
 
-enum class Collective : std::uint8_t { alltoall, alltoallv, alltoallw, allgather, allgatherv, bcast };
-inline constexpr int kCollectives = 6;
+enum class Collective : std::uint8_t {
+    alltoall,
+    alltoallv,
+    alltoallw,
+    allgather,
+    allgatherv,
+    bcast,
+    neighbor_alltoall,
+    neighbor_alltoallv,
+    neighbor_alltoallw,
+    neighbor_allgather,
+    neighbor_allgatherv
+};
+inline constexpr int kCollectives = 11;
+constexpr bool is_neighbor(Collective collective) { return collective >= Collective::neighbor_alltoall; }
 // "alltoall", ... ; the word of policy files and COCO_DISABLE. COCO_<UPPER CASE> forces an algorithm.
 std::string_view name_of(Collective collective);
 std::optional<Collective> collective_of(std::string_view name);
 
 // The v and w forms move the same blocks as their plain form; the sizes, which differ, are not in a shape.
+// Those of neighbours are the same exchanges, between the ranks that a neighbourhood joins.
 enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
 Exchange exchange_of(Collective collective);
 
@@ -58,6 +73,10 @@ struct Shape {
     std::int32_t root = 0;      // bcast
     std::int32_t segments = 1;  // bcast: into how many segments the buffer is cut; 1 to kDone - 1
     Parameters parameters = {};
+    // neighbor_*: what this rank knows of the process topology, and its share of the copies within its node
+    // (see Algorithm::cut). Else null.
+    const schedule::Neighborhood* neighborhood = nullptr;
+    const schedule::EdgeShare* share = nullptr;
 };
 
 using CollectiveSet = std::uint32_t;
@@ -65,19 +84,26 @@ constexpr CollectiveSet set_of(Collective c) { return CollectiveSet{1} << static
 inline constexpr CollectiveSet kAlltoalls =
     set_of(Collective::alltoall) | set_of(Collective::alltoallv) | set_of(Collective::alltoallw);
 inline constexpr CollectiveSet kAllgathers = set_of(Collective::allgather) | set_of(Collective::allgatherv);
+inline constexpr CollectiveSet kNeighbors =
+    set_of(Collective::neighbor_alltoall) | set_of(Collective::neighbor_alltoallv) |
+    set_of(Collective::neighbor_alltoallw) | set_of(Collective::neighbor_allgather) |
+    set_of(Collective::neighbor_allgatherv);
 
 struct Algorithm {
     std::string_view name;     // policy word = file stem = test tag = heading in docs
     std::string_view summary;  // one line, for coco info and docs
     std::string_view source;   // paper and section
     CollectiveSet collectives;
-    bool one_node;  // needs all ranks on one node; else it is for several, by messages
+    // Needs all ranks on one node; else it is for several, by messages. neighbor_*: copies within nodes, and
+    // sends one message for each edge between them.
+    bool one_node;
     // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
     // staged.
     bool reads_peer_send;
     bool writes_peer_recv;
     bool segmented;           // bcast: the executor chooses Shape::segments by size; others always get 1
     ParameterSet parameters;  // those it takes
+    schedule::Cut cut;        // neighbor_*: who copies which edges within a node
     schedule::Schedule (*make_schedule)(const Shape& shape);
 
     // Moves blocks through scratch in one piece: any buffer will do.

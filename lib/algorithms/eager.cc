@@ -11,6 +11,7 @@
 // Scratch:  alltoall per rank P - 1 blocks, allgather 1, bcast 1 at the root
 // Good for: small blocks, where a synchronisation costs more than a copy; buffers outside the shared heap
 #include "algorithms/blocks.h"
+#include "algorithms/edges.h"
 #include "schedule/order.h"
 
 namespace coco::algorithms {
@@ -40,6 +41,7 @@ schedule::Schedule make_bcast(const Shape& shape) {
 
 schedule::Schedule make_eager(const Shape& shape) {
     if (shape.exchange == Exchange::bcast) return make_bcast(shape);
+    if (shape.neighborhood != nullptr) return stage_edges(shape);
     schedule::Builder steps;
     const auto peers = schedule::peers_nearest_first(*shape.map, shape.rank);
     const bool personal = shape.exchange == Exchange::alltoall;

@@ -17,10 +17,12 @@
 #include <numeric>
 
 #include "algorithms/curve.h"
+#include "algorithms/edges.h"
 
 namespace coco::algorithms {
 
 schedule::Schedule make_morton(const Shape& shape) {
+    if (shape.neighborhood != nullptr) return copy_edges(shape);
     Group all(static_cast<std::size_t>(shape.map->ranks()));
     std::iota(all.begin(), all.end(), 0);
     return along_curves(shape, {all});

@@ -14,11 +14,13 @@
 // Scratch:  none
 // Good for: large blocks: long reads and writes that the hardware prefetches; the yardstick of the others
 #include "algorithms/blocks.h"
+#include "algorithms/edges.h"
 #include "schedule/order.h"
 
 namespace coco::algorithms {
 
 schedule::Schedule make_naive(const Shape& shape) {
+    if (shape.neighborhood != nullptr) return copy_edges(shape);
     schedule::Builder steps;
     auto peers = schedule::peers_nearest_first(*shape.map, shape.rank);
     steps.raise(schedule::kArrived);

@@ -21,50 +21,58 @@ constexpr bool kReads = true, kReadsOwn = false;
 constexpr bool kWrites = true, kWritesOwn = false;
 constexpr bool kCut = true, kWhole = false;
 constexpr ParameterSet kPlain = 0;
+using schedule::Cut;
 
 constexpr Algorithm kRegistry[] = {
     {"naive", "every rank pulls its blocks from its peers, nearest domain first",
      "Li, Zhang, Hoefler 2018, section 4 (SH-Naive)",  //
-     kExchanges, kOneNode, kReads, kWritesOwn, kWhole, kPlain, make_naive},
+     kExchanges | kNeighbors, kOneNode, kReads, kWritesOwn, kWhole, kPlain, Cut::own, make_naive},
     {"morton", "the ranks copy equal shares of the Morton curve over all blocks",
      "Li, Zhang, Hoefler 2018, sections 2.1 and 2.2 (SH-CO)",  //
-     kExchanges, kOneNode, kReads, kWrites, kWhole, kPlain, make_morton},
+     kExchanges | kNeighbors, kOneNode, kReads, kWrites, kWhole, kPlain, Cut::curve, make_morton},
     {"numa_morton", "as morton, but writing to the own NUMA domain only, one domain pair after another",
      "Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO)",  //
-     kExchanges, kOneNode, kReads, kWrites, kWhole, kPlain, make_numa_morton},
+     kExchanges | kNeighbors, kOneNode, kReads, kWrites, kWhole, kPlain, Cut::domain_curves,
+     make_numa_morton},
     {"eager", "every rank copies its blocks to shared scratch and goes on as soon as it has its own",
      "libcoco",  //
-     kExchanges | kBcast, kOneNode, kReadsOwn, kWritesOwn, kWhole, kPlain, make_eager},
+     kExchanges | kNeighbors | kBcast, kOneNode, kReadsOwn, kWritesOwn, kWhole, kPlain, Cut::own, make_eager},
     {"direct", "every rank copies the root's buffer at once",
      "Tu, Zou, Zhan, Zhao, Fan 2008, section III, in a single copy",  //
-     kBcast, kOneNode, kReads, kWritesOwn, kWhole, kPlain, make_direct},
+     kBcast, kOneNode, kReads, kWritesOwn, kWhole, kPlain, Cut::own, make_direct},
     {"segmented", "the root fills a ring of segments in cache while the others empty it",
      "Tu, Zou, Zhan, Zhao, Fan 2008, section III (data tiling)",  //
-     kBcast, kOneNode, kReadsOwn, kWritesOwn, kCut, set_of(Parameter::segment), make_segmented},
+     kBcast, kOneNode, kReadsOwn, kWritesOwn, kCut, set_of(Parameter::segment), Cut::own, make_segmented},
     {"bruck", "blocks go the distance to their receivers digit by digit, in few messages",
      "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",  //
-     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_bruck},
+     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), Cut::own, make_bruck},
     {"multinode_morton", "ranks fetch equal shares of the Morton curve over all blocks and send them on",
      "Li, Zhang, Hoefler 2018, section 2.5 (MN-CO)",  //
-     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, make_multinode_morton},
+     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, Cut::own, make_multinode_morton},
     {"leader", "one rank of each node speaks for it; the others fill and empty its bundles, or its ring",
      "Li, Zhang, Hoefler 2018, section 2.5; bcast: Tu, Zou, Zhan, Zhao, Fan 2008, sections II and III",
      kExchanges | kBcast, kAnyNodes, kReadsOwn, kWritesOwn, kCut,
      set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::segment) |
          set_of(Parameter::route),
-     make_leader},
+     Cut::own, make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
-     kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), make_multileader},
+     kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), Cut::own,
+     make_multileader},
     {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section III",  //
-     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_sloav},
+     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), Cut::own,
+     make_sloav},
     {"sloavx", "leaders run sloav over what the ranks of their nodes owe each other",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section IV",  //
-     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), make_sloavx},
+     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), Cut::own,
+     make_sloavx},
 };
 
-constexpr std::string_view kNames[kCollectives] = {"alltoall",  "alltoallv",  "alltoallw",
-                                                   "allgather", "allgatherv", "bcast"};
+constexpr std::string_view kNames[kCollectives] = {
+    "alltoall",           "alltoallv",          "alltoallw",
+    "allgather",          "allgatherv",         "bcast",
+    "neighbor_alltoall",  "neighbor_alltoallv", "neighbor_alltoallw",
+    "neighbor_allgather", "neighbor_allgatherv"};
 constexpr std::string_view kInnerNames[kInners] = {"pairwise", "bruck", "multinode_morton"};
 constexpr std::string_view kRouteNames[kRoutes] = {"cheapest", "tree", "chain", "scatter"};
 
@@ -84,7 +92,9 @@ std::optional<Collective> collective_of(std::string_view name) { return find_nam
 
 Exchange exchange_of(Collective collective) {
     if (collective == Collective::bcast) return Exchange::bcast;
-    return (kAlltoalls & set_of(collective)) != 0 ? Exchange::alltoall : Exchange::allgather;
+    constexpr CollectiveSet kGathers =
+        kAllgathers | set_of(Collective::neighbor_allgather) | set_of(Collective::neighbor_allgatherv);
+    return (kGathers & set_of(collective)) != 0 ? Exchange::allgather : Exchange::alltoall;
 }
 
 std::string_view name_of(Inner inner) { return kInnerNames[static_cast<int>(inner)]; }

@@ -5,6 +5,23 @@ namespace coco::policy {
 namespace {
 
 constexpr std::string_view kRules = R"(# The built-in rules. The first that matches wins; no match means mpi.
+# Neighbours, on any number of nodes. Figures: bench/neighbor on 2 cores, see bench/results.
+[[rule]]
+collective = ["neighbor_alltoall", "neighbor_allgather"]
+block = "-4K"
+algorithm = "eager"
+reason = "one synchronisation with each neighbour and any buffer"
+
+[[rule]]
+collective = ["neighbor_alltoall", "neighbor_allgather"]
+algorithm = "naive"
+reason = "one copy instead of two, straight from the neighbours' buffers"
+
+[[rule]]
+collective = ["neighbor_alltoallv", "neighbor_alltoallw", "neighbor_allgatherv"]
+algorithm = "eager"
+reason = "no size is common to all ranks; large blocks on the shared heap are read in place"
+
 # Several nodes. Figures: bench/collective on clusters of namespaces over TCP, see bench/results.
 [[rule]]
 collective = "alltoall"

@@ -49,7 +49,7 @@ std::optional<Error> read_forced(Policy& policy) {
     for (int c = 0; c < algorithms::kCollectives; ++c) {
         std::string variable = "COCO_";
         for (char letter : algorithms::name_of(static_cast<Collective>(c)))
-            variable += static_cast<char>(letter - 'a' + 'A');
+            variable += letter == '_' ? letter : static_cast<char>(letter - 'a' + 'A');
         std::string_view value = base::env(variable.c_str());
         if (value.empty()) continue;
         Choice choice;

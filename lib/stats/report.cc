@@ -16,8 +16,11 @@ namespace coco::stats {
 namespace {
 
 // By number of algorithms::Collective, which this room does not know.
-constexpr const char* kFunctions[] = {"MPI_Alltoall",  "MPI_Alltoallv",  "MPI_Alltoallw",
-                                      "MPI_Allgather", "MPI_Allgatherv", "MPI_Bcast"};
+constexpr const char* kFunctions[] = {
+    "MPI_Alltoall",           "MPI_Alltoallv",          "MPI_Alltoallw",
+    "MPI_Allgather",          "MPI_Allgatherv",         "MPI_Bcast",
+    "MPI_Neighbor_alltoall",  "MPI_Neighbor_alltoallv", "MPI_Neighbor_alltoallw",
+    "MPI_Neighbor_allgather", "MPI_Neighbor_allgatherv"};
 
 const char* function_of(std::uint8_t collective) {
     return collective < std::size(kFunctions) ? kFunctions[collective] : "MPI_?";

@@ -64,7 +64,8 @@ class Form {
             return "has a message of " + std::to_string(step.count) + " blocks from " + to_text(first) +
                    " on, which do not exist";
         if (step.act == Act::receive && first.area == Area::send) return "receives into a send area";
-        if (++under_way_ > kMostUnderWay) return "has too many messages under way";
+        if (++under_way_ > kMostUnderWay && call_.neighborhoods.empty())
+            return "has too many messages under way";
         return "";
     }
     std::string complete(const Step& step) {
@@ -120,7 +121,7 @@ class Form {
     std::int32_t rank_;
     std::int64_t last_ = -1;      // milestone
     std::set<std::int32_t> met_;  // ranks whose arrival was waited for
-    // Messages: of a window, or of a round of about sqrt(P) both ways.
+    // Messages: of a window, or of a round of about sqrt(P) both ways. Neighbours have no windows.
     static constexpr std::int32_t kMostUnderWay = 64;
     std::int32_t under_way_ = 0;
 };
@@ -130,6 +131,11 @@ class Form {
 std::int32_t extent(const Call& call, std::int32_t rank, Area area) {
     auto ranks = static_cast<std::int32_t>(call.schedules.size());
     if (area == Area::scratch) return call.schedules[static_cast<std::size_t>(rank)].scratch_blocks;
+    if (!call.neighborhoods.empty()) {
+        const auto& near = call.neighborhoods[static_cast<std::size_t>(rank)];
+        if (area == Area::recv) return near.recv_blocks;
+        return call.exchange == Exchange::allgather ? 1 : near.send_blocks();
+    }
     if (call.exchange == Exchange::bcast)
         return (area == Area::send) == (rank == call.root) ? call.segments : 0;
     return area == Area::send && call.exchange == Exchange::allgather ? 1 : ranks;

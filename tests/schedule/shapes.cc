@@ -85,7 +85,8 @@ namespace {
 
 bool serves_any(const algorithms::Algorithm& algorithm, Exchange exchange) {
     for (int c = 0; c < algorithms::kCollectives; ++c)
-        if (auto one = static_cast<Collective>(c); serves(algorithm, one) && exchange_of(one) == exchange)
+        if (auto one = static_cast<Collective>(c);
+            serves(algorithm, one) && exchange_of(one) == exchange && !is_neighbor(one))
             return true;
     return false;
 }

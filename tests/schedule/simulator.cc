@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "form.h"
+#include "graphs.h"
 #include "memory.h"
 
 namespace coco::simulator {
@@ -72,6 +73,9 @@ class Simulation {
         std::size_t blocks = ranks_.size(), scratch = 0;
         for (const Call& call : calls) {
             blocks = std::max(blocks, static_cast<std::size_t>(call.segments));
+            for (std::int32_t r = 0; r < map.ranks(); ++r)
+                for (Area area : {Area::send, Area::recv})
+                    blocks = std::max(blocks, static_cast<std::size_t>(extent(call, r, area)));
             for (const Schedule& s : call.schedules)
                 scratch = std::max(scratch, static_cast<std::size_t>(s.scratch_blocks));
         }
@@ -353,7 +357,12 @@ class Simulation {
         if (place.area == Area::send) return name_of(number, place);
         if (call.exchange == Exchange::bcast) return name_of(number, {call.root, Area::send, place.index});
         bool personal = call.exchange == Exchange::alltoall;
-        return name_of(number, {place.index, Area::send, personal ? place.owner : 0});
+        if (call.neighborhoods.empty())
+            return name_of(number, {place.index, Area::send, personal ? place.owner : 0});
+        for (const schedule::Edge& edge : call.neighborhoods[static_cast<std::size_t>(place.owner)].incoming)
+            if (edge.received == place.index)
+                return name_of(number, {edge.sender, Area::send, personal ? edge.sent : 0});
+        return -1;  // from nobody: as the caller left it
     }
     static std::string where(const Rank& rank) {
         return "rank " + std::to_string(rank.number) + ", call " + std::to_string(rank.call) + ", step " +
@@ -375,6 +384,22 @@ Call make_call(const algorithms::Algorithm& algorithm, Exchange exchange, const 
     Call call{exchange, root, segments, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}};
     for (std::int32_t r = 0; r < map.ranks(); ++r)
         call.schedules.push_back(algorithm.make_schedule({exchange, r, &map, root, segments, parameters}));
+    return call;
+}
+
+Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchange,
+                        const topology::NodeMap& map,
+                        const std::vector<schedule::Neighborhood>& neighborhoods,
+                        const algorithms::Parameters& parameters) {
+    Call call{exchange, 0, 1, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}, neighborhoods};
+    auto shares = shares_of(map, neighborhoods, algorithm.cut);
+    for (std::int32_t r = 0; r < map.ranks(); ++r) {
+        auto i = static_cast<std::size_t>(r);
+        algorithms::Shape shape{.exchange = exchange, .rank = r, .map = &map, .parameters = parameters};
+        shape.neighborhood = &neighborhoods[i];
+        shape.share = &shares[i];
+        call.schedules.push_back(algorithm.make_schedule(shape));
+    }
     return call;
 }
 

@@ -36,13 +36,20 @@ struct Call {
     // What the registry says of the algorithm.
     bool may_read_peer_send = true;
     bool may_write_peer_recv = true;
-    std::vector<schedule::Schedule> schedules;  // by rank
+    std::vector<schedule::Schedule> schedules;               // by rank
+    std::vector<schedule::Neighborhood> neighborhoods = {};  // by rank, of neighbor_*; else none
 };
 
 // The call of a registry row on this map. `root` and `segments` count for bcast only.
 Call make_call(const algorithms::Algorithm& algorithm, algorithms::Exchange exchange,
                const topology::NodeMap& map, std::int32_t root = 0, std::int32_t segments = 1,
                const algorithms::Parameters& parameters = {});
+
+// The same for neighbours, with shares as they are cut when all weights are equal.
+Call make_neighbor_call(const algorithms::Algorithm& algorithm, algorithms::Exchange exchange,
+                        const topology::NodeMap& map,
+                        const std::vector<schedule::Neighborhood>& neighborhoods,
+                        const algorithms::Parameters& parameters = {});
 
 struct Verdict {
     std::string fault;  // the first one, with rank, call and place; empty: all is well

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/edges.h"
+
+#include <algorithm>
+#include <set>
+
+#include "topology/share.h"
+
+namespace coco::schedule {
+namespace {
+
+bool is_mate(const topology::NodeMap& map, std::int32_t a, std::int32_t b) {
+    return map.node[static_cast<std::size_t>(a)] == map.node[static_cast<std::size_t>(b)];
+}
+
+// The domains of a node, in the order in which its ranks name them.
+std::vector<std::int32_t> domains_of(const topology::NodeMap& map, std::int32_t node) {
+    std::vector<std::int32_t> domains;
+    for (std::int32_t r : map.ranks_on_node(node)) {
+        std::int32_t domain = map.domain[static_cast<std::size_t>(r)];
+        if (std::ranges::find(domains, domain) == domains.end()) domains.push_back(domain);
+    }
+    return domains;
+}
+
+std::int32_t size_of(const std::vector<std::int32_t>& ranks) {
+    return static_cast<std::int32_t>(ranks.size());
+}
+
+// Requires: rank is in the group.
+std::int32_t index_in(const std::vector<std::int32_t>& group, std::int32_t rank) {
+    return static_cast<std::int32_t>(std::ranges::lower_bound(group, rank) - group.begin());
+}
+
+std::vector<std::int32_t> mates_touching(const topology::NodeMap& map, std::int32_t rank,
+                                         std::span<const std::int32_t> ranks) {
+    std::set<std::int32_t> touching;
+    for (std::int32_t r : ranks)
+        if (r >= 0 && r != rank && is_mate(map, r, rank)) touching.insert(r);
+    return {touching.begin(), touching.end()};
+}
+
+}  // namespace
+
+EdgeShare own_share(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood) {
+    EdgeShare share{.edges = {}, .touching = mates_touching(map, rank, neighborhood.destinations)};
+    auto take_from = [&](std::int32_t sender) {
+        auto [first, last] = std::ranges::equal_range(neighborhood.incoming, sender, {},
+                                                      [](const Edge& e) { return e.sender; });
+        share.edges.insert(share.edges.end(), first, last);
+    };
+    take_from(rank);
+    for (std::int32_t peer : peers_nearest_first(map, rank))
+        if (is_mate(map, peer, rank)) take_from(peer);
+    return share;
+}
+
+CurveCut::CurveCut(const topology::NodeMap& map, Cut cut, std::int32_t rank) {
+    std::int32_t node = map.node[static_cast<std::size_t>(rank)];
+    if (cut == Cut::curve) {
+        groups_.push_back(map.ranks_on_node(node));
+        return;
+    }
+    for (std::int32_t n = 0; n < map.nodes(); ++n) steps_ = std::max(steps_, size_of(domains_of(map, n)));
+    auto domains = domains_of(map, node);
+    auto own = std::ranges::find(domains, map.domain[static_cast<std::size_t>(rank)]);
+    std::ranges::rotate(domains, own);
+    for (std::int32_t domain : domains) groups_.push_back(map.ranks_in_domain(domain));
+}
+
+Matrix CurveCut::matrix(std::int32_t step) const { return {size_of(groups_[0]), size_of(senders(step))}; }
+
+CurveEdge CurveCut::place(const Edge& edge, std::uint64_t weight) const {
+    std::int32_t step = 0;
+    while (!std::ranges::binary_search(senders(step), edge.sender)) ++step;
+    Cell cell{index_in(groups_[0], edge.receiver), index_in(senders(step), edge.sender)};
+    return {edge, step, 0, morton_position(matrix(step), cell), weight};
+}
+
+std::int32_t CurveCut::gatherer_of(const CurveEdge& edge) const {
+    auto member = topology::part_of(matrix(edge.step).cells(), size_of(groups_[0]), edge.position);
+    return groups_[0][static_cast<std::size_t>(member)];
+}
+
+void CurveCut::sort(std::vector<CurveEdge>& edges) {
+    std::ranges::sort(edges, [](const CurveEdge& a, const CurveEdge& b) {
+        if (a.step != b.step) return a.step < b.step;
+        return a.position != b.position ? a.position < b.position : a.edge.received < b.edge.received;
+    });
+}
+
+std::vector<std::uint64_t> CurveCut::weights_of(std::span<const CurveEdge> gathered) const {
+    std::vector<std::uint64_t> weights(static_cast<std::size_t>(steps_));
+    for (const CurveEdge& edge : gathered) weights[static_cast<std::size_t>(edge.step)] += edge.weight;
+    return weights;
+}
+
+std::vector<std::int32_t> CurveCut::copiers_of(std::span<const CurveEdge> gathered,
+                                               std::span<const std::uint64_t> weights) const {
+    const Ranks& group = groups_[0];
+    auto weight_of = [&](std::int32_t rank, std::int32_t step) {
+        return weights[static_cast<std::size_t>(rank) * static_cast<std::size_t>(steps_) +
+                       static_cast<std::size_t>(step)];
+    };
+    std::vector<std::int32_t> copiers;
+    copiers.reserve(gathered.size());
+    std::uint64_t before = 0, total = 0;
+    for (std::size_t i = 0; i < gathered.size(); ++i) {
+        std::int32_t step = gathered[i].step;
+        if (i == 0 || step != gathered[i - 1].step) {
+            before = total = 0;
+            for (std::int32_t r : group) total += weight_of(r, step);
+            for (std::int32_t r : group) {
+                if (r == gatherer_of(gathered[i])) break;
+                before += weight_of(r, step);
+            }
+        }
+        // The share in which the middle of the edge lies.
+        std::uint64_t middle = 2 * before + gathered[i].weight;
+        copiers.push_back(group[static_cast<std::size_t>(middle * group.size() / (2 * total))]);
+        before += gathered[i].weight;
+    }
+    return copiers;
+}
+
+}  // namespace coco::schedule
