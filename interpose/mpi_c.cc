@@ -36,57 +36,66 @@ Function next_or(const char* name, Function own) {
         return coco::dispatch::enter(Args __VA_ARGS__, [&] { return mpi().Name arguments; }); \
     }
 
-// The int and the large-count form differ in the types of counts and displacements.
-#define COCO_COLLECTIVES(suffix, Count, Displacement)                                                        \
-    COCO_BOTH(Alltoall##suffix,                                                                              \
-              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,  \
-               MPI_Datatype recvtype, MPI_Comm comm),                                                        \
-              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                            \
-              {.collective = Collective::alltoall,                                                           \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                            \
-               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                            \
-               .comm = comm})                                                                                \
+// The collectives by what they are told of their blocks. `name`: algorithms::Collective.
+#define COCO_PLAIN(Name, name, Count)                                                                       \
+    COCO_BOTH(Name,                                                                                         \
+              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount, \
+               MPI_Datatype recvtype, MPI_Comm comm),                                                       \
+              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                           \
+              {.collective = Collective::name,                                                              \
+               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                           \
+               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                           \
+               .comm = comm})
+#define COCO_V(Name, name, Count, Displacement)                                                              \
     COCO_BOTH(                                                                                               \
-        Alltoallv##suffix,                                                                                   \
+        Name,                                                                                                \
         (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], MPI_Datatype sendtype, \
          void* recvbuf, const Count recvcounts[], const Displacement rdispls[], MPI_Datatype recvtype,       \
          MPI_Comm comm),                                                                                     \
         (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),              \
-        {.collective = Collective::alltoallv,                                                                \
+        {.collective = Collective::name,                                                                     \
          .send = {.buffer = sendbuf, .type = sendtype, .counts = sendcounts, .displacements = sdispls},      \
          .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = rdispls},      \
-         .comm = comm})                                                                                      \
-    COCO_BOTH(                                                                                               \
-        Alltoallw##suffix,                                                                                   \
-        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],                        \
-         const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[],                            \
-         const Displacement rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),                       \
-        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),            \
-        {.collective = Collective::alltoallw,                                                                \
-         .send = {.buffer = sendbuf, .counts = sendcounts, .displacements = sdispls, .types = sendtypes},    \
-         .recv = {.buffer = recvbuf, .counts = recvcounts, .displacements = rdispls, .types = recvtypes},    \
-         .comm = comm})                                                                                      \
-    COCO_BOTH(Allgather##suffix,                                                                             \
-              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,  \
-               MPI_Datatype recvtype, MPI_Comm comm),                                                        \
-              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                            \
-              {.collective = Collective::allgather,                                                          \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                            \
-               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                            \
-               .comm = comm})                                                                                \
-    COCO_BOTH(Allgatherv##suffix,                                                                            \
+         .comm = comm})
+#define COCO_W(Name, name, Count, Displacement)                                                           \
+    COCO_BOTH(                                                                                            \
+        Name,                                                                                             \
+        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],                     \
+         const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[],                         \
+         const Displacement rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),                    \
+        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),         \
+        {.collective = Collective::name,                                                                  \
+         .send = {.buffer = sendbuf, .counts = sendcounts, .displacements = sdispls, .types = sendtypes}, \
+         .recv = {.buffer = recvbuf, .counts = recvcounts, .displacements = rdispls, .types = recvtypes}, \
+         .comm = comm})
+#define COCO_GATHERV(Name, name, Count, Displacement)                                                        \
+    COCO_BOTH(Name,                                                                                          \
               (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,                   \
                const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, MPI_Comm comm), \
               (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),                   \
-              {.collective = Collective::allgatherv,                                                         \
+              {.collective = Collective::name,                                                               \
                .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                            \
                .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = displs}, \
-               .comm = comm})                                                                                \
-    COCO_BOTH(Bcast##suffix, (void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm),    \
-              (buffer, count, datatype, root, comm),                                                         \
-              {.collective = Collective::bcast,                                                              \
-               .recv = {.buffer = buffer, .count = count, .type = datatype},                                 \
-               .root = root,                                                                                 \
+               .comm = comm})
+
+// The int and the large-count form differ in the types of counts and displacements; those of
+// MPI_Neighbor_alltoallw are addresses in both.
+#define COCO_COLLECTIVES(suffix, Count, Displacement)                                                     \
+    COCO_PLAIN(Alltoall##suffix, alltoall, Count)                                                         \
+    COCO_V(Alltoallv##suffix, alltoallv, Count, Displacement)                                             \
+    COCO_W(Alltoallw##suffix, alltoallw, Count, Displacement)                                             \
+    COCO_PLAIN(Allgather##suffix, allgather, Count)                                                       \
+    COCO_GATHERV(Allgatherv##suffix, allgatherv, Count, Displacement)                                     \
+    COCO_PLAIN(Neighbor_alltoall##suffix, neighbor_alltoall, Count)                                       \
+    COCO_V(Neighbor_alltoallv##suffix, neighbor_alltoallv, Count, Displacement)                           \
+    COCO_W(Neighbor_alltoallw##suffix, neighbor_alltoallw, Count, MPI_Aint)                               \
+    COCO_PLAIN(Neighbor_allgather##suffix, neighbor_allgather, Count)                                     \
+    COCO_GATHERV(Neighbor_allgatherv##suffix, neighbor_allgatherv, Count, Displacement)                   \
+    COCO_BOTH(Bcast##suffix, (void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm), \
+              (buffer, count, datatype, root, comm),                                                      \
+              {.collective = Collective::bcast,                                                           \
+               .recv = {.buffer = buffer, .count = count, .type = datatype},                              \
+               .root = root,                                                                              \
                .comm = comm})
 
 COCO_COLLECTIVES(, int, int)

@@ -290,7 +290,9 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
                             .map = &map,
                             .root = key.root,
                             .segments = key.segments,
-                            .parameters = key.parameters};
+                            .parameters = key.parameters,
+                            .neighborhood = key.neighborhood,
+                            .share = key.share};
     schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
     return schedules.back();
 }

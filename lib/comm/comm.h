@@ -13,6 +13,7 @@
 
 #include "algorithms/algorithm.h"
 #include "comm/control.h"
+#include "comm/neighbors.h"
 #include "comm/tape.h"
 #include "comm/wire.h"
 #include "schedule/schedule.h"
@@ -29,6 +30,9 @@ struct ScheduleKey {
     std::int32_t root;
     std::int32_t segments;
     algorithms::Parameters parameters = {};
+    // neighbor_*; else null.
+    const schedule::Neighborhood* neighborhood = nullptr;
+    const schedule::EdgeShare* share = nullptr;
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
@@ -75,9 +79,10 @@ struct Comm {
     topology::NodeMap map;
     std::int32_t ranks_per_node = 0;
     std::int32_t domains = 0;
-    std::vector<Peer> peers;          // by rank, this one included; of other nodes nothing is known
-    std::vector<std::int32_t> mates;  // the other ranks of this rank's node
-    std::unique_ptr<Wire> wire;       // several nodes: the messages between them
+    std::vector<Peer> peers;               // by rank, this one included; of other nodes nothing is known
+    std::vector<std::int32_t> mates;       // the other ranks of this rank's node
+    std::unique_ptr<Wire> wire;            // several nodes: the messages between them
+    std::unique_ptr<Neighbors> neighbors;  // once it was asked for: comm/neighbors.h
     Control* control = nullptr;
     bool control_is_lone = false;  // private memory: alone on the node, without a shared heap
     std::byte* segment = nullptr;

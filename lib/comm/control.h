@@ -32,6 +32,7 @@ enum class Publish : std::uint8_t {
     inlined,    // scratch blocks in the slot (bcast: the record) itself
     staged,     // scratch blocks in the stage ring
     direct,     // in the buffers (or shared copies of them) that the slot names
+    messages,   // neighbours: nowhere; they come as messages
     segmented,  // bcast: scratch segments in the stage ring, filled one after the other
     refuse,     // this rank cannot take part: all hand the call back
 };
@@ -49,6 +50,7 @@ struct DirectBody {
     std::uint64_t
         send_table;  // v and w forms: offset of a BlockAt for each rank; then send.at + displacement
     std::uint64_t recv_table;
+    std::uint64_t send_bytes = 0, recv_bytes = 0;  // plain forms of neighbours: of a block
 };
 
 struct BlockAt {

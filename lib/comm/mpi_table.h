@@ -22,13 +22,17 @@ namespace coco::comm {
     X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_call_errhandler) X(Comm_set_errhandler)   \
     X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_envelope) X(Type_get_contents)  \
     X(Type_free) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr) X(Pack) X(Unpack)                   \
-    X(Alloc_mem) X(Comm_create) X(Comm_get_errhandler) X(Errhandler_free) X(Waitall)                  \
-    X(Request_get_status)
+    X(Alloc_mem) X(Comm_create) X(Comm_get_errhandler) X(Errhandler_free) X(Waitall)                 \
+    X(Request_get_status) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw) X(Neighbor_allgather)                   \
+    X(Neighbor_allgatherv) X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count)                \
+    X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors)
 
 // Large-count forms and sessions, MPI 4.
 #if MPI_VERSION >= 4
 #define COCO_MPI_FUNCTIONS_4(X)                                                                              \
     X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Allgather_c) X(Allgatherv_c) X(Bcast_c)                    \
+    X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c) X(Neighbor_allgather_c)           \
+    X(Neighbor_allgatherv_c)                                                                                 \
     X(Session_init) X(Group_from_session_pset) X(Type_get_envelope_c)
 #else
 #define COCO_MPI_FUNCTIONS_4(X)

@@ -38,9 +38,13 @@ std::uint64_t bound_of(comm::Comm& comm) {
     return 0;
 }
 
+bool is_bounded(const Common& common, const comm::Comm& comm) {
+    return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
+}
+
 Chosen choose(comm::Comm& comm, const Common& common) {
     comm::Comm::Memo& memo = comm.memo[static_cast<int>(common.facts.collective)];
-    bool bounded = !common.has_block && comm.wire != nullptr;
+    bool bounded = is_bounded(common, comm);
     bool known = common.has_block || bounded;
     std::uint64_t block_bytes = common.has_block ? common.block_bytes : bounded ? bound_of(comm) : 0;
     if (memo.block_bytes != block_bytes) {
@@ -60,10 +64,14 @@ Chosen choose(comm::Comm& comm, const Common& common) {
 std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
     if (call.common.collective == Collective::bcast)
         return comm.rank == call.common.root ? call.local.bytes : 0;
-    if (!call.common.sized) return static_cast<std::uint64_t>(comm.ranks) * call.common.block_bytes;
+    bool personal = algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall;
+    auto blocks = static_cast<std::uint64_t>(
+        is_neighbor(call.common.collective) ? comm.neighbors->graph_of(call.common.collective).send_blocks()
+                                            : comm.ranks);
+    if (!call.common.sized) return blocks * call.common.block_bytes;
     std::uint64_t total = 0;
     for (const comm::BlockAt& block : call.local.send.blocks) total += block.bytes;
-    return call.local.send.blocks.size() == 1 ? total * static_cast<std::uint64_t>(comm.ranks) : total;
+    return personal ? total : total * blocks;
 }
 
 std::uint64_t largest_block(const exec::Call& call, const Common& common) {
@@ -117,7 +125,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     bool counting = taken.begin_ns != 0;
     comm.timed = counting;
     comm.wait_ns = 0;
-    bool bounded = !common.has_block && comm.wire != nullptr;  // the next call may be chosen for anew
+    bool bounded = is_bounded(common, comm);  // the next call may be chosen for anew
     if (!counting && !bounded) remember(args, common, repeat);
     exec::Outcome outcome = run_counted(comm, call, chosen, taken);
     if (counting) count_amounts(call, comm, common, taken);
@@ -133,7 +141,16 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     taken.truncated = outcome.truncated;
 }
 
+// Neighbours' blocks move within nodes and as messages between them, by the same algorithms.
+bool runs_here(const Algorithm& algorithm, Collective collective, const comm::Comm& comm) {
+    return algorithm.one_node == (comm.wire == nullptr) || (is_neighbor(collective) && algorithm.one_node);
+}
+
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
+    if (is_neighbor(args.collective)) {
+        stats::Reason closed = comm::neighbors_of(comm).closed;
+        if (closed != stats::Reason::none) return hand_back(taken, closed);
+    }
     Common common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
@@ -142,7 +159,8 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
         return hand_back(taken, stats::Reason::bad_arguments);
     }
     // Nothing to move, and all ranks know it. (In a bcast the root's length counts: it has to be told.)
-    if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast) {
+    if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast &&
+        !is_neighbor(args.collective)) {
         taken.taken = true;
         return;
     }
@@ -151,7 +169,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
         count_amounts(args, comm, common, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
     }
-    if (chosen.algorithm->one_node != (comm.wire == nullptr)) {
+    if (!runs_here(*chosen.algorithm, args.collective, comm)) {
         count_amounts(args, comm, common, taken);
         return hand_back(taken,
                          comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
@@ -161,7 +179,8 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
 
 // Counts what the MPI library does alone, to compare with: the report is asked for all the same.
 void leave(const Args& args, const comm::Comm& comm, Taken& taken) {
-    if (!comm.settled) count_amounts(args, comm, read_common(args, comm), taken);
+    bool known = !is_neighbor(args.collective) || comm.neighbors != nullptr;
+    if (!comm.settled && known) count_amounts(args, comm, read_common(args, comm), taken);
     hand_back(taken, stats::Reason::switched_off);
     taken.begin_ns = os::now_ns();
 }

@@ -31,10 +31,25 @@ struct SideArgs {
 };
 
 bool is_sized(Collective c) {
-    return c == Collective::alltoallv || c == Collective::alltoallw || c == Collective::allgatherv;
+    constexpr algorithms::CollectiveSet kSized =
+        set_of(Collective::alltoallv) | set_of(Collective::alltoallw) | set_of(Collective::allgatherv) |
+        set_of(Collective::neighbor_alltoallv) | set_of(Collective::neighbor_alltoallw) |
+        set_of(Collective::neighbor_allgatherv);
+    return (kSized & set_of(c)) != 0;
+}
+
+// How many blocks each side has, when every rank sends and receives.
+std::int32_t send_blocks_of(Collective collective, const comm::Comm& comm) {
+    if (is_neighbor(collective)) return comm.neighbors->graph_of(collective).send_blocks();
+    return comm.ranks;
+}
+std::int32_t recv_blocks_of(Collective collective, const comm::Comm& comm) {
+    if (is_neighbor(collective)) return comm.neighbors->graph_of(collective).recv_blocks;
+    return comm.ranks;
 }
 
 bool counts_are_valid(const SideArgs& side) {
+    if (side.blocks == 0) return true;
     if (side.args.types == nullptr && !side.one_type.valid) return false;
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
     // A block of nothing may have MPI_DATATYPE_NULL.
@@ -54,7 +69,7 @@ std::int64_t displacement_of(const SideArgs& side, std::int32_t block, const Typ
 // A null buffer is an error where there is data, unless types or displacements bring absolute addresses.
 bool buffer_is_valid(const SideArgs& side) {
     if (side.args.buffer != nullptr) return true;
-    for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i) {
+    for (std::int32_t i = 0; i < (side.sized ? side.blocks : std::min(side.blocks, 1)); ++i) {
         TypeFacts type = side.facts(i);
         if (side.count_of(i) != 0 && type.size_bytes != 0 &&
             displacement_of(side, i, type) + type.offset_bytes == 0)
@@ -65,21 +80,22 @@ bool buffer_is_valid(const SideArgs& side) {
 
 TypeFacts type_of_side(const BufferArgs& args, const TypeFacts* known) {
     if (known != nullptr) return *known;
-    return args.types == nullptr ? facts_of(args.type) : TypeFacts{};
+    // Who has no neighbours may give no types.
+    return args.types == nullptr && args.type != MPI_Datatype{} ? facts_of(args.type) : TypeFacts{};
 }
 
 // known: the side's type, if it was looked up before.
 SideArgs send_side(const Args& args, const comm::Comm& comm, const TypeFacts* known = nullptr) {
     bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
     return {.args = args.send,
-            .blocks = personal ? comm.ranks : 1,
+            .blocks = personal ? send_blocks_of(args.collective, comm) : 1,
             .sized = is_sized(args.collective) && personal,
             .one_type = type_of_side(args.send, known)};
 }
 SideArgs recv_side(const Args& args, const comm::Comm& comm, const TypeFacts* known = nullptr) {
     bool bcast = args.collective == Collective::bcast;
     return {.args = args.recv,
-            .blocks = bcast ? 1 : comm.ranks,
+            .blocks = bcast ? 1 : recv_blocks_of(args.collective, comm),
             .sized = is_sized(args.collective),
             .one_type = type_of_side(args.recv, known)};
 }
@@ -90,8 +106,9 @@ std::uint64_t bytes_of(const SideArgs& side, std::int32_t block) {
 
 // MPI requires equal amounts on both sides; programs whose plain forms differ are left to it. In v and w
 // forms exec moves what there is: a rank that went alone would be waited for.
-bool amounts_agree(const SideArgs& send, const SideArgs& recv) {
-    return recv.sized || bytes_of(send, 0) == bytes_of(recv, 0);
+// Neighbours' amounts have to agree along edges only.
+bool amounts_agree(const Args& args, const SideArgs& send, const SideArgs& recv) {
+    return recv.sized || is_neighbor(args.collective) || bytes_of(send, 0) == bytes_of(recv, 0);
 }
 
 // An alltoall that sends from where it receives is an error on every rank that does so; MPICH reports it. (An
@@ -151,6 +168,7 @@ class BufferReader {
         const TypeFacts type = side_.one_type;
         buffer.base = base::displaced(base_, type.offset_bytes);
         buffer.stride_bytes = side_.args.count * type.extent_bytes;
+        buffer.block_bytes = static_cast<std::uint64_t>(side_.args.count) * type.size_bytes;
         judge(type, side_.args.count, buffer);
     }
 
@@ -271,26 +289,42 @@ Workspace& workspace() {
     return *space;
 }
 
+namespace {
+
+// Ranks without neighbours do not know the block size of those who have some.
+bool has_common_block(Collective collective, const comm::Comm& comm) {
+    if (is_neighbor(collective)) return !is_sized(collective) && !comm.neighbors->lonely;
+    return !is_sized(collective) || collective == Collective::allgatherv;
+}
+
+bool receives_nothing(Collective collective, const comm::Comm& comm) {
+    return is_neighbor(collective) && comm.neighbors->graph_of(collective).incoming.empty();
+}
+
+}  // namespace
+
 Common read_common(const Args& args, const comm::Comm& comm) {
     Common common{
         .facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
         .send_type = {},
         .recv_type = {}};
-    common.facts.in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE;
+    bool in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE;
+    common.facts.in_place = in_place && !is_neighbor(args.collective);
     SideArgs recv = recv_side(args, comm);
     common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != MPI_IN_PLACE &&
-                   counts_are_valid(recv) && buffer_is_valid(recv);
+                   in_place == common.facts.in_place && counts_are_valid(recv) && buffer_is_valid(recv);
     common.recv_type = recv.one_type;
     if (common.valid && !common.facts.in_place && args.collective != Collective::bcast) {
         SideArgs send = send_side(args, comm);
         common.valid = counts_are_valid(send) && buffer_is_valid(send);
-        common.doubtful = common.valid && !amounts_agree(send, recv);
+        common.doubtful = common.valid && !amounts_agree(args, send, recv);
         common.send_type = send.one_type;
     }
     if (!common.valid) return common;
-    common.has_block = !common.facts.sized || args.collective == Collective::allgatherv;
+    common.has_block = has_common_block(args.collective, comm);
     if (!common.facts.sized) {
-        common.block_bytes = bytes_of(recv, 0);
+        common.block_bytes =
+            receives_nothing(args.collective, comm) ? bytes_of(send_side(args, comm), 0) : bytes_of(recv, 0);
         if (args.collective != Collective::bcast) common.facts.block_bytes = common.block_bytes;
         common.recv_dense = common.recv_type.is_dense(static_cast<std::uint64_t>(args.recv.count));
         if (!common.facts.in_place && args.collective != Collective::bcast) {
@@ -318,6 +352,7 @@ namespace {
 exec::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::int32_t blocks) {
     return {.base = static_cast<std::byte*>(const_cast<void*>(args.buffer)) + type.offset_bytes,
             .stride_bytes = args.count * type.extent_bytes,
+            .block_bytes = static_cast<std::uint64_t>(args.count) * type.size_bytes,
             .block_count = blocks};
 }
 
@@ -326,17 +361,18 @@ exec::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::in
 void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
                 exec::LocalFacts& local) {
     bool bcast = args.collective == Collective::bcast;
+    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
     if (common.recv_dense && (common.send_dense || bcast)) {
-        local.recv = dense_buffer(args.recv, common.recv_type, bcast ? 1 : comm.ranks);
+        local.recv =
+            dense_buffer(args.recv, common.recv_type, bcast ? 1 : recv_blocks_of(args.collective, comm));
         local.bytes = common.block_bytes;
-        bool personal = args.collective == Collective::alltoall;
-        local.send =
-            bcast ? local.recv : dense_buffer(args.send, common.send_type, personal ? comm.ranks : 1);
+        local.send = bcast ? local.recv
+                           : dense_buffer(args.send, common.send_type,
+                                          personal ? send_blocks_of(args.collective, comm) : 1);
         return;
     }
     SideArgs recv = recv_side(args, comm, &common.recv_type);
     exec::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
-    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
     if (args.collective == Collective::bcast) {
         local.bytes = common.block_bytes;
         local.send = local.recv = buffer;

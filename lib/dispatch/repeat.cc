@@ -58,16 +58,17 @@ bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<com
 
 bool read_sizes(const Args& args, Remembered& last) {
     exec::LocalFacts& local = last.repeat.call.local;
-    std::int32_t ranks = last.repeat.comm->ranks;
     Workspace& space = workspace();
-    if (!read_side(args.recv, last.recv_size_bytes, space.recv_blocks, ranks, local.recv)) return false;
-    if (args.collective == Collective::alltoallv)
-        return read_side(args.send, last.send_size_bytes, space.send_blocks, ranks, local.send);
+    if (!read_side(args.recv, last.recv_size_bytes, space.recv_blocks, local.recv.block_count, local.recv))
+        return false;
+    if (algorithms::exchange_of(args.collective) == Exchange::alltoall)
+        return read_side(args.send, last.send_size_bytes, space.send_blocks, local.send.block_count,
+                         local.send);
     std::uint64_t largest = 0;
     for (const comm::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
     space.send_blocks.assign(1, {0, local.send.total_bytes});
     local.send.blocks = space.send_blocks;
-    return largest == last.block_bytes;
+    return is_neighbor(args.collective) || largest == last.block_bytes;
 }
 
 }  // namespace

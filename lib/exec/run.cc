@@ -28,6 +28,7 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
             const algorithms::Parameters& parameters) noexcept {
     ++comm.epoch;
     comm::set_current(comm.handle);
+    if (algorithms::is_neighbor(call.common.collective)) return run_neighbors(comm, call, algorithm);
     if (call.common.collective == algorithms::Collective::bcast)
         return (comm.wire != nullptr ? run_bcast_over_nodes : run_bcast)(comm, call, algorithm, parameters);
     if (comm.wire != nullptr) return run_over_nodes(comm, call, algorithm, parameters);

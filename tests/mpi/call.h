@@ -36,6 +36,7 @@ struct Side {
 
 struct Call {
     Kind kind = Kind::alltoall;
+    bool neighbor = false;  // MPI_Neighbor_...; not of bcast
     MPI_Comm comm = MPI_COMM_WORLD;
     int root = 0;
     bool in_place = false;
@@ -63,6 +64,54 @@ inline int peers_of(MPI_Comm comm) {
     else
         MPI_Comm_size(comm, &size);
     return size;
+}
+
+// Of this rank in a communicator with a topology; MPI_PROC_NULL for nobody.
+struct NeighborLists {
+    std::vector<int> sources, destinations;
+};
+inline NeighborLists neighbors_of(MPI_Comm comm) {
+    NeighborLists lists;
+    int kind = MPI_UNDEFINED, rank = 0, count = 0, more = 0, weighted = 0;
+    MPI_Topo_test(comm, &kind);
+    MPI_Comm_rank(comm, &rank);
+    if (kind == MPI_CART) {
+        MPI_Cartdim_get(comm, &count);
+        for (int d = 0; d < count; ++d) {
+            int before = MPI_PROC_NULL, behind = MPI_PROC_NULL;
+            MPI_Cart_shift(comm, d, 1, &before, &behind);
+            lists.sources.insert(lists.sources.end(), {before, behind});
+        }
+        lists.destinations = lists.sources;
+    } else if (kind == MPI_GRAPH) {
+        MPI_Graph_neighbors_count(comm, rank, &count);
+        lists.sources.resize(static_cast<std::size_t>(count));
+        MPI_Graph_neighbors(comm, rank, count, lists.sources.data());
+        lists.destinations = lists.sources;
+    } else if (kind == MPI_DIST_GRAPH) {
+        MPI_Dist_graph_neighbors_count(comm, &count, &more, &weighted);
+        lists.sources.resize(static_cast<std::size_t>(count));
+        lists.destinations.resize(static_cast<std::size_t>(more));
+        std::vector<int> source_weights(lists.sources.size()), weights(lists.destinations.size());
+        MPI_Dist_graph_neighbors(comm, count, lists.sources.data(), source_weights.data(), more,
+                                 lists.destinations.data(), weights.data());
+    }
+    return lists;
+}
+
+// Blocks that this rank sends and receives.
+struct Blocks {
+    int sent, received;
+};
+inline Blocks blocks_of(const Call& c) {
+    const bool gathers = c.kind == Kind::allgather || c.kind == Kind::allgatherv;
+    Blocks blocks{peers_of(c.comm), peers_of(c.comm)};
+    if (c.neighbor) {
+        const NeighborLists lists = neighbors_of(c.comm);
+        blocks = {static_cast<int>(lists.destinations.size()), static_cast<int>(lists.sources.size())};
+    }
+    if (gathers) blocks.sent = 1;
+    return c.kind == Kind::bcast ? Blocks{0, 1} : blocks;
 }
 
 // The bytes that `blocks` blocks of a side touch, relative to the buffer's address.
@@ -98,22 +147,34 @@ inline int invoke_large(const Functions& f, const Call& c, const void* from, voi
     MPI_Count n = sc.empty() ? 0 : sc[0];
     switch (c.kind) {
         case Kind::alltoall:
-            return f.Alltoall_c(from, n, st, to, rc[0], rt, c.comm);
+            return (c.neighbor ? f.Neighbor_alltoall_c : f.Alltoall_c)(from, n, st, to, rc[0], rt, c.comm);
         case Kind::alltoallv:
-            return f.Alltoallv_c(from, sc.data(), sd.data(), st, to, rc.data(), rd.data(), rt, c.comm);
+            return (c.neighbor ? f.Neighbor_alltoallv_c : f.Alltoallv_c)(from, sc.data(), sd.data(), st, to,
+                                                                         rc.data(), rd.data(), rt, c.comm);
         case Kind::alltoallw:
-            return f.Alltoallw_c(from, sc.data(), sd.data(), c.send.types.data(), to, rc.data(), rd.data(),
-                                 c.recv.types.data(), c.comm);
+            return (c.neighbor ? f.Neighbor_alltoallw_c : f.Alltoallw_c)(
+                from, sc.data(), sd.data(), c.send.types.data(), to, rc.data(), rd.data(),
+                c.recv.types.data(), c.comm);
         case Kind::allgather:
-            return f.Allgather_c(from, n, st, to, rc[0], rt, c.comm);
+            return (c.neighbor ? f.Neighbor_allgather_c : f.Allgather_c)(from, n, st, to, rc[0], rt, c.comm);
         case Kind::allgatherv:
-            return f.Allgatherv_c(from, n, st, to, rc.data(), rd.data(), rt, c.comm);
+            return (c.neighbor ? f.Neighbor_allgatherv_c : f.Allgatherv_c)(from, n, st, to, rc.data(),
+                                                                           rd.data(), rt, c.comm);
         case Kind::bcast:
             return f.Bcast_c(to, rc[0], rt, c.root, c.comm);
     }
     return MPI_ERR_OTHER;
 }
 #endif
+
+// Its displacements are addresses.
+inline int invoke_neighbor_w(const Functions& f, const Call& c, const void* from, void* to) {
+    const Side &s = c.send, &r = c.recv;
+    const std::vector<MPI_Aint> send_at(s.displacements.begin(), s.displacements.end()),
+        recv_at(r.displacements.begin(), r.displacements.end());
+    return f.Neighbor_alltoallw(from, s.counts.data(), send_at.data(), s.types.data(), to, r.counts.data(),
+                                recv_at.data(), r.types.data(), c.comm);
+}
 
 inline int invoke(const Functions& f, const Call& c, const void* from, void* to) {
 #if MPI_VERSION >= 4
@@ -124,17 +185,21 @@ inline int invoke(const Functions& f, const Call& c, const void* from, void* to)
     int n = s.counts.empty() ? 0 : s.counts[0];
     switch (c.kind) {
         case Kind::alltoall:
-            return f.Alltoall(from, n, st, to, r.counts[0], rt, c.comm);
+            return (c.neighbor ? f.Neighbor_alltoall : f.Alltoall)(from, n, st, to, r.counts[0], rt, c.comm);
         case Kind::alltoallv:
-            return f.Alltoallv(from, s.counts.data(), s.displacements.data(), st, to, r.counts.data(),
-                               r.displacements.data(), rt, c.comm);
+            return (c.neighbor ? f.Neighbor_alltoallv : f.Alltoallv)(
+                from, s.counts.data(), s.displacements.data(), st, to, r.counts.data(),
+                r.displacements.data(), rt, c.comm);
         case Kind::alltoallw:
+            if (c.neighbor) return invoke_neighbor_w(f, c, from, to);
             return f.Alltoallw(from, s.counts.data(), s.displacements.data(), s.types.data(), to,
                                r.counts.data(), r.displacements.data(), r.types.data(), c.comm);
         case Kind::allgather:
-            return f.Allgather(from, n, st, to, r.counts[0], rt, c.comm);
+            return (c.neighbor ? f.Neighbor_allgather : f.Allgather)(from, n, st, to, r.counts[0], rt,
+                                                                     c.comm);
         case Kind::allgatherv:
-            return f.Allgatherv(from, n, st, to, r.counts.data(), r.displacements.data(), rt, c.comm);
+            return (c.neighbor ? f.Neighbor_allgatherv : f.Allgatherv)(from, n, st, to, r.counts.data(),
+                                                                       r.displacements.data(), rt, c.comm);
         case Kind::bcast:
             return f.Bcast(to, r.counts[0], rt, c.root, c.comm);
     }
@@ -168,12 +233,12 @@ inline void describe(const Call& c, const char* what, std::size_t at) {
     MPI_Type_size(c.recv.types[0], &recv_bytes);
     std::fprintf(
         stderr,
-        "%s%s, %d of %d ranks, root %d, in place %d, send %d x %d bytes (place %d), receive %d x %d bytes "
+        "%s%s%s, %d of %d ranks, root %d, in place %d, send %d x %d bytes (place %d), receive %d x %d bytes "
         "(place %d), seed %llu: %s at byte %zu\n",
-        name_of(c.kind), c.large ? "_c" : "", rank, size, c.root, c.in_place,
+        c.neighbor ? "neighbor_" : "", name_of(c.kind), c.large ? "_c" : "", rank, size, c.root, c.in_place,
         c.send.counts.empty() ? 0 : c.send.counts[0], send_bytes, static_cast<int>(c.send_at),
-        c.recv.counts[0], recv_bytes, static_cast<int>(c.recv_at), static_cast<unsigned long long>(c.seed),
-        what, at);
+        c.recv.counts.empty() ? 0 : c.recv.counts[0], recv_bytes, static_cast<int>(c.recv_at),
+        static_cast<unsigned long long>(c.seed), what, at);
 }
 
 inline std::size_t difference(const char* a, const char* b, std::size_t bytes) {
@@ -185,11 +250,10 @@ inline std::size_t difference(const char* a, const char* b, std::size_t bytes) {
 // Returns: whether both editions did the same. Counts a failure and describes the call otherwise.
 inline bool verify(const Call& c) {
     static const Functions called = called_functions(), own = library_functions();
-    const int peers = peers_of(c.comm);
+    const Blocks blocks = blocks_of(c);
     const bool has_send = c.kind != Kind::bcast && !c.in_place;
-    const bool gathers = c.kind == Kind::allgather || c.kind == Kind::allgatherv;
-    Guarded send(c.send_at, has_send ? span_of(c.send, gathers ? 1 : peers) : Span{}, c.null_when_empty);
-    Guarded recv(c.recv_at, span_of(c.recv, c.kind == Kind::bcast ? 1 : peers), c.null_when_empty);
+    Guarded send(c.send_at, has_send ? span_of(c.send, blocks.sent) : Span{}, c.null_when_empty);
+    Guarded recv(c.recv_at, span_of(c.recv, blocks.received), c.null_when_empty);
     const std::size_t send_bytes = send.region.bytes(), recv_bytes = recv.region.bytes();
 
     std::vector<char> sent(send_bytes), before(recv_bytes), result(recv_bytes);

@@ -7,41 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <vector>
 
-#include "call.h"
-#include "types.h"
+#include "random_draw.h"
 
 namespace {
 
 using namespace test;
 
-class Random {
-  public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t next() { return state_ = mix(state_); }
-    int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
-    bool once_in(int times) { return below(times) == 0; }
-    template <typename T>
-    const T& of(const std::vector<T>& values) {
-        return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
-    }
-
-  private:
-    std::uint64_t state_;
-};
-
-constexpr int kLargestBlockBytes = 256 << 10;
 constexpr int kCommunicators = 6;
-
-// 0 or log-uniform up to the largest block, which shrinks when many ranks share few cores.
-int random_bytes(Random& common, int ranks) {
-    if (common.once_in(12)) return 0;
-    const double top = std::log2(common.once_in(20) ? kLargestBlockBytes : kLargestBlockBytes / ranks);
-    return static_cast<int>(std::exp2(top * static_cast<double>(common.below(10001)) / 10000));
-}
 
 MPI_Comm random_communicator(Random& common) {
     const int rank = world_rank(), size = world_size();
@@ -77,29 +52,6 @@ int pair_units(std::uint64_t salt, int from, int to, int units, int multiple) {
     return draw % 4 == 0
                ? 0
                : static_cast<int>(draw / 4 % static_cast<std::uint64_t>(units / multiple + 1)) * multiple;
-}
-
-Side spread_side(Random& own, const Type& type, const std::vector<int>& units, bool bytes) {
-    Side side;
-    MPI_Aint lower, extent;
-    MPI_Type_get_extent(type.handle, &lower, &extent);
-    int next =
-        units.size() == 1 ? 0 : own.below(3);  // MPICH's allgatherv of one rank ignores the displacement
-    for (int u : units) {
-        side.counts.push_back(u / type.units);
-        side.displacements.push_back(next);
-        next +=
-            u / type.units + 3 + own.below(4);  // the gap is wider than any overhang of a type's true bounds
-    }
-    side.types.assign(bytes ? std::max<std::size_t>(units.size(), 2) : 1, type.handle);
-    if (bytes)
-        for (int& d : side.displacements) d *= static_cast<int>(extent);
-    return side;
-}
-
-const Type& receiving_type(Random& random, const Family& family) {
-    for (;;)
-        if (const Type& type = random.of(family.types); type.receives) return type;
 }
 
 struct Player {

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/neighbors.h"
+
+#include <algorithm>
+#include <set>
+
+#include "comm/comm.h"
+#include "comm/mpi_table.h"
+
+namespace coco::comm {
+namespace {
+
+using algorithms::Collective;
+using schedule::CurveCut;
+using schedule::CurveEdge;
+using schedule::Cut;
+using schedule::Edge;
+using schedule::EdgeShare;
+using schedule::Neighborhood;
+
+constexpr int kForms = 3, kFormW = 2;  // alltoall, alltoallv, alltoallw
+
+// Of this rank, in the order of its blocks; MPI_PROC_NULL: nobody.
+struct Lists {
+    std::vector<int> sources, destinations;
+};
+
+bool read_cartesian(const Comm& comm, Lists& lists) {
+    int dimensions = 0;
+    if (mpi().Cartdim_get(comm.handle, &dimensions) != MPI_SUCCESS) return false;
+    for (int d = 0; d < dimensions; ++d)
+        for (int source, destination; int side : {0, 1}) {
+            if (mpi().Cart_shift(comm.handle, d, 1, &source, &destination) != MPI_SUCCESS) return false;
+            lists.sources.push_back(side == 0 ? source : destination);
+        }
+    lists.destinations = lists.sources;
+    return true;
+}
+
+bool read_graph(const Comm& comm, Lists& lists) {
+    int count = 0;
+    if (mpi().Graph_neighbors_count(comm.handle, comm.rank, &count) != MPI_SUCCESS) return false;
+    lists.sources.resize(static_cast<std::size_t>(count));
+    bool read = mpi().Graph_neighbors(comm.handle, comm.rank, count, lists.sources.data()) == MPI_SUCCESS;
+    lists.destinations = lists.sources;
+    return read;
+}
+
+bool read_distributed_graph(const Comm& comm, Lists& lists) {
+    int sources = 0, destinations = 0, weighted = 0;
+    if (mpi().Dist_graph_neighbors_count(comm.handle, &sources, &destinations, &weighted) != MPI_SUCCESS)
+        return false;
+    lists.sources.resize(static_cast<std::size_t>(sources));
+    lists.destinations.resize(static_cast<std::size_t>(destinations));
+    std::vector<int> source_weights(lists.sources.size()), destination_weights(lists.destinations.size());
+    return mpi().Dist_graph_neighbors(comm.handle, sources, lists.sources.data(), source_weights.data(),
+                                      destinations, lists.destinations.data(),
+                                      destination_weights.data()) == MPI_SUCCESS;
+}
+
+bool read_lists(const Comm& comm, Lists& lists) {
+    int kind = MPI_UNDEFINED;
+    if (mpi().Topo_test(comm.handle, &kind) != MPI_SUCCESS) return false;
+    if (kind == MPI_CART) return read_cartesian(comm, lists);
+    if (kind == MPI_GRAPH) return read_graph(comm, lists);
+    return kind == MPI_DIST_GRAPH && read_distributed_graph(comm, lists);
+}
+
+// Sends the number of each block to where the MPI library takes the block. Returns: by receive block, the
+// number that came; fewer on an error.
+std::vector<std::int32_t> ask_library(const Comm& comm, const Lists& lists, int form) {
+    constexpr int kBytes = sizeof(std::int32_t);
+    // MPICH wants buffers that are there even where there are no blocks, and MPICH 4.0 looks at as many
+    // counts and types as the communicator has ranks.
+    std::size_t most =
+        std::max({lists.sources.size(), lists.destinations.size(), static_cast<std::size_t>(comm.ranks)});
+    std::vector<std::int32_t> numbers(most), came(most, -1);
+    std::vector<int> counts(most, kBytes), at(most);
+    std::vector<MPI_Aint> wide_at(most);
+    std::vector<MPI_Datatype> types(most, mpi().byte);
+    for (std::size_t i = 0; i < most; ++i) wide_at[i] = at[i] = static_cast<int>(i) * kBytes;
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(i);
+    int rc =
+        form == 0 ? mpi().Neighbor_alltoall(numbers.data(), kBytes, mpi().byte, came.data(), kBytes,
+                                            mpi().byte, comm.handle)
+        : form == 1
+            ? mpi().Neighbor_alltoallv(numbers.data(), counts.data(), at.data(), mpi().byte, came.data(),
+                                       counts.data(), at.data(), mpi().byte, comm.handle)
+            : mpi().Neighbor_alltoallw(numbers.data(), counts.data(), wide_at.data(), types.data(),
+                                       came.data(), counts.data(), wide_at.data(), types.data(), comm.handle);
+    came.resize(rc == MPI_SUCCESS ? lists.sources.size() : 0);
+    return came;
+}
+
+bool is_whole(const Lists& lists, const std::vector<std::int32_t>& came) {
+    if (came.size() != lists.sources.size()) return false;
+    for (std::size_t i = 0; i < came.size(); ++i)
+        if (lists.sources[i] >= 0 && came[i] < 0) return false;
+    return true;
+}
+
+// Whether every rank sends as many blocks as it receives. Where one does not, MPICH 4.0's alltoallw receives
+// nothing, or hangs: it is not asked, and what it should do is what alltoallv does.
+bool all_are_even(const Comm& comm, const Lists& lists) {
+    std::uint64_t even = lists.sources.size() == lists.destinations.size(), all_even = 0;
+    mpi().Allreduce(&even, &all_even, 1, mpi().uint64, mpi().min, comm.handle);
+    return all_even != 0;
+}
+
+Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::int32_t>& came) {
+    Neighborhood graph;
+    graph.destinations.assign(lists.destinations.begin(), lists.destinations.end());
+    for (std::int32_t& to : graph.destinations) to = std::max(to, -1);  // MPI_PROC_NULL is below 0
+    graph.recv_blocks = static_cast<std::int32_t>(lists.sources.size());
+    for (std::size_t i = 0; i < came.size(); ++i)
+        if (lists.sources[i] >= 0)
+            graph.incoming.push_back({lists.sources[i], comm.rank, came[i], static_cast<std::int32_t>(i)});
+    std::ranges::sort(graph.incoming, [](const Edge& a, const Edge& b) {
+        return a.sender != b.sender ? a.sender < b.sender : a.sent < b.sent;
+    });
+    return graph;
+}
+
+// What all ranks must know alike; the least of each number counts.
+struct Facts {
+    std::uint64_t joined, forms_agree, has_edges, has_wires, blocks_missing;
+    static constexpr std::uint64_t kManyBlocks = 1ull << 40;
+};
+
+Facts facts_of(const Neighbors& near, bool joined) {
+    const Neighborhood& graph = near.graphs[0];
+    auto has_edge = [](std::int32_t to) { return to >= 0; };
+    std::int32_t most = std::max(graph.recv_blocks, graph.send_blocks());
+    return {.joined = joined,
+            .forms_agree = near.graphs[0] == near.graphs[1] && near.graphs[0] == near.graphs[2],
+            .has_edges = !graph.incoming.empty() || std::ranges::any_of(graph.destinations, has_edge),
+            .has_wires = Wire::alive() < Wire::kMost,
+            .blocks_missing = Facts::kManyBlocks - static_cast<std::uint64_t>(most)};
+}
+
+stats::Reason make_wire(Comm& comm, Neighbors& near) {
+    near.wire = Wire::make(comm.handle);
+    std::uint64_t made = near.wire != nullptr, all_made = 0;
+    mpi().Allreduce(&made, &all_made, 1, mpi().uint64, mpi().min, comm.handle);
+    if (!all_made) near.wire.reset();
+    return all_made ? stats::Reason::none : stats::Reason::many_communicators;
+}
+
+stats::Reason make(Comm& comm, Neighbors& near) {
+    Lists lists;
+    // Without a topology on one rank there is none on any.
+    if (!read_lists(comm, lists)) return stats::Reason::bad_arguments;
+    bool joined = true;
+    const bool even = all_are_even(comm, lists);
+    for (int form = 0; form < kForms; ++form) {
+        if (form == kFormW && !even) {
+            near.graphs.push_back(near.graphs.back());
+            continue;
+        }
+        auto came = ask_library(comm, lists, form);
+        joined = joined && is_whole(lists, came);
+        near.graphs.push_back(join(comm, lists, came));
+    }
+    Facts mine = facts_of(near, joined), all{};
+    mpi().Allreduce(&mine, &all, sizeof mine / sizeof mine.joined, mpi().uint64, mpi().min, comm.handle);
+    if (!all.joined) return stats::Reason::bad_arguments;
+    if (all.forms_agree) near.graphs.resize(1);
+    near.lonely = !all.has_edges;
+    near.most_blocks = static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing);
+    for (std::int32_t to : near.graphs[0].destinations)
+        near.has_readers |= to >= 0 && to != comm.rank && comm.map.node[to] == comm.map.node[comm.rank];
+    if (comm.wire != nullptr) return stats::Reason::none;
+    return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
+}
+
+// Gives each edge to the rank that `to` says. Returns: those given to this one.
+std::vector<CurveEdge> deal(const Comm& comm, std::vector<CurveEdge> edges, std::vector<std::int32_t> to) {
+    auto ranks = static_cast<std::size_t>(comm.ranks);
+    std::vector<int> counts(ranks), at(ranks), came_counts(ranks), came_at(ranks);
+    for (std::int32_t r : to) counts[r] += static_cast<int>(sizeof(CurveEdge));
+    mpi().Alltoall(counts.data(), sizeof(int), mpi().byte, came_counts.data(), sizeof(int), mpi().byte,
+                   comm.handle);
+    for (std::size_t r = 1; r < ranks; ++r) {
+        at[r] = at[r - 1] + counts[r - 1];
+        came_at[r] = came_at[r - 1] + came_counts[r - 1];
+    }
+    std::vector<CurveEdge> packed(edges.size());
+    std::vector<int> next = at;
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+        packed[static_cast<std::size_t>(next[to[i]]) / sizeof(CurveEdge)] = edges[i];
+        next[to[i]] += static_cast<int>(sizeof(CurveEdge));
+    }
+    std::vector<CurveEdge> came(static_cast<std::size_t>(came_at.back() + came_counts.back()) /
+                                sizeof(CurveEdge));
+    mpi().Alltoallv(packed.data(), counts.data(), at.data(), mpi().byte, came.data(), came_counts.data(),
+                    came_at.data(), mpi().byte, comm.handle);
+    return came;
+}
+
+// The ranks that touch this one's buffers, when each says whose it touches.
+std::vector<std::int32_t> hear_touching(const Comm& comm, const std::vector<CurveEdge>& copied) {
+    auto ranks = static_cast<std::size_t>(comm.ranks);
+    std::vector<char> touched(ranks), by(ranks);
+    for (const CurveEdge& c : copied) touched[c.edge.sender] = touched[c.edge.receiver] = 1;
+    mpi().Alltoall(touched.data(), 1, mpi().byte, by.data(), 1, mpi().byte, comm.handle);
+    std::vector<std::int32_t> touching;
+    for (std::int32_t r = 0; r < comm.ranks; ++r)
+        if (by[r] && r != comm.rank) touching.push_back(r);
+    return touching;
+}
+
+EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
+                     std::span<const std::uint64_t> weights) {
+    CurveCut cut(comm.map, kind, comm.rank);
+    std::vector<CurveEdge> edges;
+    std::vector<std::int32_t> to;
+    for (const Edge& edge : graph.incoming) {
+        if (comm.map.node[edge.sender] != comm.map.node[comm.rank]) continue;
+        edges.push_back(cut.place(edge, weights.empty() ? 1 : weights[edge.received]));
+        to.push_back(cut.gatherer_of(edges.back()));
+    }
+    edges = deal(comm, std::move(edges), std::move(to));
+    CurveCut::sort(edges);
+    auto steps = static_cast<std::size_t>(cut.steps());
+    auto mine = cut.weights_of(edges);
+    std::vector<std::uint64_t> all(steps * static_cast<std::size_t>(comm.ranks));
+    mpi().Allgather(mine.data(), static_cast<int>(steps), mpi().uint64, all.data(), static_cast<int>(steps),
+                    mpi().uint64, comm.handle);
+    to = cut.copiers_of(edges, all);
+    edges = deal(comm, std::move(edges), std::move(to));
+    CurveCut::sort(edges);
+    EdgeShare share{.edges = {}, .touching = hear_touching(comm, edges)};
+    for (const CurveEdge& c : edges) share.edges.push_back(c.edge);
+    return share;
+}
+
+}  // namespace
+
+const Neighborhood& Neighbors::graph_of(Collective collective) const {
+    std::size_t form = collective == Collective::neighbor_alltoallv   ? 1
+                       : collective == Collective::neighbor_alltoallw ? 2
+                                                                      : 0;
+    return graphs[form < graphs.size() ? form : 0];
+}
+
+Neighbors& neighbors_of(Comm& comm) {
+    if (comm.neighbors == nullptr) {
+        comm.neighbors = std::make_unique<Neighbors>();
+        comm.neighbors->closed = make(comm, *comm.neighbors);
+    }
+    return *comm.neighbors;
+}
+
+const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
+                          std::span<const std::uint64_t> weights) {
+    Neighbors& near = *comm.neighbors;
+    for (const Neighbors::Kept& kept : near.shares)
+        if (kept.collective == collective && kept.cut == cut) return *kept.share;
+    const Neighborhood& graph = near.graph_of(collective);
+    auto share = std::make_unique<EdgeShare>(cut == Cut::own ? schedule::own_share(comm.map, comm.rank, graph)
+                                                             : cut_curves(comm, graph, cut, weights));
+    return *near.shares.emplace_back(collective, cut, std::move(share)).share;
+}
+
+}  // namespace coco::comm

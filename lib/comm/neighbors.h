@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a rank knows of the process topology of a communicator: its own edges, and the shares of the curves
+// over its node's. Made by the first call on neighbours of an open communicator, kept with it, freed with it.
+// Thread safety: that of its communicator.
+//
+// Which block of a sender is which of its receiver's where two ranks have several edges, the MPI libraries
+// answer differently, from one collective to the next: MPICH 4.0 crosses them in MPI_Neighbor_alltoall and
+// not in alltoallv, Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is
+// asked: each of the three forms once carries the numbers of the blocks along the edges.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "comm/wire.h"
+#include "schedule/edges.h"
+#include "stats/stats.h"
+
+namespace coco::comm {
+
+struct Comm;
+
+struct Neighbors {
+    stats::Reason closed = stats::Reason::none;  // not none: all calls on neighbours are handed back
+    // As alltoall, alltoallv and alltoallw join blocks; one, where all three agree on all ranks.
+    std::vector<schedule::Neighborhood> graphs;
+    bool lonely = false;           // some rank has no edge at all, and knows nothing of block sizes
+    std::int32_t most_blocks = 0;  // of any rank's send or receive buffer
+    bool has_readers = false;      // some other rank of the node receives from this one
+    // One node: for buffers that peers cannot read. (Over several nodes the communicator has one.)
+    std::unique_ptr<Wire> wire;
+
+    struct Kept {
+        algorithms::Collective collective;
+        schedule::Cut cut;
+        std::unique_ptr<schedule::EdgeShare> share;
+    };
+    std::vector<Kept> shares;
+
+    const schedule::Neighborhood& graph_of(algorithms::Collective collective) const;
+};
+
+// Requires (both): comm is open; all its ranks are in the same call on neighbours.
+// Made when first asked for.
+Neighbors& neighbors_of(Comm& comm);
+// The share of this rank; made when first asked for. weights: by receive block, what its copy costs; empty:
+// all the same.
+const schedule::EdgeShare& share_of(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
+                                    std::span<const std::uint64_t> weights);
+
+}  // namespace coco::comm
