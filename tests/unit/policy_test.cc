@@ -163,8 +163,8 @@ TEST_CASE("errors name file, line and column", "[policy]") {
           "reason");
     CHECK(error_of("[[rule]]\ncollective = 'alltoal'\nalgorithm = 'mpi'\n") ==
           "file.toml:2:14: unknown collective 'alltoal': must be one of alltoall, alltoallv, alltoallw, "
-          "allgather, "
-          "allgatherv, bcast");
+          "allgather, allgatherv, bcast, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw, "
+          "neighbor_allgather, neighbor_allgatherv");
     CHECK(error_of("[[rule]]\nblock = '8-2'\nalgorithm = 'mpi'\n") ==
           "file.toml:2:9: block must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
     CHECK(error_of("[[rule]]\nranks = -1\nalgorithm = 'mpi'\n").starts_with("file.toml:2:9: ranks must be"));
@@ -185,6 +185,11 @@ TEST_CASE("the built-in rules", "[policy]") {
     for (const Rule& rule : policy.rules) CHECK_FALSE(rule.reason.empty());
     for (int c = 0; c < algorithms::kCollectives; ++c) {
         auto collective = static_cast<Collective>(c);
+        if (is_neighbor(collective)) {
+            for (std::int32_t nodes : {1, 4})
+                CHECK(chosen(policy, facts(collective, 64, nodes, 2)) == "eager");
+            continue;
+        }
         std::optional<std::uint64_t> block;
         if (collective != Collective::alltoallv && collective != Collective::alltoallw) block = 64;
         CHECK(chosen(policy, facts(collective, 64, 4, 2)) == "leader");
@@ -233,7 +238,9 @@ TEST_CASE("COCO_DISABLE switches all off", "[policy]") {
 }
 
 TEST_CASE("a wrong setting gives one line with the choices", "[policy]") {
-    const std::string kAll = "alltoall, alltoallv, alltoallw, allgather, allgatherv, bcast";
+    const std::string kAll =
+        "alltoall, alltoallv, alltoallw, allgather, allgatherv, bcast, neighbor_alltoall, "
+        "neighbor_alltoallv, neighbor_alltoallw, neighbor_allgather, neighbor_allgatherv";
     CHECK(environment_error({Variable{"COCO_DISABLE", "bcast,reduce"}}) ==
           "COCO_DISABLE=bcast,reduce: 'reduce' is unknown: must be 1, 0, or a comma-separated list of " +
               kAll);

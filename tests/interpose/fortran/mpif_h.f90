@@ -7,7 +7,9 @@ program mpif_h
   integer, allocatable :: from(:), to(:), counts(:), places(:)
   integer, allocatable :: types(:)
   integer :: absolute
+  integer :: near
   integer(kind=MPI_ADDRESS_KIND) :: address
+  integer(kind=MPI_ADDRESS_KIND), allocatable :: addresses(:)
   integer :: me, ranks, code, wrong, turn, i
   include 'body.inc'
 end program mpif_h

@@ -7,7 +7,9 @@ program use_mpi
   integer, allocatable :: from(:), to(:), counts(:), places(:)
   integer, allocatable :: types(:)
   integer :: absolute
+  integer :: near
   integer(kind=MPI_ADDRESS_KIND) :: address
+  integer(kind=MPI_ADDRESS_KIND), allocatable :: addresses(:)
   integer :: me, ranks, code, wrong, turn, i
   include 'body.inc'
 end program use_mpi

@@ -7,7 +7,9 @@ program use_mpi_f08
   integer, allocatable :: from(:), to(:), counts(:), places(:)
   type(MPI_Datatype), allocatable :: types(:)
   type(MPI_Datatype) :: absolute
+  type(MPI_Comm) :: near
   integer(kind=MPI_ADDRESS_KIND) :: address
+  integer(kind=MPI_ADDRESS_KIND), allocatable :: addresses(:)
   integer :: me, ranks, code, wrong, turn, i
   include 'body.inc'
 end program use_mpi_f08
