@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Communicators that come and go: 1,000 made, used until they are set up, and freed; then 2,000 splits used
-// once. Neither resident memory nor descriptors may grow once the first hundred have been.
+// Communicators that come and go: 1,000 made, used until they are set up, and freed; then 1,000 grids and
+// graphs whose neighbours exchange blocks; then 2,000 splits used once. Neither resident memory nor
+// descriptors may grow once the first hundred have been.
 #include <dirent.h>
 #include <mpi.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 using namespace test;
 
-constexpr int kMade = 1000, kSplits = 2000, kSettled = 100;
+constexpr int kMade = 1000, kGraphs = 1000, kSplits = 2000, kSettled = 100;
 constexpr long kGrowthKib = 8 << 10;  // the MPI libraries' own pools grow by some
 
 long proportional_kib() {
@@ -65,12 +66,43 @@ void use(MPI_Comm comm, int calls) {
     }
 }
 
-void churn(const char* what, int times, int calls) {
+MPI_Comm make_split(int i) {
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank() % (1 + i % 2), i % 3 == 0 ? -world_rank() : 0, &comm);
+    return comm;
+}
+
+// A ring: as a periodic grid, or as a graph.
+MPI_Comm make_ring(int i) {
+    MPI_Comm comm;
+    int size = world_size(), periodic = 1;
+    if (i % 2 == 0) {
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &comm);
+        return comm;
+    }
+    const int peers[2] = {(world_rank() + size - 1) % size, (world_rank() + 1) % size};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, peers, MPI_UNWEIGHTED, 2, peers, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &comm);
+    return comm;
+}
+
+void use_ring(MPI_Comm comm, int calls) {
+    const int size = world_size(), rank = world_rank();
+    const int before = (rank + size - 1) % size, behind = (rank + 1) % size;
+    std::vector<int> from(64), to(128);
+    for (int call = 0; call < calls; ++call) {
+        for (int& number : from) number = rank * 1000 + call;
+        MPI_Neighbor_allgather(from.data(), 64, MPI_INT, to.data(), 64, MPI_INT, comm);
+        for (std::size_t i = 0; i < to.size(); ++i)
+            if (to[i] != (i < 64 ? before : behind) * 1000 + call) return CHECK_SAYING(false, "wrong data");
+    }
+}
+
+void churn(const char* what, int times, int calls, MPI_Comm (*make)(int), void (*use_it)(MPI_Comm, int)) {
     Footprint settled;
     for (int i = 0; i < times; ++i) {
-        MPI_Comm comm;
-        MPI_Comm_split(MPI_COMM_WORLD, world_rank() % (1 + i % 2), i % 3 == 0 ? -world_rank() : 0, &comm);
-        use(comm, calls);
+        MPI_Comm comm = make(i);
+        use_it(comm, calls);
         MPI_Comm_free(&comm);
         if (i == kSettled) settled = Footprint{};
     }
@@ -86,8 +118,9 @@ void churn(const char* what, int times, int calls) {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    churn("made and used", kMade, 10);
-    churn("split and used once", kSplits, 1);
+    churn("made and used", kMade, 10, make_split, use);
+    churn("graphs", kGraphs, 10, make_ring, use_ring);
+    churn("split and used once", kSplits, 1, make_split, use);
     const int verdict = finish("comms");
     MPI_Finalize();
     return verdict;
