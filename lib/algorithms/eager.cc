@@ -5,8 +5,9 @@
 // Idea:     A rank copies what it owes into its scratch, says so, and takes its own blocks from the others'
 //           scratch. Nobody waits for its readers: scratch is a piece of a ring, written again only when all
 //           ranks have left the call that it was for. So the root of a bcast runs ahead of its readers.
-// Needs:    one node; any buffers
+// Needs:    one node; any buffers. Neighbours: any nodes
 // Steps:    alltoall per rank 2 P - 1 copies, allgather P + 1, bcast 1; 2 raises, P - 1 waits (bcast 1)
+//           Neighbours: two copies for each edge within the node, a message for each between nodes
 // Bytes:    alltoall per rank 2 P - 1 blocks, allgather P + 1, bcast 1
 // Scratch:  alltoall per rank P - 1 blocks, allgather 1, bcast 1 at the root
 // Good for: small blocks, where a synchronisation costs more than a copy; buffers outside the shared heap

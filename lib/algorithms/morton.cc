@@ -9,8 +9,10 @@
 // through it
 //           is cut into P equal shares, and each rank copies the blocks of its share, whoever sends and
 //           receives them: about sqrt(P) senders and sqrt(P) receivers, whose lines stay in its cache.
-// Needs:    one node; send and receive buffers on the shared heap
+// Needs:    one node; send and receive buffers on the shared heap. Neighbours: any nodes
 // Steps:    per rank P copies, 2 raises, about 4 sqrt(P) waits
+//           Neighbours (section 3): copies in equal shares of the edges within the node, which need no order
+//           of blocks; a message for each edge between nodes
 // Bytes:    per rank P blocks
 // Scratch:  none
 // Good for: blocks smaller than a few cache lines; allgather of blocks up to half of the cache

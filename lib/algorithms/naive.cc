@@ -8,8 +8,9 @@
 // Idea:     Every rank copies its own blocks, straight from its peers' send buffers into its receive buffer.
 // It
 //           begins behind itself and in its own domain, so that the ranks do not all read the same peer.
-// Needs:    one node; send buffers on the shared heap
+// Needs:    one node; send buffers on the shared heap. Neighbours: any nodes, any buffers
 // Steps:    per rank P copies, 2 raises, 2 (P - 1) waits
+//           Neighbours: a copy for each edge within the node, a message for each between nodes
 // Bytes:    per rank P blocks
 // Scratch:  none
 // Good for: large blocks: long reads and writes that the hardware prefetches; the yardstick of the others

@@ -8,8 +8,10 @@
 // i
 //           sends to r, in equal shares of the Morton curve over that pair: they write only to their own
 //           domain, the distance is the least possible, and no two domains read from the same one at a time.
-// Needs:    one node; send and receive buffers on the shared heap
+// Needs:    one node; send and receive buffers on the shared heap. Neighbours: any nodes
 // Steps:    per rank P copies, 2 raises, in an alltoall of domains of q ranks about 2 (1 + s) sqrt(q) waits
+//           Neighbours (section 3): copies in equal shares of the edges within the node, which need no order
+//           of blocks; a message for each edge between nodes
 // Bytes:    per rank P blocks
 // Scratch:  none
 // Good for: what morton is good for, when the ranks are spread over NUMA domains; with one domain it is

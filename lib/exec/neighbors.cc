@@ -58,6 +58,9 @@ class NeighborView : public ExchangeView {
           writes_(algorithm.writes_peer_recv),
           expected_(signature(call.local.recv)) {
         signature_ = signature(call.local.send);
+        std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
+        std::uint64_t bytes = blocks * call.local.recv.block_bytes;
+        if (!sized_ && bytes <= comm::kInlineBytes) soon_bytes_ = bytes;
     }
 
     // Publishes. Returns: whether the algorithm can be walked; else receivers have to copy.
@@ -91,7 +94,7 @@ class NeighborView : public ExchangeView {
 
     void wait(std::int32_t peer, Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined, fetched_bytes_});
+            comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined, soon_bytes_});
             arrived(peer);
         } else if (writes_ || is_read_in_place()) {
             comm_.wait_milestone(peer, milestone);
@@ -340,7 +343,7 @@ class NeighborView : public ExchangeView {
     bool writes_;  // the algorithm, and all ranks can have it so
     const std::uint32_t expected_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false, truncated_ = false;
-    std::uint64_t fetched_bytes_ = 0;
+    std::uint64_t soon_bytes_ = 0;  // what a neighbour's slot may hold
     Side send_, recv_;
     Slot* slot_ = nullptr;
     std::vector<MPI_Request> requests_;
