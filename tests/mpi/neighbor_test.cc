@@ -87,6 +87,9 @@ MPI_Comm random_graph(Random& common, Random& own, MPI_Comm parent, int size) {
     sources = shuffled(sources, own);
     destinations = shuffled(destinations, own);
     const int in = static_cast<int>(sources.size()), out = static_cast<int>(destinations.size());
+    // Open MPI takes no null pointer for an empty list.
+    sources.push_back(0);
+    destinations.push_back(0);
     MPI_Comm comm;
     if (common.once_in(3)) {
         MPI_Dist_graph_create(parent, 1, &rank, &out, destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
@@ -130,16 +133,18 @@ void check_w_on_stars() {
         const bool middle = rank == 0;
         std::vector<int> others;
         for (int r = 1; r < size; ++r) others.push_back(r);
-        const std::vector<int> in = middle   ? (inward ? others : std::vector<int>{})
-                                    : inward ? std::vector<int>{}
-                                             : std::vector<int>{0};
-        const std::vector<int> out = middle   ? (inward ? std::vector<int>{} : others)
-                                     : inward ? std::vector<int>{0}
-                                              : std::vector<int>{};
+        std::vector<int> in = middle   ? (inward ? others : std::vector<int>{})
+                              : inward ? std::vector<int>{}
+                                       : std::vector<int>{0};
+        std::vector<int> out = middle   ? (inward ? std::vector<int>{} : others)
+                               : inward ? std::vector<int>{0}
+                                        : std::vector<int>{};
+        const int sources = static_cast<int>(in.size()), destinations = static_cast<int>(out.size());
+        in.resize(in.size() + 1);  // Open MPI takes no null pointer for an empty list
+        out.resize(out.size() + 1);
         MPI_Comm comm;
-        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(in.size()), in.data(), MPI_UNWEIGHTED,
-                                       static_cast<int>(out.size()), out.data(), MPI_UNWEIGHTED,
-                                       MPI_INFO_NULL, 0, &comm);
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, sources, in.data(), MPI_UNWEIGHTED, destinations,
+                                       out.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
         const std::vector<int> ones(static_cast<std::size_t>(size), 1);
         const std::vector<MPI_Datatype> types(ones.size(), MPI_INT);
         std::vector<MPI_Aint> at;
@@ -151,7 +156,8 @@ void check_w_on_stars() {
         for (int i = 0; i < size; ++i) sent[i] = 100 * rank + i;
         MPI_Neighbor_alltoallw(sent, ones.data(), at.data(), types.data(), came, ones.data(), at.data(),
                                types.data(), comm);
-        for (std::size_t i = 0; i < in.size(); ++i) CHECK(came[i] == 100 * in[i] + (inward ? 0 : rank - 1));
+        for (std::size_t i = 0; i < in.size(); ++i)
+            CHECK(came[i] == 100 * in[static_cast<std::size_t>(i)] + (inward ? 0 : rank - 1));
         std::free(sent);
         std::free(came);
         MPI_Comm_free(&comm);
