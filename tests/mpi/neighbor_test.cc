@@ -156,7 +156,7 @@ void check_w_on_stars() {
         for (int i = 0; i < size; ++i) sent[i] = 100 * rank + i;
         MPI_Neighbor_alltoallw(sent, ones.data(), at.data(), types.data(), came, ones.data(), at.data(),
                                types.data(), comm);
-        for (std::size_t i = 0; i < in.size(); ++i)
+        for (int i = 0; i < sources; ++i)
             CHECK(came[i] == 100 * in[static_cast<std::size_t>(i)] + (inward ? 0 : rank - 1));
         std::free(sent);
         std::free(came);
