@@ -50,7 +50,7 @@ struct DirectBody {
     std::uint64_t
         send_table;  // v and w forms: offset of a BlockAt for each rank; then send.at + displacement
     std::uint64_t recv_table;
-    std::uint64_t send_bytes = 0, recv_bytes = 0;  // plain forms of neighbours: of a block
+    std::uint64_t send_bytes, recv_bytes;  // plain forms of neighbours: of a block
 };
 
 struct BlockAt {

@@ -183,7 +183,9 @@ class SizedView : public ExchangeView {
         slot_->direct = {.send = {comm_.offset_of(send_.base), 0},
                          .recv = {comm_.offset_of(recv_.base), 0},
                          .send_table = comm_.offset_of(send_table),
-                         .recv_table = comm_.offset_of(recv_table)};
+                         .recv_table = comm_.offset_of(recv_table),
+                         .send_bytes = 0,
+                         .recv_bytes = 0};
     }
 
     void arrived(std::int32_t peer) {

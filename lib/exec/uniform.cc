@@ -131,8 +131,12 @@ class UniformView : public ExchangeView {
             slot_->scratch_at = comm_.offset_of(scratch);
         } else {
             slot_->publish = Publish::direct;
-            slot_->direct = {
-                .send = area_at(send_), .recv = area_at(recv_), .send_table = 0, .recv_table = 0};
+            slot_->direct = {.send = area_at(send_),
+                             .recv = area_at(recv_),
+                             .send_table = 0,
+                             .recv_table = 0,
+                             .send_bytes = 0,
+                             .recv_bytes = 0};
         }
     }
     // Private buffers have no offset; nobody will use it.
