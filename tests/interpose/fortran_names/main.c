@@ -128,8 +128,7 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int all[16];
     for (int r = 0; r < size; ++r) all[r] = r;
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, size, all, MPI_UNWEIGHTED, size, all, MPI_UNWEIGHTED,
-                                   MPI_INFO_NULL, 0, &graph);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, size, all, all, size, all, all, MPI_INFO_NULL, 0, &graph);
     for (int i = 0; i < 2; ++i) { /* from the third call on it is ours */
         int mine = rank;
         MPI_Bcast(&mine, 1, MPI_INT, 0, graph);
