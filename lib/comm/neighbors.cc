@@ -138,6 +138,13 @@ Facts facts_of(const Neighbors& near, bool joined) {
             .blocks_missing = Facts::kManyBlocks - static_cast<std::uint64_t>(most)};
 }
 
+std::vector<std::int32_t> list_nobody(const std::vector<int>& peers) {
+    std::vector<std::int32_t> blocks;
+    for (std::size_t i = 0; i < peers.size(); ++i)
+        if (peers[i] < 0) blocks.push_back(static_cast<std::int32_t>(i));
+    return blocks;
+}
+
 stats::Reason make_wire(Comm& comm, Neighbors& near) {
     near.wire = Wire::make(comm.handle);
     std::uint64_t made = near.wire != nullptr, all_made = 0;
@@ -169,6 +176,8 @@ stats::Reason make(Comm& comm, Neighbors& near) {
     near.most_blocks = static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing);
     for (std::int32_t to : near.graphs[0].destinations)
         near.has_readers |= to >= 0 && to != comm.rank && comm.map.node[to] == comm.map.node[comm.rank];
+    near.to_nobody = list_nobody(lists.destinations);
+    near.from_nobody = list_nobody(lists.sources);
     if (comm.wire != nullptr) return stats::Reason::none;
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
 }
@@ -251,11 +260,16 @@ Neighbors& neighbors_of(Comm& comm) {
     return *comm.neighbors;
 }
 
+const EdgeShare* find_share(const Comm& comm, Collective collective, Cut cut) {
+    for (const Neighbors::Kept& kept : comm.neighbors->shares)
+        if (kept.collective == collective && kept.cut == cut) return kept.share.get();
+    return nullptr;
+}
+
 const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
                           std::span<const std::uint64_t> weights) {
+    if (const EdgeShare* known = find_share(comm, collective, cut)) return *known;
     Neighbors& near = *comm.neighbors;
-    for (const Neighbors::Kept& kept : near.shares)
-        if (kept.collective == collective && kept.cut == cut) return *kept.share;
     const Neighborhood& graph = near.graph_of(collective);
     auto share = std::make_unique<EdgeShare>(cut == Cut::own ? schedule::own_share(comm.map, comm.rank, graph)
                                                              : cut_curves(comm, graph, cut, weights));

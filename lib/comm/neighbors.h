@@ -9,6 +9,8 @@
 // not in alltoallv, Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is
 // asked: each of the three forms once carries the numbers of the blocks along the edges.
 #pragma once
+#include <mpi.h>
+
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,6 +31,9 @@ struct Neighbors {
     bool lonely = false;           // some rank has no edge at all, and knows nothing of block sizes
     std::int32_t most_blocks = 0;  // of any rank's send or receive buffer
     bool has_readers = false;      // some other rank of the node receives from this one
+    // Blocks of this rank that go to nobody and come from nobody: they are not touched, whatever is said of
+    // them.
+    std::vector<std::int32_t> to_nobody, from_nobody;
     // One node: for buffers that peers cannot read. (Over several nodes the communicator has one.)
     std::unique_ptr<Wire> wire;
 
@@ -38,6 +43,7 @@ struct Neighbors {
         std::unique_ptr<schedule::EdgeShare> share;
     };
     std::vector<Kept> shares;
+    std::vector<MPI_Request> requests;  // of the call that runs
 
     const schedule::Neighborhood& graph_of(algorithms::Collective collective) const;
 };
@@ -45,7 +51,9 @@ struct Neighbors {
 // Requires (both): comm is open; all its ranks are in the same call on neighbours.
 // Made when first asked for.
 Neighbors& neighbors_of(Comm& comm);
-// The share of this rank; made when first asked for. weights: by receive block, what its copy costs; empty:
+// The share of this rank. Returns: null if it has not been made.
+const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective collective, schedule::Cut cut);
+// The same; made when first asked for. weights: by receive block, what its copy costs; empty:
 // all the same.
 const schedule::EdgeShare& share_of(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
                                     std::span<const std::uint64_t> weights);

@@ -148,6 +148,9 @@ bool runs_here(const Algorithm& algorithm, Collective collective, const comm::Co
 
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     if (is_neighbor(args.collective)) {
+        // Before anything is made that nobody will use.
+        const auto& forced = the_policy().forced[static_cast<int>(args.collective)];
+        if (forced && forced->algorithm == nullptr) return hand_back(taken, stats::Reason::disabled);
         stats::Reason closed = comm::neighbors_of(comm).closed;
         if (closed != stats::Reason::none) return hand_back(taken, closed);
     }

@@ -20,6 +20,8 @@ struct SideArgs {
     std::int32_t blocks;
     bool sized;
     TypeFacts one_type;  // w forms have a type for each block instead
+    // Neighbours: blocks to or from nobody; null where there are no neighbours.
+    const std::vector<std::int32_t>* nobody = nullptr;
 
     TypeFacts facts(std::int32_t block) const {
         return args.types != nullptr ? facts_of(args.types[block]) : one_type;
@@ -50,7 +52,9 @@ std::int32_t recv_blocks_of(Collective collective, const comm::Comm& comm) {
 
 bool counts_are_valid(const SideArgs& side) {
     if (side.blocks == 0) return true;
-    if (side.args.types == nullptr && !side.one_type.valid) return false;
+    // Neighbours may send nothing of no type, where the MPI library takes that.
+    if (side.args.types == nullptr && !side.one_type.valid)
+        return side.nobody != nullptr && !side.sized && side.args.count == 0;
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
     // A block of nothing may have MPI_DATATYPE_NULL.
     for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
@@ -87,17 +91,20 @@ TypeFacts type_of_side(const BufferArgs& args, const TypeFacts* known) {
 // known: the side's type, if it was looked up before.
 SideArgs send_side(const Args& args, const comm::Comm& comm, const TypeFacts* known = nullptr) {
     bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
+    std::int32_t blocks = send_blocks_of(args.collective, comm);
     return {.args = args.send,
-            .blocks = personal ? send_blocks_of(args.collective, comm) : 1,
+            .blocks = personal ? blocks : std::min(blocks, 1),
             .sized = is_sized(args.collective) && personal,
-            .one_type = type_of_side(args.send, known)};
+            .one_type = type_of_side(args.send, known),
+            .nobody = is_neighbor(args.collective) ? &comm.neighbors->to_nobody : nullptr};
 }
 SideArgs recv_side(const Args& args, const comm::Comm& comm, const TypeFacts* known = nullptr) {
     bool bcast = args.collective == Collective::bcast;
     return {.args = args.recv,
             .blocks = bcast ? 1 : recv_blocks_of(args.collective, comm),
             .sized = is_sized(args.collective),
-            .one_type = type_of_side(args.recv, known)};
+            .one_type = type_of_side(args.recv, known),
+            .nobody = is_neighbor(args.collective) ? &comm.neighbors->from_nobody : nullptr};
 }
 
 std::uint64_t bytes_of(const SideArgs& side, std::int32_t block) {
@@ -121,6 +128,18 @@ bool is_aliased(const Args& args, const Common& common) {
     return args.collective == Collective::alltoall && !common.facts.in_place && common.block_bytes != 0 &&
            begin(args.send, common.send_type) == begin(args.recv, common.recv_type);
 }
+
+}  // namespace
+
+void leave_out(std::span<const std::int32_t> nobody, std::span<comm::BlockAt> blocks,
+               std::uint64_t& total_bytes) {
+    for (std::int32_t i : nobody) {
+        total_bytes -= blocks[static_cast<std::size_t>(i)].bytes;
+        blocks[static_cast<std::size_t>(i)] = {};
+    }
+}
+
+namespace {
 
 template <class Count, class Displacement>
 std::int64_t read_blocks(const Count* counts, const Displacement* displacements, std::uint64_t size_bytes,
@@ -148,10 +167,12 @@ class BufferReader {
 
     exec::Buffer read() {
         exec::Buffer buffer{.base = base_, .block_count = side_.blocks};
-        if (side_.sized)
+        if (side_.sized) {
             read_sized(buffer);
-        else
+            if (side_.nobody != nullptr) leave_out(*side_.nobody, blocks_, buffer.total_bytes);
+        } else {
             read_plain(buffer);
+        }
         if (buffer.packer != nullptr) fill_packer();
         return buffer;
     }

@@ -58,6 +58,10 @@ Workspace& workspace();
 std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<comm::BlockAt> blocks,
                          std::uint64_t& total_bytes);
 
+// Neighbours: blocks to or from nobody are as if they had no bytes.
+void leave_out(std::span<const std::int32_t> nobody, std::span<comm::BlockAt> blocks,
+               std::uint64_t& total_bytes);
+
 // Fills in the local facts. Requires: common is valid.
 void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
                 exec::LocalFacts& local);

@@ -59,11 +59,17 @@ bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<com
 bool read_sizes(const Args& args, Remembered& last) {
     exec::LocalFacts& local = last.repeat.call.local;
     Workspace& space = workspace();
+    const comm::Neighbors* near = is_neighbor(args.collective) ? last.repeat.comm->neighbors.get() : nullptr;
     if (!read_side(args.recv, last.recv_size_bytes, space.recv_blocks, local.recv.block_count, local.recv))
         return false;
-    if (algorithms::exchange_of(args.collective) == Exchange::alltoall)
-        return read_side(args.send, last.send_size_bytes, space.send_blocks, local.send.block_count,
-                         local.send);
+    if (near != nullptr) leave_out(near->from_nobody, space.recv_blocks, local.recv.total_bytes);
+    if (algorithms::exchange_of(args.collective) == Exchange::alltoall) {
+        if (!read_side(args.send, last.send_size_bytes, space.send_blocks, local.send.block_count,
+                       local.send))
+            return false;
+        if (near != nullptr) leave_out(near->to_nobody, space.send_blocks, local.send.total_bytes);
+        return true;
+    }
     std::uint64_t largest = 0;
     for (const comm::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
     space.send_blocks.assign(1, {0, local.send.total_bytes});

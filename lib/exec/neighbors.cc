@@ -119,7 +119,7 @@ class NeighborView : public ExchangeView {
     void finish(std::span<const std::int32_t> readers) {
         if (!writes_ && !algorithm_.reads_peer_send && is_read_in_place())
             for (std::int32_t r : readers) comm_.wait_milestone(r, schedule::kDone);
-        comm_.complete(requests_);
+        comm_.complete(near_.requests);
         empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
     }
     bool staged() const { return by_message_ || send_.where != Where::user || recv_.where != Where::user; }
@@ -252,7 +252,7 @@ class NeighborView : public ExchangeView {
             std::int32_t to = graph_.destinations[i];
             if (to < 0 || to == comm_.rank || comm_.map.node[to] != comm_.map.node[comm_.rank]) continue;
             Spot block = own(Area::send, personal_ ? i : 0);
-            wire_.start_send(to, block.at, block.bytes, comm::Wire::kSecondTag, requests_);
+            wire_.start_send(to, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
         }
     }
 
@@ -268,18 +268,19 @@ class NeighborView : public ExchangeView {
     }
 
     Spot spot_of(Place place) {
+        if (place.area != Area::recv && comm_.slot_of(place.owner).publish == Publish::messages)
+            return {nullptr, 0};
         const comm::Row& at = row(place.area == Area::recv ? Area::recv : Area::send, place.owner);
         if (!sized_) {
             const comm::DirectBody& direct = comm_.slot_of(place.owner).direct;
             std::uint64_t bytes = !writes_                   ? call_.local.recv.block_bytes
                                   : place.area == Area::recv ? direct.recv_bytes
                                                              : direct.send_bytes;
-            return {at.base != nullptr ? at.base + place.index * at.stride_bytes : nullptr, bytes};
+            return {at.base + place.index * at.stride_bytes, bytes};
         }
         const comm::Table& table = comm_.tables[place.owner];
         if (place.area == Area::recv)
             return {at.base + table.recv[place.index].displacement_bytes, table.recv[place.index].bytes};
-        if (at.base == nullptr) return {nullptr, 0};
         if (table.staged != nullptr)
             return {at.base + table.staged[place.index].offset_bytes, table.staged[place.index].bytes};
         return {at.base + table.send[place.index].displacement_bytes, table.send[place.index].bytes};
@@ -304,7 +305,6 @@ class NeighborView : public ExchangeView {
                     nullptr, reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.send_table)),
                     reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.recv_table))};
         } else if (slot.publish == Publish::messages) {
-            send = {nullptr, 0};
             receive_all(peer);
         } else {
             std::byte* scratch = slot.publish == Publish::inlined ? const_cast<std::byte*>(slot.inlined)
@@ -321,7 +321,7 @@ class NeighborView : public ExchangeView {
             std::ranges::equal_range(graph_.incoming, peer, {}, [](const Edge& e) { return e.sender; });
         for (; first != last; ++first) {
             Spot block = own(Area::recv, first->received);
-            wire_.start_receive(peer, block.at, block.bytes, comm::Wire::kSecondTag, requests_);
+            wire_.start_receive(peer, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
         }
     }
 
@@ -336,7 +336,7 @@ class NeighborView : public ExchangeView {
     }
 
     const Call& call_;
-    const comm::Neighbors& near_;
+    comm::Neighbors& near_;
     const schedule::Neighborhood& graph_;
     comm::Wire& wire_;
     const bool sized_, personal_;
@@ -346,10 +346,10 @@ class NeighborView : public ExchangeView {
     std::uint64_t soon_bytes_ = 0;  // what a neighbour's slot may hold
     Side send_, recv_;
     Slot* slot_ = nullptr;
-    std::vector<MPI_Request> requests_;
 };
 
 const schedule::EdgeShare& share_for(comm::Comm& comm, const Call& call, schedule::Cut cut) {
+    if (const schedule::EdgeShare* known = comm::find_share(comm, call.common.collective, cut)) return *known;
     std::vector<std::uint64_t> weights;
     constexpr std::uint64_t kLeast = base::kCacheLineBytes;
     if (call.common.sized && cut != schedule::Cut::own)
