@@ -10,6 +10,7 @@ namespace simulate {
 namespace {
 
 namespace algorithms = coco::algorithms;
+using algorithms::Collective;
 using algorithms::Exchange;
 using coco::schedule::Area;
 using coco::schedule::Builder;
@@ -135,30 +136,62 @@ Plan leader_doubling(const Seat& seat) {
     return gather.take();
 }
 
+// A schedule of the library's, but for bcasts, whose segments depend on the size.
+Plan library_plan(const coco::policy::Choice& choice, const World& world, int rank) {
+    Plan plan;
+    plan.choice = choice;
+    plan.mpi = choice.algorithm == nullptr;
+    auto exchange = algorithms::exchange_of(world.collective);
+    if (plan.mpi || exchange == Exchange::bcast) return plan;
+    plan.first = choice.algorithm->make_schedule(
+        {.exchange = exchange, .rank = rank, .map = &world.map, .parameters = choice.parameters});
+    return plan;
+}
+
+Plan default_plan(const World& world, int rank) {
+    coco::policy::Policy policy;
+    coco::policy::parse_rules(coco::policy::default_rules(), "built-in", policy.rules);
+    auto bytes = static_cast<std::uint64_t>(world.block_bytes);
+    auto choice = coco::policy::select(
+                      policy, {world.collective, world.map.nodes(), world.per_node, world.map.nodes(), bytes})
+                      .choice;
+    Plan plan = library_plan(choice, world, rank);
+    plan.label = "default=" + (choice.algorithm == nullptr
+                                   ? "mpi"
+                                   : std::string(choice.algorithm->name) + text_of(choice.parameters));
+    return plan;
+}
+
+// Contenders that are neither the library's nor SMPI's.
+std::optional<Plan> other_plan(const std::string& name, const World& world, const Seat& seat) {
+    if (name == "leader+mpi" && world.collective == Collective::alltoall) {
+        Plan plan = leader_with_mpi(seat);
+        MPI_Comm_split(MPI_COMM_WORLD, seat.place, seat.rank, &plan.leaders);
+        return plan;
+    }
+    if (world.collective != Collective::allgather) return std::nullopt;
+    if (name == "leader+ring") return leader_ring(seat);
+    bool whole = std::has_single_bit(static_cast<unsigned>(seat.nodes));
+    if (name == "leader+doubling" && whole) return leader_doubling(seat);
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Plan> make_plan(const std::string& name, const World& world, int rank, std::string& error) {
-    const Seat seat(world, rank);
-    const bool personal = world.exchange == Exchange::alltoall;
-    if (name == "mpi") return Plan{.first = {}, .second = {}, .mpi = true};
-    if (name == "leader+mpi" && personal) return leader_with_mpi(seat);
-    if (name == "leader+ring" && !personal) return leader_ring(seat);
-    if (name == "leader+doubling" && !personal) {
-        if (std::has_single_bit(static_cast<unsigned>(seat.nodes))) return leader_doubling(seat);
-        error = "leader+doubling needs a power of two of nodes";
-        return std::nullopt;
+    if (name == "mpi") return library_plan({}, world, rank);
+    if (name == "default") return default_plan(world, rank);
+    if (name.starts_with("leader+")) {
+        error = name + ": not for this collective, or number of nodes";
+        return other_plan(name, world, {world, rank});
     }
     coco::policy::Choice choice;
-    auto collective = personal ? algorithms::Collective::alltoall : algorithms::Collective::allgather;
-    auto fault = coco::policy::parse_choice(name, collective, choice);
+    auto fault = coco::policy::parse_choice(name, world.collective, choice);
     if (fault || choice.algorithm == nullptr || choice.algorithm->one_node) {
         error = fault ? fault->line : name + " is for one node";
         return std::nullopt;
     }
-    Plan plan;
-    plan.first = choice.algorithm->make_schedule(
-        {.exchange = world.exchange, .rank = rank, .map = &world.map, .parameters = choice.parameters});
-    return plan;
+    return library_plan(choice, world, rank);
 }
 
 }  // namespace simulate

@@ -2,6 +2,7 @@
 //
 // Who takes part in a comparison, by name, and what one rank does for it:
 //   bruck:radix=4, leader:bruck, ...  the library's own algorithms, as a policy names them
+//   default                           what the built-in rules choose for these nodes, ranks and bytes
 //   mpi                               SMPI's function, by the selection that the run was started with
 //   leader+mpi                        alltoall: bundles as in `leader`, exchanged by SMPI's MPI_Alltoall
 //   leader+ring, leader+doubling      allgather: one leader for each node, messages around a ring or between
@@ -11,19 +12,23 @@
 #include <optional>
 #include <string>
 
+#include "policy/policy.h"
 #include "world.h"
 
 namespace simulate {
 
 struct Plan {
+    coco::policy::Choice choice;  // of an algorithm of the library's; bcasts are cut, and scheduled, by size
     // Walked one after the other; with `inner`, MPI_Alltoall among the nodes' first ranks comes between, from
     // the first half of their scratch to the second.
     coco::schedule::Schedule first, second;
     bool inner = false;
-    bool mpi = false;  // the whole call is SMPI's
+    MPI_Comm leaders = MPI_COMM_NULL;  // for inner
+    bool mpi = false;                  // the whole call is SMPI's
+    std::string label;                 // of `default`: with what was chosen
 };
 
-// Returns: nothing if there is no such contender for the exchange; `error` says why.
+// Returns: nothing if there is no such contender for the collective; `error` says why. Called by all ranks.
 std::optional<Plan> make_plan(const std::string& name, const World& world, int rank, std::string& error);
 
 }  // namespace simulate

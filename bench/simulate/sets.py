@@ -66,6 +66,17 @@ BRUCKS = ("bruck", "bruck:radix=4", "bruck:radix=8")
 LEADERS = ("leader", "leader:bruck", "leader:multinode_morton")
 INNER_MVAPICH2 = [Contender("leader+mpi", "leader+mvapich2", ("smpi/alltoall:mvapich2",))]
 BEST = "best of ours"
+SLOAVS = ("sloav", "sloav:radix=4", "sloav:radix=8")
+
+
+def sloavx_against_sloav(collective):
+    """The v forms of 32 x 16 ranks."""
+    return Case(f"{collective}-32x16", collective, 32, 16, False, powers(1, 1024),
+                ours(*SLOAVS[:2], "sloavx", "sloavx:radix=4", "leader", "multileader")
+                + smpi("alltoallv", "ompi_basic_linear", sizes=(16, 256)),
+                [Ratio(who, rival, 17, 5.9, 16) for who in ("sloavx", "multileader", BEST)
+                 for rival in ("sloav", "SMPI ompi_basic_linear")])
+
 
 SETS = [
     Case("alltoall-256x1", "alltoall", 256, 1, True, powers(1, 4096),
@@ -97,15 +108,34 @@ SETS = [
     Case("alltoall-1024x1", "alltoall", 1024, 1, False, powers(8, 512),
          ours(*BRUCKS) + ours("multinode_morton", sizes=range(33), copies=("10",)) + smpi("alltoall", "bruck"),
          [Ratio(BEST, "SMPI bruck", 1024, 1, 8)]),
+    Case("alltoallv-1024x1", "alltoallv", 1024, 1, False, [1, 8, 64],
+         ours(*SLOAVS) + smpi("alltoallv", "ompi_basic_linear", sizes=(8,)),
+         [Ratio(who, "SMPI ompi_basic_linear", 9, 2.65, 8) for who in ("sloav", BEST)]),
+    Case("alltoallv-sparse-1024x1", "alltoallv-sparse", 1024, 1, False, [8, 64, 512],
+         ours(*SLOAVS) + smpi("alltoallv", "ompi_basic_linear", sizes=(8,)),
+         [Ratio(who, "SMPI ompi_basic_linear", 9, 2.65, 8) for who in ("sloav", BEST)]),
+    *map(sloavx_against_sloav, ("alltoallv", "alltoallv-uneven", "alltoallv-sparse")),
+    Case("bcast-8x8", "bcast", 8, 8, False, powers(1024, 8 << 20),
+         ours("leader", "leader:radix=4", "leader:radix=8", "leader:segment=8K", "leader:segment=64K")
+         + selected("mpich", "ompi", "mvapich2", "impi"),
+         [Ratio(who, f"SMPI {rival}", 1 << 24, 1.25) for who in ("leader", BEST)
+          for rival in ("mpich", "ompi", "mvapich2", "impi")]),
 ]
 
 
 def checks():
     """Small machines with the names of all contenders that can run there."""
+    machines = ((16, 1), (7, 1), (4, 3), (5, 4))
     flat = [*BRUCKS, "multinode_morton", "leader", "leader:bruck", "leader:bruck,radix=4", "leader:multinode_morton"]
     for collective, more in (("alltoall", ["multileader", "multileader:leaders=2", "leader+mpi", "mpi"]),
                              ("allgather", ["leader+ring", "mpi"])):
-        for hosts, per_host in ((16, 1), (7, 1), (4, 3), (5, 4)):
+        for hosts, per_host in machines:
             doubling = collective == "allgather" and hosts in (4, 16)
             names = flat + more + (["leader+doubling"] if doubling else [])
             yield Case("", collective, hosts, per_host, False, [1, 8, 100]), names
+    for hosts, per_host in machines:
+        for collective in ("alltoallv", "alltoallv-uneven", "alltoallv-sparse"):
+            names = [*SLOAVS, "sloavx", "sloavx:radix=4", "leader", "leader:multinode_morton", "multileader"]
+            yield Case("", collective, hosts, per_host, False, [1, 100, 5000, 40000]), names
+        names = ["leader", "leader:radix=4", "leader:segment=1K", "mpi"]
+        yield Case("", "bcast", hosts, per_host, False, [8, 20000, 300000, 3000000]), names

@@ -12,52 +12,22 @@
 
 namespace simulate {
 
-class View {
+// What all forms have in common.
+class ClockedView {
   public:
     static constexpr bool kRows = false;
     using Place = coco::schedule::Place;
 
-    View(World& world, int self) : world_(world), self_(self), now_(simgrid::s4u::Engine::get_clock()) {}
-
-    void copy(Place source, Place target) { copy_run(source, target, 1); }
-    void copy_run(Place source, Place target, std::int32_t blocks) {
-        if (source == target) return;
-        std::int64_t bytes = blocks * world_.block_bytes;
-        now_ += world_.costs.copy_s + static_cast<double>(bytes) * world_.costs.byte_s;
-        if (world_.moves) std::memcpy(at(target), at(source), static_cast<std::size_t>(bytes));
-    }
+    ClockedView(World& world, int self)
+        : world_(world), self_(self), now_(simgrid::s4u::Engine::get_clock()) {}
 
     void wait(std::int32_t peer, coco::schedule::Milestone milestone) {
-        Rank& me = world_.rank[static_cast<std::size_t>(self_)];
-        double raised = world_.rank[static_cast<std::size_t>(peer)].wait(me, milestone);
+        double raised = rank(peer).wait(rank(self_), milestone);
         now_ = std::max(now_, raised + world_.costs.flag_s);
     }
     void raise(coco::schedule::Milestone milestone) {
         now_ += world_.costs.raise_s;
-        world_.rank[static_cast<std::size_t>(self_)].raise(milestone, now_);
-    }
-
-    void send(std::int32_t to, Place first, std::int32_t blocks) {
-        catch_up();
-        std::int64_t bytes = blocks * world_.block_bytes;
-        MPI_Isend(at(first), static_cast<int>(bytes), MPI_BYTE, to, 0, MPI_COMM_WORLD,
-                  &requests_.emplace_back());
-        ++world_.messages;
-        world_.message_bytes += bytes;
-        now_ = std::max(now_, simgrid::s4u::Engine::get_clock());
-    }
-    void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        catch_up();
-        MPI_Irecv(at(first), static_cast<int>(blocks * world_.block_bytes), MPI_BYTE, from, 0, MPI_COMM_WORLD,
-                  &requests_.emplace_back());
-    }
-    void complete(std::int32_t left) {
-        auto gone = std::ssize(requests_) - left;
-        if (gone <= 0) return;
-        catch_up();
-        MPI_Waitall(static_cast<int>(gone), requests_.data(), MPI_STATUSES_IGNORE);
-        requests_.erase(requests_.begin(), requests_.begin() + gone);
-        now_ = simgrid::s4u::Engine::get_clock();
+        rank(self_).raise(milestone, now_);
     }
 
     // SimGrid's clock comes to this rank's.
@@ -65,21 +35,81 @@ class View {
         double behind = now_ - simgrid::s4u::Engine::get_clock();
         if (behind > 0) simgrid::s4u::this_actor::sleep_for(behind);
     }
-    double now() const { return now_; }
-    // After a call of MPI's that was not made here.
+    // After a call of MPI's.
     void look_at_clock() { now_ = std::max(now_, simgrid::s4u::Engine::get_clock()); }
-
-    std::byte* at(Place place) {
-        if (!world_.moves) return world_.any.data();
-        auto& areas = world_.rank[static_cast<std::size_t>(place.owner)].areas;
-        return areas.of[static_cast<int>(place.area)].get() + place.index * world_.block_bytes;
+    // The call is over.
+    void finish() {
+        catch_up();
+        world_.last_end = std::max(world_.last_end, now_);
     }
 
-  private:
+  protected:
+    Rank& rank(std::int32_t number) { return world_.rank[static_cast<std::size_t>(number)]; }
+    void charge_copy(std::int64_t bytes) {
+        now_ += world_.costs.copy_s + static_cast<double>(bytes) * world_.costs.byte_s;
+    }
+    void start_send(std::int32_t to, const void* from, std::int64_t bytes, int tag, MPI_Request& request) {
+        catch_up();
+        MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &request);
+        ++world_.messages;
+        world_.message_bytes += bytes;
+        look_at_clock();
+    }
+    void start_receive(std::int32_t from, void* to, std::int64_t bytes, int tag, MPI_Request& request) {
+        catch_up();
+        MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, &request);
+    }
+    void await(MPI_Request* requests, std::ptrdiff_t count) {
+        catch_up();
+        MPI_Waitall(static_cast<int>(count), requests, MPI_STATUSES_IGNORE);
+        look_at_clock();
+    }
+
     World& world_;
     const int self_;
     double now_;
+};
+
+// Those that complete messages in the order of their start.
+class QueueView : public ClockedView {
+  public:
+    using ClockedView::ClockedView;
+
+    void complete(std::int32_t left) {
+        auto gone = std::ssize(requests_) - left;
+        if (gone <= 0) return;
+        await(requests_.data(), gone);
+        requests_.erase(requests_.begin(), requests_.begin() + gone);
+    }
+
+  protected:
     std::vector<MPI_Request> requests_;
+};
+
+// Plain forms: alltoall and allgather.
+class View : public QueueView {
+  public:
+    using QueueView::QueueView;
+
+    void copy(Place source, Place target) { copy_run(source, target, 1); }
+    void copy_run(Place source, Place target, std::int32_t blocks) {
+        if (source == target) return;
+        std::int64_t bytes = blocks * world_.block_bytes;
+        charge_copy(bytes);
+        if (world_.moves) std::memcpy(at(target), at(source), static_cast<std::size_t>(bytes));
+    }
+    void send(std::int32_t to, Place first, std::int32_t blocks) {
+        start_send(to, at(first), blocks * world_.block_bytes, 0, requests_.emplace_back());
+    }
+    void receive(std::int32_t from, Place first, std::int32_t blocks) {
+        start_receive(from, at(first), blocks * world_.block_bytes, 0, requests_.emplace_back());
+    }
+
+  private:
+    std::byte* at(Place place) {
+        if (!world_.moves) return world_.any.data();
+        return rank(place.owner).areas.at(place.area) + place.index * world_.block_bytes;
+    }
 };
 
 }  // namespace simulate

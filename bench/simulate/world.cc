@@ -16,6 +16,15 @@ World::World(int ranks, int per_node)
     map.domain = map.node;
 }
 
+std::int64_t World::bytes_of(Element element) const {
+    auto hash = static_cast<std::uint32_t>(element.sender) * 2246822519u +
+                static_cast<std::uint32_t>(element.receiver) * 3266489917u;
+    hash = (hash ^ hash >> 15) * 668265263u;
+    hash ^= hash >> 13;
+    if (counts == Counts::uneven) return static_cast<std::int64_t>(hash % (block_bytes + 1));
+    return counts == Counts::sparse && hash % 16 != 0 ? 0 : block_bytes;
+}
+
 // Milestones only grow; the first at or above the wanted one is when it was reached.
 const Rank::Raised* Rank::find(Milestone milestone) const {
     auto found = std::ranges::lower_bound(raised_, milestone, {}, &Raised::milestone);

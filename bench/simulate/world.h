@@ -2,13 +2,14 @@
 //
 // What the simulated ranks of a run share: where they sit, how far each has come in a call, where its areas
 // are. All ranks are coroutines of one thread of one process whose globals are not made private, so plain
-// memory is shared memory; but who waits must sleep in SimGrid, as nobody else runs meanwhile. Used by view.h
-// and simulate.cc.
+// memory is shared memory; but who waits must sleep in SimGrid, as nobody else runs meanwhile.
 #pragma once
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <simgrid/s4u.hpp>
 #include <vector>
@@ -23,14 +24,27 @@ namespace simulate {
 struct Costs {
     double copy_s = 5e-9;        // to start a copy of blocks in a row
     double byte_s = 1.0 / 10e9;  // to copy a byte
+    double element_s = 3e-9;     // v forms: to copy an element, or to write or read its length
     double flag_s = 150e-9;      // until a raised flag is seen by a mate
     double raise_s = 20e-9;      // to raise a flag
 };
 
 // Buffers of one rank, by area; null where nothing is moved.
 struct Areas {
+    std::byte* at(coco::schedule::Area area) const { return of[static_cast<int>(area)].get(); }
+    void make(coco::schedule::Area area, std::int64_t bytes) {
+        of[static_cast<int>(area)].reset(bytes == 0 ? nullptr
+                                                    : new std::byte[static_cast<std::size_t>(bytes)]);
+    }
     std::unique_ptr<std::byte[]> of[coco::schedule::kAreas];
 };
+
+// v forms: the block that one rank owes another. Its length follows from both (World::bytes_of).
+struct Element {
+    std::int32_t sender = -1, receiver = -1;
+    friend bool operator==(const Element&, const Element&) = default;
+};
+using Elements = std::vector<Element>;
 
 class Rank {
   public:
@@ -43,6 +57,8 @@ class Rank {
     void begin() { raised_.clear(); }
 
     Areas areas;
+    Elements table, received;                             // v forms: scratch and recv
+    std::map<std::int32_t, std::deque<Elements>> coming;  // v forms: in messages to this rank, by sender
 
   private:
     struct Raised {
@@ -60,10 +76,16 @@ class Rank {
     simgrid::s4u::SemaphorePtr wake_;
 };
 
+// alltoallv: how long the blocks of a call are whose longest has World::block_bytes.
+enum class Counts : std::uint8_t { equal, uneven, sparse };
+
 struct World {
     World(int ranks, int per_node);
+    // v forms: of the block that `sender` owes `receiver`.
+    std::int64_t bytes_of(Element element) const;
 
-    coco::algorithms::Exchange exchange = coco::algorithms::Exchange::alltoall;
+    coco::algorithms::Collective collective = coco::algorithms::Collective::alltoall;
+    Counts counts = Counts::equal;
     int ranks, per_node;
     coco::topology::NodeMap map;
     Costs costs;
