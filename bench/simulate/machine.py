@@ -11,9 +11,10 @@ LOOPBACK_BANDWIDTH = "10GBps"  # messages within a node: SMPI's functions use th
 LOOPBACK_LATENCY = "300ns"
 LEAF_HOSTS = 16               # fat tree: hosts, and links up, of a leaf switch
 
+# Nothing of SMPI's calibration for Gigabit Ethernet: latencies and bandwidths as in the platform.
+LATENCY_FACTOR = "smpi/lat-factor:0:1"  # where messages a second are bounded, simulate.cc gives the factor
+
 SETTINGS = [
-    # Nothing of SMPI's calibration for Gigabit Ethernet: latencies and bandwidths as in the platform.
-    "smpi/lat-factor:0:1",
     "smpi/bw-factor:0:0.95",
     # What sending (os), starting to send (ois) and receiving (or) a message cost the CPU: seconds, and per byte.
     "smpi/os:0:300e-9:0.02e-9",
@@ -62,9 +63,9 @@ def write(folder, hosts, per_host, tree):
     return platform_file, host_file
 
 
-def command(folder, hosts, per_host, tree, more=()):
+def command(folder, hosts, per_host, tree, more=(), gap_ns=0):
     """The command line that starts a program there, up to the program."""
     platform_file, host_file = write(folder, hosts, per_host, tree)
-    settings = [f"--cfg={s}" for s in [*SETTINGS, *more]]
+    settings = [f"--cfg={s}" for s in [*([] if gap_ns else [LATENCY_FACTOR]), *SETTINGS, *more]]
     return ["smpirun", "-np", str(hosts * per_host), "-platform", str(platform_file), "-hostfile", str(host_file),
             "--log=xbt_cfg.thresh:warning", "--log=root.thresh:warning", *settings]

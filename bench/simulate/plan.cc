@@ -136,6 +136,31 @@ Plan leader_doubling(const Seat& seat) {
     return gather.take();
 }
 
+// Bruck's algorithm as MPICH and its kin have it: blocks are rotated, each round packs what it sends and
+// unpacks what it receives, and a last copy brings the blocks in order. SMPI's functions do it for nothing.
+// Scratch: the blocks, what is packed, what comes.
+Plan bruck_with_copies(const World& world, std::int32_t rank) {
+    Builder steps;
+    const std::int32_t ranks = world.ranks;
+    steps.scratch(3 * ranks);
+    auto scratch = [&](std::int32_t index) { return Place{rank, Area::scratch, index}; };
+    for (std::int32_t i = 0; i < ranks; ++i) steps.copy({rank, Area::send, (rank + i) % ranks}, scratch(i));
+    for (std::int32_t distance = 1; distance < ranks; distance *= 2) {
+        std::int32_t blocks = 0;
+        for (std::int32_t i = 0; i < ranks; ++i)
+            if ((i & distance) != 0) steps.copy(scratch(i), scratch(ranks + blocks++));
+        steps.receive((rank - distance + ranks) % ranks, scratch(2 * ranks), blocks);
+        steps.send((rank + distance) % ranks, scratch(ranks), blocks).complete();
+        for (std::int32_t i = ranks - 1; i >= 0; --i)
+            if ((i & distance) != 0) steps.copy(scratch(2 * ranks + --blocks), scratch(i));
+    }
+    for (std::int32_t i = 0; i < ranks; ++i)
+        steps.copy(scratch(i), {rank, Area::recv, (rank - i + ranks) % ranks});
+    Plan plan;
+    plan.first = steps.raise(kDone).take();
+    return plan;
+}
+
 // A schedule of the library's, but for bcasts, whose segments depend on the size.
 Plan library_plan(const coco::policy::Choice& choice, const World& world, int rank) {
     Plan plan;
@@ -169,6 +194,8 @@ std::optional<Plan> other_plan(const std::string& name, const World& world, cons
         MPI_Comm_split(MPI_COMM_WORLD, seat.place, seat.rank, &plan.leaders);
         return plan;
     }
+    if (name == "bruck+copies" && world.collective == Collective::alltoall)
+        return bruck_with_copies(world, seat.rank);
     if (world.collective != Collective::allgather) return std::nullopt;
     if (name == "leader+ring") return leader_ring(seat);
     bool whole = std::has_single_bit(static_cast<unsigned>(seat.nodes));
@@ -181,7 +208,7 @@ std::optional<Plan> other_plan(const std::string& name, const World& world, cons
 std::optional<Plan> make_plan(const std::string& name, const World& world, int rank, std::string& error) {
     if (name == "mpi") return library_plan({}, world, rank);
     if (name == "default") return default_plan(world, rank);
-    if (name.starts_with("leader+")) {
+    if (name.find('+') != std::string::npos) {
         error = name + ": not for this collective, or number of nodes";
         return other_plan(name, world, {world, rank});
     }

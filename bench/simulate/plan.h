@@ -7,7 +7,8 @@
 //   leader+mpi                        alltoall: bundles as in `leader`, exchanged by SMPI's MPI_Alltoall
 //   leader+ring, leader+doubling      allgather: one leader for each node, messages around a ring or between
 //                                     partners at doubling distances, while its mates unpack what has come
-// The last three stand for what papers compare with. Thread safety: pure functions.
+//   bruck+copies                      alltoall: Bruck's algorithm with the copies that MPICH's has
+// The last four stand for what papers compare with. Thread safety: pure functions.
 #pragma once
 #include <optional>
 #include <string>

@@ -11,7 +11,7 @@ class Times:
     def __init__(self, case, rows):
         self.case = case
         self.of = {(r["contender"], r["copies"], int(r["bytes"])): float(r["us"]) for r in rows}
-        self.mine = [c for c in case.contenders if "mvapich2" not in c.label and "+" not in c.name and c.name != "mpi"]
+        self.mine = [c for c in case.contenders if "+" not in c.name and c.name != "mpi"]
 
     def get(self, label, copies, size):
         if label == sets.BEST:
@@ -53,7 +53,7 @@ def text(case, rows, head):
     lines = [f"# {line}" for line in head]
     lines += ["# microseconds of simulated time, from a common start to the end of the slowest rank", ""]
     lines += [f"[{i}] {c.label}" for i, c in enumerate(case.contenders, 1)]
-    for copies, meaning in (("10", "copies on a node cost 10 GB/s and 5 ns each, those within SMPI's functions nothing"),
+    for copies, meaning in (("10", "copies on a node cost 10 GB/s and 5 ns each, elements 3 ns, those within SMPI's functions nothing"),
                             ("free", "copies cost nothing for anybody")):
         lines += ["", f"== {meaning}", *table(times, copies)]
         for r in case.ratios:
@@ -63,18 +63,34 @@ def text(case, rows, head):
                 wanted = f"; asked for {r.target}: {reached}" if r.target != 1 else ""
                 lines.append(f"{r.rival} / {r.ours}, {count} sizes below {r.below}: {mean:.2f}{wanted}")
     moved = sum(r["moved"] == "yes" for r in rows)
-    lines += ["", f"blocks really moved and found right in {moved} of {len(rows)} measurements; times alone in the others"]
+    lines += ["", f"blocks really moved (alltoallv: followed) and found right in {moved} of {len(rows)} measurements; times alone in the others"]
     return "\n".join(lines) + "\n"
 
 
-def plot(case, rows, path):
+def pyplot_or_none():
     try:
         import matplotlib
     except ImportError:
         print("  no plot: no matplotlib here (Debian: python3-matplotlib)")
-        return
+        return None
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    return pyplot
+
+
+def save(pyplot, figure, axes, path):
+    axes.set_xscale("log", base=2)
+    axes.grid(True, alpha=0.3)
+    axes.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=100, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def plot(case, rows, path):
+    pyplot = pyplot_or_none()
+    if pyplot is None:
+        return
     times = Times(case, rows)
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
     for c in case.contenders:
@@ -84,14 +100,71 @@ def plot(case, rows, path):
             style = "o-" if c in times.mine else "x--"
             axes.plot(*zip(*points), style, label=c.label, markersize=4, linewidth=1)
     axes.set(xscale="log", yscale="log", xlabel="bytes a block", ylabel="simulated microseconds", title=case.what)
-    axes.set_xscale("log", base=2)
-    axes.grid(True, alpha=0.3)
-    axes.legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    pyplot.close(figure)
+    save(pyplot, figure, axes, path)
+
+
+class Default:
+    """What the built-in rules chose on one machine, against the best of SMPI's selections."""
+
+    def __init__(self, case, rows):
+        self.case = case
+        rows = [r for r in rows if (r["collective"], r["hosts"], r["per_host"]) ==
+                (case.collective, str(case.hosts), str(case.per_host))]
+        self.chosen = {int(r["bytes"]): r["contender"].removeprefix("default=") for r in rows
+                       if r["contender"].startswith("default=")}
+        self.us = {(r["copies"], int(r["bytes"])): float(r["us"]) for r in rows if r["contender"].startswith("default=")}
+        self.rivals = {}
+        for r in rows:
+            if r["contender"].startswith("SMPI"):
+                self.rivals.setdefault(int(r["bytes"]), []).append((float(r["us"]), r["contender"]))
+
+    def ratio(self, size, copies):
+        if size not in self.rivals or (copies, size) not in self.us:
+            return None
+        return min(self.rivals[size])[0] / self.us[copies, size]
+
+    def lines(self):
+        yield f"== {self.case.what}"
+        for size in self.case.sizes:
+            chosen = self.chosen.get(size, "-")
+            if self.ratio(size, "10") is None:
+                yield f"{size:7}  {chosen}"
+                continue
+            best, who = min(self.rivals[size])
+            yield (f"{size:7}  {chosen:28} {self.us['10', size]:9.1f} {best:9.1f}  {who:14} {self.ratio(size, '10'):7.2f}"
+                   f" {self.ratio(size, 'free'):7.2f}")
+
+
+def default_text(cases, rows, head):
+    lines = [*(f"# {line}" for line in head), "# by bytes: what the built-in rules choose, its microseconds (copies "
+             "cost), those of the best of SMPI's", "# selections (its copies cost nothing) and which that is; the "
+             "ratio; the ratio where nobody's copies cost", "# `mpi`, the library's own function, has ratio 1 to it", ""]
+    for case in cases:
+        lines += [*Default(case, rows).lines(), ""]
+    return "\n".join(lines)
+
+
+def default_plot(cases, rows, path):
+    pyplot = pyplot_or_none()
+    if pyplot is None:
+        return
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    for case in cases:
+        of = Default(case, rows)
+        points = [(s, of.ratio(s, "10")) for s in case.sizes if of.ratio(s, "10")]
+        if points:
+            axes.plot(*zip(*points), "o-", label=f"{case.collective} {case.hosts} x {case.per_host}", markersize=4,
+                      linewidth=1)
+    axes.axhline(1, color="black", linewidth=1)
+    axes.set(yscale="log", xlabel="bytes a block", ylabel="best of SMPI's selections / built-in rules",
+             title="built-in rules, where they do not leave calls to MPI")
+    save(pyplot, figure, axes, path)
 
 
 def write(case, rows, head, folder):
+    if case.name == sets.DEFAULT:
+        cases = list(sets.defaults())
+        (folder / f"{case.name}.txt").write_text(default_text(cases, rows, head))
+        return default_plot(cases, rows, folder / f"{case.name}.png")
     (folder / f"{case.name}.txt").write_text(text(case, rows, head))
     plot(case, rows, folder / f"{case.name}.png")

@@ -37,11 +37,13 @@ class Case:
     sizes: list
     contenders: list = dataclasses.field(default_factory=list)
     ratios: list = dataclasses.field(default_factory=list)
+    gap_ns: int = 0            # a host's network card starts a message that often at most
 
     @property
     def what(self):
         kind = "fat tree" if self.tree else "crossbar"
-        return f"{self.collective}, {self.hosts} hosts x {self.per_host} ranks, {kind}"
+        rate = f", {1000 / self.gap_ns:g} million messages a second and host" if self.gap_ns else ""
+        return f"{self.collective}, {self.hosts} hosts x {self.per_host} ranks, {kind}{rate}"
 
 
 def ours(*names, **more):
@@ -80,11 +82,11 @@ def sloavx_against_sloav(collective):
 
 SETS = [
     Case("alltoall-256x1", "alltoall", 256, 1, True, powers(1, 4096),
-         ours(*BRUCKS, "multinode_morton", "leader")
+         ours(*BRUCKS, "multinode_morton", "leader", sizes=range(2049)) + ours("bruck+copies")
          + selected("mvapich2", "mpich", "ompi", "impi", sizes=range(2049))
          + smpi("alltoall", "bruck") + smpi("alltoall", "mvapich2_scatter_dest", sizes=range(2049)),
          [Ratio(who, rival, 1024, 2.23) for who in ("multinode_morton", BEST)
-          for rival in ("SMPI mvapich2", "SMPI bruck", "SMPI mvapich2_scatter_dest", "bruck")]),
+          for rival in ("SMPI mvapich2", "SMPI bruck", "SMPI mvapich2_scatter_dest", "bruck+copies")]),
     Case("allgather-256x1", "allgather", 256, 1, True, powers(1, 4096),
          ours(*BRUCKS, "multinode_morton", "leader") + selected("mvapich2", "mpich", "ompi", "impi"),
          [Ratio(BEST, "SMPI mvapich2", 1024, 1)]),
@@ -92,9 +94,10 @@ SETS = [
          ours(*LEADERS, "multileader") + ours("bruck:radix=4", sizes=(1, 8, 32), copies=("10",)) + INNER_MVAPICH2
          # At up to 8 bytes mvapich2's table says `rdb`, of which SMPI's version takes P^2 blocks a rank: 230 GB.
          + [Contender("mpi", "SMPI mvapich2", ("smpi/alltoall:mvapich2",), ("free",), range(9, 1025))]
-         + smpi("alltoall", "bruck"),
+         + smpi("alltoall", "bruck") + ours("bruck+copies", sizes=powers(1, 32)),
          [Ratio(who, "leader+mvapich2", 64, 1.88) for who in ("leader:multinode_morton", BEST)]
          + [Ratio(who, "SMPI mvapich2", 64, 3.81, 16) for who in ("leader:multinode_morton", BEST)]
+         + [Ratio(who, "bruck+copies", 64, 3.81, 16) for who in ("leader:multinode_morton", BEST)]
          + [Ratio(who, "SMPI bruck", 64, 3.81) for who in ("leader:multinode_morton", BEST)]),
     Case("allgather-256x24", "allgather", 256, 24, False, [8, 64, 256, 1024],
          ours("leader", "leader+ring", copies=("10",), sizes=(8, 1024)) + ours("multileader", copies=("10",), sizes=(8,))
@@ -105,6 +108,12 @@ SETS = [
          ours(*LEADERS, "multileader", "bruck:radix=4") + INNER_MVAPICH2
          + smpi("alltoall", "bruck"),
          [Ratio(BEST, rival, 1024, 1, 8) for rival in ("leader+mvapich2", "SMPI bruck")]),
+    *[Case(name, "alltoall", 32, 16, False, [8, 64, 512, 4096],
+           ours("leader", "multileader", "bruck:radix=4") + selected("mpich", "mvapich2")
+           + smpi("alltoall", "bruck", "mvapich2_scatter_dest"),
+           [Ratio(who, rival, 8192, 1, 8) for who in ("leader", "multileader")
+            for rival in ("SMPI mpich", "SMPI mvapich2", "SMPI bruck", "SMPI mvapich2_scatter_dest")], gap)
+      for name, gap in (("alltoall-32x16", 0), ("alltoall-32x16-5M", 200))],
     Case("alltoall-1024x1", "alltoall", 1024, 1, False, powers(8, 512),
          ours(*BRUCKS) + ours("multinode_morton", sizes=range(33), copies=("10",)) + smpi("alltoall", "bruck"),
          [Ratio(BEST, "SMPI bruck", 1024, 1, 8)]),
@@ -123,12 +132,24 @@ SETS = [
 ]
 
 
+SELECTIONS = ("mpich", "ompi", "mvapich2", "impi")
+DEFAULT = "default"  # the set of what the built-in rules choose
+
+
+def defaults():
+    """Machines and collectives on which the built-in rules are compared with SMPI's selections."""
+    for hosts, per_host in ((8, 1), (64, 1), (256, 1), (4, 4), (8, 8), (16, 16)):
+        for collective in ("alltoall", "alltoallv", "allgather", "bcast"):
+            yield Case(DEFAULT, collective, hosts, per_host, False, [8, 64, 256, 1024, 4096, 16384, 65536])
+
+
 def checks():
     """Small machines with the names of all contenders that can run there."""
     machines = ((16, 1), (7, 1), (4, 3), (5, 4))
     flat = [*BRUCKS, "multinode_morton", "leader", "leader:bruck", "leader:bruck,radix=4", "leader:multinode_morton"]
-    for collective, more in (("alltoall", ["multileader", "multileader:leaders=2", "leader+mpi", "mpi"]),
-                             ("allgather", ["leader+ring", "mpi"])):
+    for collective, more in (("alltoall", ["multileader", "multileader:leaders=2", "leader+mpi", "bruck+copies", "default",
+                                          "mpi"]),
+                             ("allgather", ["leader+ring", "default", "mpi"])):
         for hosts, per_host in machines:
             doubling = collective == "allgather" and hosts in (4, 16)
             names = flat + more + (["leader+doubling"] if doubling else [])
