@@ -196,6 +196,11 @@ std::optional<Plan> other_plan(const std::string& name, const World& world, cons
     }
     if (name == "bruck+copies" && world.collective == Collective::alltoall)
         return bruck_with_copies(world, seat.rank);
+    if (name == "sloav+phases" && world.collective == Collective::alltoallv) {
+        Plan plan = library_plan({algorithms::find("sloav")}, world, seat.rank);
+        plan.phases = true;
+        return plan;
+    }
     if (world.collective != Collective::allgather) return std::nullopt;
     if (name == "leader+ring") return leader_ring(seat);
     bool whole = std::has_single_bit(static_cast<unsigned>(seat.nodes));

@@ -8,7 +8,9 @@
 //   leader+ring, leader+doubling      allgather: one leader for each node, messages around a ring or between
 //                                     partners at doubling distances, while its mates unpack what has come
 //   bruck+copies                      alltoall: Bruck's algorithm with the copies that MPICH's has
-// The last four stand for what papers compare with. Thread safety: pure functions.
+//   sloav+phases                      alltoallv: sloav as its paper has it: the size of a message goes before
+//                                     it, and what comes is copied to its element's segment
+// The last five stand for what papers compare with. Thread safety: pure functions.
 #pragma once
 #include <optional>
 #include <string>
@@ -25,6 +27,7 @@ struct Plan {
     coco::schedule::Schedule first, second;
     bool inner = false;
     MPI_Comm leaders = MPI_COMM_NULL;  // for inner
+    bool phases = false;               // of sloav+phases
     bool mpi = false;                  // the whole call is SMPI's
     std::string label;                 // of `default`: with what was chosen
 };

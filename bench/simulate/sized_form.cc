@@ -26,7 +26,7 @@ class SizedForm final : public Form {
     }
 
     void perform(const Plan& plan) override {
-        SizedView view(world_, self_, plan.first);
+        SizedView view(world_, self_, plan.first, plan.phases);
         if (plan.mpi) {
             whole();
             view.look_at_clock();

@@ -20,8 +20,10 @@ inline constexpr std::int64_t kLengthBytes = 4;
 
 class SizedView : public ClockedView {
   public:
-    SizedView(World& world, int self, const coco::schedule::Schedule& schedule)
-        : ClockedView(world, self), on_node_(shares_scratch(schedule)) {}
+    // phases: as in the paper of sloav, a message of four bytes says how long the next one is, and blocks
+    // that are to be sent on are copied to their elements' segments.
+    SizedView(World& world, int self, const coco::schedule::Schedule& schedule, bool phases)
+        : ClockedView(world, self), on_node_(shares_scratch(schedule)), phases_(phases) {}
 
     void copy(Place source, Place target) { put(target, element(source)); }
 
@@ -34,13 +36,14 @@ class SizedView : public ClockedView {
             data_bytes += pack(packed.back());
         }
         rank(to).coming[self_].push_back(std::move(packed));
-        bool along = data_bytes <= kAlongBytes;
-        start_send(to, any(), head_bytes(blocks) + (along ? data_bytes : 0), 0, travel.head);
-        if (!along) start_send(to, any(), data_bytes, 1, travel.rest);
+        Parts parts = parts_of(blocks, data_bytes);
+        start_send(to, any(), parts.first_bytes, 0, travel.head);
+        if (parts.second_bytes != 0) start_send(to, any(), parts.second_bytes, 1, travel.rest);
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         Travel& travel = travels_.emplace_back(false, from, first, blocks);
-        start_receive(from, any(), head_bytes(blocks) + kAlongBytes, 0, travel.head);
+        std::int64_t most = phases_ ? kPhaseBytes : head_bytes(blocks) + kAlongBytes;
+        start_receive(from, any(), most, 0, travel.head);
     }
     void complete(std::int32_t left) {
         std::size_t end = travels_.size() - static_cast<std::size_t>(left);
@@ -72,6 +75,7 @@ class SizedView : public ClockedView {
 
   private:
     static constexpr std::size_t kStraightWindow = 32;
+    static constexpr std::int64_t kPhaseBytes = 4;
 
     struct Travel {
         Travel(bool sends, std::int32_t peer, Place first, std::int32_t blocks)
@@ -89,6 +93,15 @@ class SizedView : public ClockedView {
         return std::ranges::any_of(schedule.steps, [](const coco::schedule::Step& step) {
             return step.act == Act::raise && step.milestone == coco::schedule::kArrived;
         });
+    }
+    // Of a message; the second may be missing.
+    struct Parts {
+        std::int64_t first_bytes, second_bytes;
+    };
+    Parts parts_of(std::int32_t blocks, std::int64_t data_bytes) const {
+        std::int64_t head = head_bytes(blocks);
+        if (phases_) return {kPhaseBytes, head + data_bytes};
+        return data_bytes <= kAlongBytes ? Parts{head + data_bytes, 0} : Parts{head, data_bytes};
     }
     static Place at(Place first, std::int32_t i) { return {first.owner, first.area, first.index + i}; }
     static std::int64_t head_bytes(std::int32_t blocks) { return kHeadBytes + blocks * kLengthBytes; }
@@ -130,11 +143,15 @@ class SizedView : public ClockedView {
         coming.pop_front();
         std::int64_t bytes = 0;
         for (const Element& e : travel.came) bytes += goes_straight(e) ? 0 : world_.bytes_of(e);
-        if (bytes > kAlongBytes) start_receive(travel.peer, any(), bytes, 1, travel.rest);
+        std::int64_t second_bytes = parts_of(travel.blocks, bytes).second_bytes;
+        if (second_bytes != 0) start_receive(travel.peer, any(), second_bytes, 1, travel.rest);
     }
     void unpack(const Travel& travel) {
-        for (std::int32_t i = 0; i < travel.blocks; ++i)
-            put(at(travel.first, i), travel.came[static_cast<std::size_t>(i)]);
+        for (std::int32_t i = 0; i < travel.blocks; ++i) {
+            const Element& e = travel.came[static_cast<std::size_t>(i)];
+            if (phases_ && e.receiver != self_ && !goes_straight(e)) charge_copy(world_.bytes_of(e));
+            put(at(travel.first, i), e);
+        }
     }
     void pass_straight(Element element, std::vector<MPI_Request>& requests) {
         if (!goes_straight(element) || !is_by_message(element)) return;
@@ -146,6 +163,7 @@ class SizedView : public ClockedView {
     }
 
     const bool on_node_;  // the ranks of a node share scratch in this schedule
+    const bool phases_;
     std::vector<Travel> travels_;
     std::size_t through_ = 0;
 };
