@@ -54,7 +54,7 @@ std::optional<Route> route_of(std::string_view name);
 struct Parameters {
     std::uint64_t segment_bytes = 0;  // segment=: of a bcast; 0: from the caches
     std::int32_t radix = 2;           // radix=: of Bruck's digits, of a bcast's tree; 2 or more
-    std::int32_t leaders = 0;         // leaders=: of each node; 0, or more than it has ranks: all of them
+    std::int32_t leaders = 0;         // leaders=: of each node; 0: all its ranks, or of leader and sloavx one
     Inner inner = Inner::pairwise;    // a bare word: the exchange among leaders
     Route route = Route::cheapest;    // route=: of a bcast
     friend bool operator==(const Parameters&, const Parameters&) = default;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Exchanges by messages, which bruck, multinode_morton and the leader schemes are made of. A participant is a
-// rank that speaks for `weight` ranks: for itself alone, or for those of its node. In a personal exchange
-// participant a owes each other b a bundle of weight(a) x weight(b) blocks; in a gather it owes all others
-// the same bundle of weight(a) blocks. A bundle lies in one piece in an area of its participant. The exchange
-// says what happens, a Courier what it means; so the mates of a leader follow its exchange without a message.
-// Called while schedules are made. Thread safety: pure functions.
+// rank that speaks for `weight` ranks, for itself alone or for those of its node or of a team there, and
+// hands what it is sent to `readers` ranks: in a personal exchange participant a owes each other b a bundle
+// of weight(a) x readers(b) blocks; in a gather it owes all others the same bundle of weight(a) blocks. A
+// bundle lies in one piece in an area of its participant. The exchange says what happens, a Courier what it
+// means; so the mates of a leader follow its exchange without a message. Called while schedules are made.
+// Thread safety: pure functions.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,8 +16,7 @@
 namespace coco::algorithms {
 
 struct Participants {
-    std::vector<std::int32_t> rank;    // by participant
-    std::vector<std::int32_t> weight;  // by participant
+    std::vector<std::int32_t> rank, weight, readers;  // by participant
     std::int32_t me = 0;
     bool personal = true;
 
@@ -28,7 +28,7 @@ struct Participants {
     // Blocks of the bundle from one participant to another.
     std::int32_t blocks(std::int32_t from, std::int32_t to) const {
         std::int32_t own = weight[static_cast<std::size_t>(from)];
-        return personal ? own * weight[static_cast<std::size_t>(to)] : own;
+        return personal ? own * readers[static_cast<std::size_t>(to)] : own;
     }
 };
 

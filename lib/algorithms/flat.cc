@@ -51,6 +51,7 @@ schedule::Schedule make_flat(const Shape& shape, Inner inner) {
     all.rank.resize(static_cast<std::size_t>(shape.map->ranks()));
     std::iota(all.rank.begin(), all.rank.end(), 0);
     all.weight.assign(all.rank.size(), 1);
+    all.readers = all.weight;
     all.me = shape.rank;
     all.personal = shape.exchange == Exchange::alltoall;
     FlatCourier courier(shape);

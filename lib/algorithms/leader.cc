@@ -10,6 +10,9 @@
 //           exchange that the parameter names; and each rank, the leader too, copies its own blocks out of
 //           what has come, while more comes. The paper gathers in the order of the curve from one another's
 //           send buffers; here a rank touches its own buffers alone, so that any buffer will do.
+//           Several leaders have each a team of the node's ranks and an exchange of its own, in which what
+//           the team owes goes to the ranks of all nodes: packing and sending are spread over them. There are
+//           as many as the parameter says, but not more than the smallest node has ranks.
 //           bcast (leader_bcast.cc): the root leads its node. Its buffer goes in segments along a tree of
 //           base radix over the leaders, or along a chain where that sends less one after the other, and on
 //           each node through a ring in the leader's scratch, all at the same time. route= takes one of the
@@ -28,8 +31,10 @@
 //           bcast: per leader up to 4 segments
 // Good for: small blocks and many ranks on a node; bcast of any size
 //
-// Milestones: 1: all that this rank owes others lies in scratch; from 2 on, by leaders: more bundles are
-//           there; bcast: as of segmented
+// Milestones: from 1 on, by leaders: more bundles are there; bcast: as of segmented
+#include <algorithm>
+#include <deque>
+
 #include "algorithms/blocks.h"
 #include "algorithms/nodes.h"
 
@@ -41,17 +46,55 @@ using schedule::Builder;
 using schedule::Milestone;
 using schedule::Place;
 
+// The ranks of a node that one leader speaks for, and their like on the other nodes.
+class Team {
+  public:
+    Team(const Nodes& nodes, std::int32_t teams, std::int32_t number, bool personal)
+        : nodes_(nodes), teams_(teams), number_(number) {
+        for (std::int32_t n = 0; n < nodes.count(); ++n) {
+            all.rank.push_back(members_of(n)[0]);
+            all.weight.push_back(static_cast<std::int32_t>(members_of(n).size()));
+            all.readers.push_back(nodes.size_of(n));
+        }
+        all.me = nodes.own();
+        all.personal = personal;
+    }
+
+    std::span<const std::int32_t> members_of(std::int32_t node) const {
+        return nodes_.team(node, teams_, number_);
+    }
+    std::span<const std::int32_t> members() const { return members_of(nodes_.own()); }
+    std::int32_t leader() const { return members()[0]; }
+    // Of this rank, which is a member.
+    std::int32_t row(std::int32_t rank) const {
+        return static_cast<std::int32_t>(std::ranges::find(members(), rank) - members().begin());
+    }
+    bool has(std::int32_t rank) const { return std::ranges::count(members(), rank) != 0; }
+
+    Participants all;
+
+  private:
+    const Nodes& nodes_;
+    std::int32_t teams_, number_;
+};
+
 // A bundle that has come.
 struct Come {
     std::int32_t node;
     Place at;
 };
 
-// Both the leader and its mates run the exchange: he sends, they follow.
+// Both the leader and the other ranks of the node run the exchange: he sends, they follow.
 class LeaderCourier final : public Courier {
   public:
-    LeaderCourier(const Shape& shape, const Nodes& nodes, const Participants& all)
-        : shape_(shape), nodes_(nodes), all_(all), leader_(nodes.mates()[0]), first_(lay_out()) {}
+    LeaderCourier(const Shape& shape, const Nodes& nodes, const Team& team, Builder& steps)
+        : shape_(shape),
+          nodes_(nodes),
+          team_(team),
+          all_(team.all),
+          leader_(team.leader()),
+          first_(lay_out()),
+          steps_(steps) {}
 
     Place outgoing(std::int32_t to) override {
         return all_.personal ? first_.outgoing[static_cast<std::size_t>(to)] : wanted(all_.me);
@@ -62,45 +105,44 @@ class LeaderCourier final : public Courier {
     void copy(Place source, Place target, std::int32_t blocks) override {
         flush();
         for (std::int32_t i = 0; is_leader() && i < blocks; ++i)
-            steps.copy(behind(source, i), behind(target, i));
+            steps_.copy(behind(source, i), behind(target, i));
     }
     void send(std::int32_t to, Place first, std::int32_t blocks) override {
         flush();
-        if (is_leader()) steps.send(all_.rank[static_cast<std::size_t>(to)], first, blocks);
+        if (is_leader()) steps_.send(all_.rank[static_cast<std::size_t>(to)], first, blocks);
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) override {
         flush();
-        if (is_leader()) steps.receive(all_.rank[static_cast<std::size_t>(from)], first, blocks);
+        if (is_leader()) steps_.receive(all_.rank[static_cast<std::size_t>(from)], first, blocks);
     }
     void complete(std::int32_t left) override {
         flush();
         use_later();
-        if (is_leader()) steps.complete(left);
+        if (is_leader()) steps_.complete(left);
     }
     void arrived(std::int32_t from, Place at) override { come_.push_back({from, at}); }
 
     bool is_leader() const { return shape_.rank == leader_; }
-    // What has come since the last time may be used: the leader says so, the others use it.
-    void flush() {
-        if (come_.empty()) return;
-        if (is_leader() && nodes_.own_size() > 1) steps.raise(++milestone_);
-        if (!is_leader()) steps.wait(leader_, ++milestone_);
-        for (const Come& come : come_) (is_leader() ? later_.push_back(come) : use(come));
-        come_.clear();
-    }
     void use_rest() {
         flush();
         use_later();
     }
-    std::int32_t scratch() const { return is_leader() ? next_ : all_.personal ? nodes_.own_size() : 0; }
-
-    Builder steps;
+    // Of the leader.
+    std::int32_t scratch() const { return next_; }
 
   private:
     struct Firsts {
         std::vector<Place> outgoing, wanted;
     };
 
+    // What has come since the last time may be used: the leader says so, the others use it.
+    void flush() {
+        if (come_.empty()) return;
+        if (is_leader() && nodes_.own_size() > 1) steps_.raise(++milestone_);
+        if (!is_leader()) steps_.wait(leader_, ++milestone_);
+        for (const Come& come : come_) (is_leader() ? later_.push_back(come) : use(come));
+        come_.clear();
+    }
     // The leader's own part of what came before: it takes that while messages are under way.
     void use_later() {
         for (const Come& come : later_) use(come);
@@ -130,68 +172,96 @@ class LeaderCourier final : public Courier {
     }
 
     void use(const Come& come) {
-        if (all_.personal) return nodes_.take_column(steps, come.node, come.at);
+        auto senders = team_.members_of(come.node);
+        if (all_.personal) return nodes_.take_column(steps_, senders, come.at);
         Place source = come.at;
-        for (std::int32_t sender : nodes_.ranks_of(come.node)) {
-            if (sender != shape_.rank) steps.copy(source, received(sender, shape_.rank));
+        for (std::int32_t sender : senders) {
+            bool own = sender == shape_.rank;
+            steps_.copy(own ? sent(shape_.exchange, sender, sender) : source, received(sender, shape_.rank));
             source = behind(source, 1);
         }
     }
 
     const Shape& shape_;
     const Nodes& nodes_;
+    const Team& team_;
     const Participants& all_;
     const std::int32_t leader_;
     std::int32_t next_ = 0;
     Firsts first_;
     Milestone milestone_ = schedule::kArrived;
     std::vector<Come> come_, later_;
+    Builder& steps_;
 };
 
-Participants leaders_of(const Nodes& nodes, bool personal) {
-    Participants all;
-    for (std::int32_t n = 0; n < nodes.count(); ++n) {
-        all.rank.push_back(nodes.ranks_of(n)[0]);
-        all.weight.push_back(nodes.size_of(n));
+class Scheme {
+  public:
+    explicit Scheme(const Shape& shape)
+        : shape_(shape), nodes_(shape), personal_(shape.exchange == Exchange::alltoall) {
+        std::int32_t count = std::clamp(shape.parameters.leaders, 1, nodes_.smallest());
+        for (std::int32_t i = 0; i < count; ++i) {
+            teams_.emplace_back(nodes_, count, i, personal_);
+            if (teams_.back().has(shape.rank)) own_ = static_cast<std::size_t>(i);
+        }
+        for (const Team& team : teams_) couriers_.emplace_back(shape_, nodes_, team, steps_);
     }
-    all.me = nodes.own();
-    all.personal = personal;
-    return all;
-}
 
-void fill(const Shape& shape, const Nodes& nodes, const Participants& all, LeaderCourier& courier,
-          Waits& arrivals) {
-    Builder& steps = courier.steps;
-    bool shares = nodes.own_size() > 1;
-    if (all.personal) nodes.leave_for_mates(steps);
-    if (courier.is_leader() && shares) steps.raise(schedule::kArrived);
-    if (!all.personal || nodes.count() > 1) arrivals.await(steps, nodes.mates()[0]);
-    for (std::int32_t n = 0; all.personal && n < nodes.count(); ++n)
-        if (n != nodes.own()) nodes.fill_row(steps, n, courier.outgoing(n));
-    if (!all.personal)
-        steps.copy(sent(shape.exchange, shape.rank, shape.rank),
-                   behind(courier.wanted(nodes.own()), nodes.seat()));
-    if (!courier.is_leader()) steps.raise(schedule::kArrived);
-    copy_block(steps, shape.exchange, shape.rank, shape.rank);
-}
+    schedule::Schedule take() {
+        fill();
+        if (personal_ && !leads()) nodes_.take_from_mates(steps_, {&arrivals_});
+        // The own leader first: the others' bundles come meanwhile.
+        follow(own_);
+        if (personal_ && leads()) nodes_.take_from_mates(steps_, {&arrivals_});
+        for (std::size_t i = 1; i < teams_.size(); ++i) follow((own_ + i) % teams_.size());
+        std::int32_t scratch = leads() ? couriers_[own_].scratch() : personal_ ? nodes_.own_size() : 0;
+        return steps_.scratch(scratch).raise(schedule::kDone).take();
+    }
+
+  private:
+    bool leads() const { return couriers_[own_].is_leader(); }
+
+    // This rank's part of its team's bundles, and all of it for a leader.
+    void fill() {
+        const Team& team = teams_[own_];
+        LeaderCourier& courier = couriers_[own_];
+        if (personal_) nodes_.leave_for_mates(steps_);
+        if (leads() && nodes_.own_size() > 1) steps_.raise(schedule::kArrived);
+        if (!personal_ || nodes_.count() > 1) arrivals_.await(steps_, team.leader());
+        for (std::int32_t n = 0; personal_ && n < nodes_.count(); ++n)
+            if (n != nodes_.own()) nodes_.fill_row(steps_, n, courier.outgoing(n), team.row(shape_.rank));
+        if (!personal_)
+            steps_.copy(sent(shape_.exchange, shape_.rank, shape_.rank),
+                        behind(courier.wanted(nodes_.own()), team.row(shape_.rank)));
+        if (!leads()) steps_.raise(schedule::kArrived);
+        if (personal_) copy_block(steps_, shape_.exchange, shape_.rank, shape_.rank);
+        for (std::int32_t mate : team.members())
+            if (leads()) arrivals_.await(steps_, mate);
+    }
+
+    void follow(std::size_t number) {
+        const Participants& all = teams_[number].all;
+        LeaderCourier& courier = couriers_[number];
+        if (!personal_ || nodes_.count() > 1) arrivals_.await(steps_, teams_[number].leader());
+        if (!personal_) courier.arrived(all.me, courier.wanted(all.me));
+        exchange_by(shape_.parameters.inner, all, shape_.parameters.radix, courier);
+        courier.use_rest();
+    }
+
+    const Shape& shape_;
+    const Nodes nodes_;
+    const bool personal_;
+    Builder steps_;
+    Waits arrivals_{shape_.rank, schedule::kArrived};
+    std::deque<Team> teams_;
+    std::deque<LeaderCourier> couriers_;  // of each team
+    std::size_t own_ = 0;
+};
 
 }  // namespace
 
 schedule::Schedule make_leader(const Shape& shape) {
     if (shape.exchange == Exchange::bcast) return make_leader_bcast(shape);
-    const Nodes nodes(shape);
-    const Participants all = leaders_of(nodes, shape.exchange == Exchange::alltoall);
-    LeaderCourier courier(shape, nodes, all);
-    Waits arrivals(shape.rank, schedule::kArrived);
-    fill(shape, nodes, all, courier, arrivals);
-    for (std::int32_t mate : nodes.mates())
-        if (courier.is_leader()) arrivals.await(courier.steps, mate);
-    if (all.personal && !courier.is_leader()) nodes.take_from_mates(courier.steps, {&arrivals});
-    if (!all.personal) courier.arrived(all.me, courier.wanted(all.me));
-    exchange_by(shape.parameters.inner, all, shape.parameters.radix, courier);
-    courier.use_rest();
-    if (all.personal && courier.is_leader()) nodes.take_from_mates(courier.steps, {&arrivals});
-    return courier.steps.scratch(courier.scratch()).raise(schedule::kDone).take();
+    return Scheme(shape).take();
 }
 
 }  // namespace coco::algorithms

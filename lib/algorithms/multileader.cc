@@ -6,8 +6,8 @@
 //           sending and receiving of a node's bundles is spread over its ranks; and all take what has come,
 //           whoever it came to, while more comes. In allgather each leader has a copy of the node's bundle.
 // Needs:    nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once; v
-//           forms: as sloav's where much is sent at once, or long blocks
+// Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once, in
+//           allgather 2 to 16; v forms: as sloav's where much is sent at once, or long blocks
 // Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L; per rank 2 P blocks copied
 //           (allgather P + L); v forms: heads and lengths as leader's
 // Scratch:  alltoall per leader 2 L P / leaders blocks and L, others L; allgather per leader P / leaders, L
@@ -30,8 +30,9 @@ using schedule::Milestone;
 using schedule::Place;
 
 constexpr Milestone kFilled = 1, kThere = 2;
-// Pairs of messages at once, of a node and of a leader at least.
-constexpr std::int32_t kNodeWindow = 16, kLeastWindow = 4;
+// Pairs of messages at once, of a node and of a leader at least. In a gather fewer: what has come is copied
+// while more comes.
+constexpr std::int32_t kNodeWindow = 16, kLeastWindow = 4, kLeastGatherWindow = 2;
 
 class Scheme {
   public:
@@ -92,7 +93,7 @@ class Scheme {
         if (shares()) steps_.raise(schedule::kArrived);
         for (const Partner& p : partners_) {
             arrivals_.await(steps_, p.leader);
-            nodes_.fill_row(steps_, p.to, p.outgoing);
+            nodes_.fill_row(steps_, p.to, p.outgoing, nodes_.seat());
         }
         nodes_.leave_for_mates(steps_);
         if (shares()) steps_.raise(kFilled);
@@ -124,7 +125,8 @@ class Scheme {
     void exchange() {
         for (std::int32_t mate : nodes_.mates())
             if (personal_ && leads()) filled_.await(steps_, mate);
-        std::size_t window = std::max(kNodeWindow / leaders_of(nodes_.own()), kLeastWindow);
+        const std::int32_t least = personal_ ? kLeastWindow : kLeastGatherWindow;
+        std::size_t window = std::max(kNodeWindow / leaders_of(nodes_.own()), least);
         for (std::size_t i = 0; i < std::min(window, own_.size()); ++i) start(partners_[own_[i]]);
         take_from_mates();
         for (std::size_t i = 0; i < own_.size(); ++i) {
@@ -151,7 +153,7 @@ class Scheme {
             const Partner& p = partners_[static_cast<std::size_t>(taken_)];
             if (p.leader != shape_.rank) steps_.wait(p.leader, kThere + static_cast<Milestone>(p.turn));
             if (personal_) {
-                nodes_.take_column(steps_, p.from, p.incoming);
+                nodes_.take_column(steps_, nodes_.ranks_of(p.from), p.incoming);
                 continue;
             }
             Place source = p.incoming;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "algorithms/blocks.h"
+#include "topology/share.h"
 
 namespace coco::algorithms {
 
@@ -23,17 +24,28 @@ std::int32_t Nodes::place_in(const std::vector<std::int32_t>& ranks) const {
     return static_cast<std::int32_t>(std::ranges::find(ranks, shape_.rank) - ranks.begin());
 }
 
-void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle) const {
-    Place target = behind(bundle, seat() * size_of(node));
+std::span<const std::int32_t> Nodes::team(std::int32_t node, std::int32_t teams, std::int32_t number) const {
+    auto share = topology::share_of(size_of(node), teams, number);
+    return std::span(ranks_of(node))
+        .subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count));
+}
+
+std::int32_t Nodes::smallest() const {
+    auto least = std::ranges::min_element(ranks_, {}, &std::vector<std::int32_t>::size);
+    return static_cast<std::int32_t>(least->size());
+}
+
+void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle, std::int32_t row) const {
+    Place target = behind(bundle, row * size_of(node));
     for (std::int32_t receiver : ranks_of(node)) {
         steps.copy(sent(shape_.exchange, shape_.rank, receiver), target);
         target = behind(target, 1);
     }
 }
 
-void Nodes::take_column(Builder& steps, std::int32_t node, Place bundle) const {
+void Nodes::take_column(Builder& steps, std::span<const std::int32_t> senders, Place bundle) const {
     Place source = behind(bundle, seat());
-    for (std::int32_t sender : ranks_of(node)) {
+    for (std::int32_t sender : senders) {
         steps.copy(source, received(sender, shape_.rank));
         source = behind(source, own_size());
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The ranks by node, and how those of a node fill and empty the bundles of their leaders. The bundle from
-// node a to node b has a row for each rank of a with a block for each rank of b. Called by the leader
-// schemes. Thread safety: immutable once made.
+// node a to node b has a row for each rank of a (or of a team of a's ranks) with a block for each rank of b.
+// Called by the leader schemes. Thread safety: immutable once made.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "algorithms/algorithm.h"
@@ -43,10 +44,16 @@ class Nodes {
     std::int32_t place_in(const std::vector<std::int32_t>& ranks) const;       // of this rank
     std::int32_t seat() const { return place_in(mates()); }
 
-    // This rank's row of the bundle to `node`, which lies at `bundle` in a leader's scratch.
-    void fill_row(schedule::Builder& steps, std::int32_t node, schedule::Place bundle) const;
-    // This rank's column of the bundle from `node`.
-    void take_column(schedule::Builder& steps, std::int32_t node, schedule::Place bundle) const;
+    // The ranks of a node in so many teams. Requires: no more teams than the smallest node has ranks.
+    std::span<const std::int32_t> team(std::int32_t node, std::int32_t teams, std::int32_t number) const;
+    std::int32_t smallest() const;  // ranks of the node that has the fewest
+
+    // A row, which is this rank's, of the bundle to `node`, which lies at `bundle` in a leader's scratch.
+    void fill_row(schedule::Builder& steps, std::int32_t node, schedule::Place bundle,
+                  std::int32_t row) const;
+    // This rank's column of a bundle whose rows are those of `senders`.
+    void take_column(schedule::Builder& steps, std::span<const std::int32_t> senders,
+                     schedule::Place bundle) const;
     // The blocks among the ranks of the node, in two parts: before it raises kArrived each rank leaves its
     // own in its scratch, at 0 and up, a block for each rank of the node; and takes its own from there.
     void leave_for_mates(schedule::Builder& steps) const;

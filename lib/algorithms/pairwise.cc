@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The plainest exchange among leaders: a message for each ordered pair. In step i a participant sends to the
-// one i places behind it and receives from the one i places before it; kWindow steps are under way at once,
+// one i places behind it and receives from the one i places before it; some steps are under way at once,
 // and all go through the steps in the same order, so that no two wait for each other.
 #include <algorithm>
 
@@ -9,21 +9,24 @@
 
 namespace coco::algorithms {
 namespace {
-constexpr std::int32_t kWindow = 16;
-}
+// Steps under way at once. In a gather what has come is copied while more comes; of many messages at once all
+// would come at the end.
+constexpr std::int32_t kPersonalWindow = 16, kGatherWindow = 4;
+}  // namespace
 
 void exchange_pairwise(const Participants& all, Courier& courier) {
+    const std::int32_t window = all.personal ? kPersonalWindow : kGatherWindow;
     for (std::int32_t i = 1; i < all.count(); ++i) {
         std::int32_t to = all.at_distance(all.me, i), from = all.at_distance(all.me, -i);
         courier.receive(from, courier.wanted(from), all.blocks(from, all.me));
         courier.send(to, courier.outgoing(to), all.blocks(all.me, to));
-        if (i < kWindow) continue;
-        courier.complete(2 * (kWindow - 1));
-        std::int32_t oldest = all.at_distance(all.me, -(i - kWindow + 1));
+        if (i < window) continue;
+        courier.complete(2 * (window - 1));
+        std::int32_t oldest = all.at_distance(all.me, -(i - window + 1));
         courier.arrived(oldest, courier.wanted(oldest));
     }
     if (all.count() > 1) courier.complete(0);
-    for (std::int32_t i = std::max(1, all.count() - kWindow + 1); i < all.count(); ++i) {
+    for (std::int32_t i = std::max(1, all.count() - window + 1); i < all.count(); ++i) {
         std::int32_t from = all.at_distance(all.me, -i);
         courier.arrived(from, courier.wanted(from));
     }

@@ -52,8 +52,8 @@ constexpr Algorithm kRegistry[] = {
     {"leader", "one rank of each node speaks for it; the others fill and empty its bundles, or its ring",
      "Li, Zhang, Hoefler 2018, section 2.5; bcast: Tu, Zou, Zhan, Zhao, Fan 2008, sections II and III",
      kExchanges | kBcast, kAnyNodes, kReadsOwn, kWritesOwn, kCut,
-     set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::segment) |
-         set_of(Parameter::route),
+     set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::leaders) |
+         set_of(Parameter::segment) | set_of(Parameter::route),
      Cut::own, make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
      kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), Cut::own,
@@ -64,8 +64,8 @@ constexpr Algorithm kRegistry[] = {
      make_sloav},
     {"sloavx", "leaders run sloav over what the ranks of their nodes owe each other",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section IV",  //
-     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), Cut::own,
-     make_sloavx},
+     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
+     set_of(Parameter::radix) | set_of(Parameter::leaders), Cut::own, make_sloavx},
 };
 
 constexpr std::string_view kNames[kCollectives] = {

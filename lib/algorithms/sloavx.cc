@@ -7,7 +7,8 @@
 //           shared memory along a tree, which finds the places that sizes and data go to; here every rank
 //           writes its elements, where a block lies and how long it is, to their known places in the leader's
 //           table at once, and the leader packs the blocks from where they lie on the shared heap. What has
-//           come the ranks read where the leader received it.
+//           come the ranks read where the leader received it. leaders=N: as in leader, where one rank that
+//           packs for all of a large node takes longer than the messages.
 // Needs:    nothing: any ranks, any nodes; send buffers on the shared heap, or short
 // Steps:    per leader the messages of sloav among the nodes; others none, but for one for each block above
 //           16 KiB to another node

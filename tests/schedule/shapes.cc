@@ -72,7 +72,9 @@ std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& 
     // radix.
     std::erase_if(all, [&](const auto& one) {
         if (exchange == Exchange::bcast)
-            return one.inner != Inner::pairwise || (one.route == Route::chain && one.radix != 2);
+            return one.inner != Inner::pairwise || one.leaders != 0 ||
+                   (one.route == Route::chain && one.radix != 2);
+        if (takes(algorithm, Parameter::radix) && one.leaders == 1) return true;  // as without
         if (takes(algorithm, Parameter::route) && one.route != Route::cheapest) return true;
         return takes(algorithm, Parameter::inner) && one.inner != Inner::bruck && one.radix != 2;
     });

@@ -109,9 +109,8 @@ TEST_CASE("choices", "[policy]") {
           "parameter 'segment=0': must be bytes above 0, with K, M, G or T");
     CHECK(error("leader:4", Collective::alltoall) ==
           "parameter '4': must be pairwise, bruck or multinode_morton");
-    CHECK(error("leader:leaders=2", Collective::alltoall) ==
-          "parameter 'leaders=2': must be segment=BYTES; radix=NUMBER; route=WORD; pairwise, bruck or "
-          "multinode_morton for leader");
+    CHECK(error("sloav:leaders=2", Collective::alltoallv) ==
+          "parameter 'leaders=2': must be radix=NUMBER for sloav");
     CHECK(error("leader:route=ring", Collective::bcast) ==
           "parameter 'route=ring': must be route=cheapest, tree, chain or scatter");
     CHECK(error("bruck:radix=1", Collective::alltoall) ==
