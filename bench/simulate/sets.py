@@ -39,6 +39,9 @@ class Case:
     ratios: list = dataclasses.field(default_factory=list)
     gap_ns: int = 0            # a host's network card starts a message that often at most
 
+    def is_of(self, row):
+        return (row["collective"], row["hosts"], row["per_host"]) == (self.collective, str(self.hosts), str(self.per_host))
+
     @property
     def what(self):
         kind = "fat tree" if self.tree else "crossbar"
@@ -142,11 +145,11 @@ DEFAULT = "default"  # the set of what the built-in rules choose
 
 def defaults():
     """Machines and collectives on which the built-in rules are compared with SMPI's selections."""
-    for hosts, per_host in ((8, 1), (64, 1), (256, 1), (4, 4), (8, 8), (16, 16)):
+    for hosts, per_host in ((8, 1), (64, 1), (256, 1), (32, 2), (4, 4), (8, 4), (8, 8), (16, 16)):
         for collective in ("alltoall", "alltoallv", "allgather", "bcast"):
             if collective == "alltoallv" and hosts * per_host > 64:
                 continue  # SMPI's functions take a time that grows with the third power of the ranks
-            yield Case(DEFAULT, collective, hosts, per_host, False, [8, 64, 256, 1024, 4096, 16384, 65536])
+            yield Case(DEFAULT, collective, hosts, per_host, False, [8, 64, 256, 512, 1024, 4096, 16384, 65536])
 
 
 def checks():
