@@ -22,30 +22,71 @@ collective = ["neighbor_alltoallv", "neighbor_alltoallw", "neighbor_allgatherv"]
 algorithm = "eager"
 reason = "no size is common to all ranks; large blocks on the shared heap are read in place"
 
-# Several nodes. Figures: bench/collective on clusters of namespaces over TCP, see bench/results.
+# Several nodes. Figures: bench/collective on clusters of namespaces over TCP, to 8 x 4 ranks, and bench/simulate
+# beyond; see bench/results.
 [[rule]]
 collective = "alltoall"
-nodes = "8-"
-ranks = "2-"
+nodes = "16-"
+ranks = "2-3"
 block = "-256"
-algorithm = "leader:bruck"
-reason = "few messages between nodes, of which each costs more than what it carries"
+algorithm = "leader:bruck,radix=4,leaders=4"
+reason = "simulated at 32 x 2: few messages a rank, and all ranks of a node send"
+
+[[rule]]
+collective = "alltoall"
+nodes = "16-"
+ranks = "4-7"
+block = "-32"
+algorithm = "leader:bruck,radix=4,leaders=8"
+reason = "simulated at 64 x 4: few messages a rank, and all ranks of a node send"
+
+[[rule]]
+collective = "alltoall"
+nodes = "2-8"
+ranks = "2-4"
+block = "-1K"
+algorithm = "leader"
+reason = "one message between two nodes instead of one between two ranks"
 
 [[rule]]
 collective = "alltoall"
 nodes = "2-"
 ranks = "2-"
-block = "-4K"
+block = "-512"
+algorithm = "multileader"
+reason = "simulated at 8 x 8 and 16 x 16: no rank packs for a large node, or sends to many, alone"
+
+[[rule]]
+collective = ["alltoallv", "alltoallw"]
+nodes = "2-8"
+ranks = "2-4"
+block = "-1K"
 algorithm = "leader"
-reason = "one message between two nodes instead of one between two ranks"
+reason = "one message between two nodes; the block is the largest of the call before"
 
 [[rule]]
 collective = ["alltoallv", "alltoallw"]
 nodes = "2-"
 ranks = "2-"
-block = "-2K"
-algorithm = "leader"
-reason = "one message between two nodes; the block is the largest of the call before"
+block = "-512"
+algorithm = "multileader"
+reason = "simulated at 8 x 8: as for alltoall; the block is the largest of the call before"
+
+[[rule]]
+collective = ["allgather", "allgatherv"]
+nodes = "16-"
+ranks = "8-"
+block = "-256"
+algorithm = "multileader"
+reason = "simulated at 16 x 16: one leader's messages to all nodes take longer than what they carry"
+
+[[rule]]
+collective = ["allgather", "allgatherv"]
+nodes = "16-"
+ranks = "3-"
+block = "-1K"
+algorithm = "leader:bruck"
+reason = "simulated at 64 x 4: log2(N) messages of a leader instead of N"
 
 [[rule]]
 collective = ["allgather", "allgatherv"]
@@ -57,17 +98,49 @@ reason = "what a node's ranks need of another crosses the network once"
 
 [[rule]]
 collective = "alltoall"
-nodes = "4-"
+nodes = "16-"
 ranks = "1"
-block = "-2K"
+block = "-64"
+algorithm = "bruck:radix=4"
+reason = "simulated at 64 x 1 and 256 x 1: in base 2 rounds, and what they copy, take longer than messages"
+
+[[rule]]
+collective = "alltoall"
+nodes = "16-"
+ranks = "1"
+block = "-512"
+algorithm = "bruck:radix=8"
+reason = "simulated at 64 x 1 and 256 x 1: less is sent on than in base 4"
+
+[[rule]]
+collective = "alltoall"
+nodes = "4-15"
+ranks = "1"
+block = "-256"
 algorithm = "bruck"
 reason = "log2(P) messages instead of P; beyond, what is sent on costs more than messages"
 
 [[rule]]
 collective = ["alltoallv", "alltoallw"]
-nodes = "4-"
+nodes = "16-"
 ranks = "1"
-block = "-1K"
+block = "-64"
+algorithm = "sloav:radix=4"
+reason = "simulated at 64 x 1: as for alltoall; the block is the largest of the call before"
+
+[[rule]]
+collective = ["alltoallv", "alltoallw"]
+nodes = "16-"
+ranks = "1"
+block = "-512"
+algorithm = "sloav:radix=8"
+reason = "simulated at 64 x 1: as for alltoall; the block is the largest of the call before"
+
+[[rule]]
+collective = ["alltoallv", "alltoallw"]
+nodes = "4-15"
+ranks = "1"
+block = "-256"
 algorithm = "sloav"
 reason = "log2(P) messages instead of P; the block is the largest of the call before"
 
