@@ -61,8 +61,8 @@ collective = ["alltoallv", "alltoallw"]
 nodes = "2-8"
 ranks = "2-4"
 block = "-1K"
-algorithm = "leader"
-reason = "one message between two nodes; the block is the largest of the call before"
+algorithm = "multileader"
+reason = "one message between two nodes, no rank packs alone; the block is the largest of the call before"
 
 [[rule]]
 collective = ["alltoallv", "alltoallw"]
@@ -114,7 +114,15 @@ reason = "simulated at 64 x 1 and 256 x 1: less is sent on than in base 4"
 
 [[rule]]
 collective = "alltoall"
-nodes = "4-15"
+nodes = "8-15"
+ranks = "1"
+block = "-256"
+algorithm = "bruck:radix=4"
+reason = "few messages instead of P; simulated at 8 x 1, base 2 has a round more and no gain"
+
+[[rule]]
+collective = "alltoall"
+nodes = "4-7"
 ranks = "1"
 block = "-256"
 algorithm = "bruck"
@@ -138,7 +146,15 @@ reason = "simulated at 64 x 1: as for alltoall; the block is the largest of the 
 
 [[rule]]
 collective = ["alltoallv", "alltoallw"]
-nodes = "4-15"
+nodes = "8-15"
+ranks = "1"
+block = "-256"
+algorithm = "sloav:radix=4"
+reason = "simulated at 8 x 1: as for alltoall; the block is the largest of the call before"
+
+[[rule]]
+collective = ["alltoallv", "alltoallw"]
+nodes = "4-7"
 ranks = "1"
 block = "-256"
 algorithm = "sloav"
