@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "schedule/bundles.h"
 #include "schedule/edges.h"
 #include "schedule/schedule.h"
 #include "topology/node_map.h"
@@ -77,6 +78,8 @@ struct Shape {
     // (see Algorithm::cut). Else null.
     const schedule::Neighborhood* neighborhood = nullptr;
     const schedule::EdgeShare* share = nullptr;
+    // neighbor_*, where one_node is false: which bundles between nodes carry its edges. Else null.
+    const schedule::Bundles* bundles = nullptr;
 };
 
 using CollectiveSet = std::uint32_t;
@@ -95,7 +98,7 @@ struct Algorithm {
     std::string_view source;   // paper and section
     CollectiveSet collectives;
     // Needs all ranks on one node; else it is for several, by messages. neighbor_*: copies within nodes, and
-    // sends one message for each edge between them.
+    // sends one message for each edge between them; else needs Shape::bundles.
     bool one_node;
     // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
     // staged.

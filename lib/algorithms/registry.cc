@@ -7,6 +7,7 @@ namespace coco::algorithms {
 using Maker = schedule::Schedule(const Shape&);
 Maker make_naive, make_morton, make_numa_morton, make_eager, make_direct, make_segmented;
 Maker make_bruck, make_multinode_morton, make_leader, make_multileader, make_sloav, make_sloavx;
+Maker make_aggregate;
 
 namespace {
 
@@ -66,6 +67,10 @@ constexpr Algorithm kRegistry[] = {
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section IV",  //
      kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
      set_of(Parameter::radix) | set_of(Parameter::leaders), Cut::own, make_sloavx},
+    {"aggregate", "what the ranks of a node owe those of another goes as one message, each block once",
+     "libcoco",  //
+     set_of(Collective::neighbor_alltoall) | set_of(Collective::neighbor_allgather), kAnyNodes, kReadsOwn,
+     kWritesOwn, kWhole, kPlain, Cut::own, make_aggregate},
 };
 
 constexpr std::string_view kNames[kCollectives] = {

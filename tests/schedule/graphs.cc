@@ -180,6 +180,35 @@ std::vector<EdgeShare> shares_of(const topology::NodeMap& map, const std::vector
     return shares;
 }
 
+namespace {
+
+// By rank, what all have sent it.
+std::vector<std::vector<schedule::Bundled>> deliver(const std::vector<schedule::Bundling::Mail>& mail) {
+    std::vector<std::vector<schedule::Bundled>> came(mail.size());
+    for (const auto& sent : mail)
+        for (std::size_t i = 0; i < sent.letters.size(); ++i)
+            came[static_cast<std::size_t>(sent.to[i])].push_back(sent.letters[i]);
+    return came;
+}
+
+}  // namespace
+
+std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
+                                          bool personal) {
+    std::vector<schedule::Bundling> ranks;
+    std::vector<schedule::Bundling::Mail> mail;
+    for (std::size_t r = 0; r < all.size(); ++r)
+        mail.push_back(ranks.emplace_back(map, static_cast<std::int32_t>(r), all[r], personal).ask());
+    auto came = deliver(mail);
+    for (std::size_t r = 0; r < all.size(); ++r) mail[r] = ranks[r].assign(came[r]);
+    came = deliver(mail);
+    for (std::size_t r = 0; r < all.size(); ++r) mail[r] = ranks[r].lay_out(came[r]);
+    came = deliver(mail);
+    std::vector<schedule::Bundles> bundles;
+    for (std::size_t r = 0; r < all.size(); ++r) bundles.push_back(ranks[r].finish(came[r]));
+    return bundles;
+}
+
 std::vector<Graph> graphs(std::int32_t ranks) {
     std::mt19937 random(static_cast<std::mt19937::result_type>(ranks));
     std::vector<Graph> all{empty("no edges", ranks), grid({ranks}, true), grid({ranks}, false)};

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/bundles.h"
 #include "schedule/edges.h"
 
 namespace coco::simulator {
@@ -39,6 +40,11 @@ std::vector<schedule::EdgeShare> shares_of(const topology::NodeMap& map,
                                            const std::vector<schedule::Neighborhood>& neighborhoods,
                                            schedule::Cut cut,
                                            std::uint64_t (*weight)(const schedule::Edge&) = nullptr);
+
+// By rank. personal: for alltoall.
+std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map,
+                                          const std::vector<schedule::Neighborhood>& neighborhoods,
+                                          bool personal);
 
 // Graphs of all kinds on up to so many ranks.
 std::vector<Graph> graphs(std::int32_t ranks);

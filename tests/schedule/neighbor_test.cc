@@ -25,8 +25,9 @@ std::vector<Row> neighbor_rows() {
     return rows;
 }
 
-// One node in one and in two domains, and nodes of unequal size.
-std::vector<topology::NodeMap> small_machines(std::int32_t ranks) {
+// One node in one and in two domains, and nodes of unequal size; for what is made for nodes, more of those.
+std::vector<topology::NodeMap> small_machines(const algorithms::Algorithm& algorithm, std::int32_t ranks) {
+    if (!algorithm.one_node) return machines(algorithm, ranks);
     std::vector<topology::NodeMap> maps{topology::one_node(ranks)};
     if (ranks < 2) return maps;
     maps.push_back(topology::one_node(ranks, 2));
@@ -54,16 +55,17 @@ TEST_CASE("every exchange among neighbours is right on graphs of all kinds", "[s
     for (std::int32_t ranks = 1; ranks <= 17; ++ranks)
         for (const Graph& graph : graphs(ranks))
             for (const Row& row : neighbor_rows())
-                for (const auto& map : small_machines(ranks))
+                for (const auto& map : small_machines(*row.algorithm, ranks))
                     for (bool crossed : {false, true}) check(row, map, graph, crossed);
 }
 
 TEST_CASE("every exchange among neighbours is right on every graph of four", "[schedule]") {
     auto one = topology::one_node(4, 2);
     auto two = topology::make_node_map({0, 1, 0, 1}, {0, 0, 0, 0});
+    auto three = topology::make_node_map({0, 1, 1, 2}, {0, 0, 0, 0});
     for (const Graph& graph : graphs_of_four())
         for (const Row& row : neighbor_rows())
-            for (const auto* map : {&one, &two}) check(row, *map, graph, false);
+            for (const auto* map : {&one, &two, &three}) check(row, *map, graph, false);
 }
 
 TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule]") {
@@ -87,7 +89,7 @@ TEST_CASE("curves give every edge of a node to one rank, in shares of equal weig
         return edge.sender < 3 ? 100 : 1;
     };
     for (std::int32_t ranks : {1, 2, 5, 8, 13})
-        for (const auto& map : small_machines(ranks))
+        for (const auto& map : small_machines(*algorithms::find("naive"), ranks))
             for (auto cut : {schedule::Cut::curve, schedule::Cut::domain_curves})
                 for (bool unequal : {false, true}) {
                     Graph graph = random_graph(ranks, 0.5, true, random);

@@ -393,11 +393,14 @@ Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchang
                         const algorithms::Parameters& parameters) {
     Call call{exchange, 0, 1, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}, neighborhoods};
     auto shares = shares_of(map, neighborhoods, algorithm.cut);
+    std::vector<schedule::Bundles> bundles;
+    if (!algorithm.one_node) bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall);
     for (std::int32_t r = 0; r < map.ranks(); ++r) {
         auto i = static_cast<std::size_t>(r);
         algorithms::Shape shape{.exchange = exchange, .rank = r, .map = &map, .parameters = parameters};
         shape.neighborhood = &neighborhoods[i];
         shape.share = &shares[i];
+        if (!algorithm.one_node) shape.bundles = &bundles[i];
         call.schedules.push_back(algorithm.make_schedule(shape));
     }
     return call;

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Source:   libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5
+// Idea:     What the ranks of a node owe those of another goes as one message, and in an allgather a block
+//           that several ranks there want crosses the network once. Ranks of a node leave their blocks in
+//           the scratch of the leader for that other node; there the receivers find theirs in the scratch of
+//           the leader who has received. As in multileader the ranks of a node share the other nodes between
+//           them. Within the node each rank leaves its blocks in its own scratch, as in eager.
+// Needs:    nothing: any ranks, any nodes; scratch on the shared heap
+// Steps:    between two nodes with edges a message; all of a leader at once
+// Bytes:    between two nodes a block for each edge; allgather: for each sender with edges between them. Per
+//           rank two copies of what it sends, one of what it receives
+// Scratch:  per rank its blocks for mates, and the bundles that it leads
+// Good for: small and medium blocks, many edges between two nodes
+//
+// Milestones: 1: all that this rank owes other nodes lies with their leaders; from 2 on, by leaders: so many
+// bundles have come.
+#include <map>
+
+#include "algorithms/nodes.h"
+#include "schedule/bundles.h"
+
+namespace coco::algorithms {
+namespace {
+
+using schedule::Area;
+using schedule::Bundle;
+using schedule::Bundled;
+using schedule::Edge;
+using schedule::kArrived;
+using schedule::kDone;
+using schedule::Milestone;
+using schedule::Place;
+
+constexpr Milestone kFilled = 1, kThere = 2;
+
+class Scheme {
+  public:
+    explicit Scheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {}
+
+    schedule::Schedule take() {
+        stage();
+        if (shares_) steps_.raise(kArrived);
+        for (const Bundle& b : all_.incoming) steps_.receive(b.peer, own(b.first), b.blocks);
+        fill();
+        if (fills_others_) steps_.raise(kFilled);
+        for (const Bundle& b : all_.outgoing) {
+            for (std::int32_t mate : b.fillers) filled_.await(steps_, mate);
+            steps_.send(b.peer, own(b.first), b.blocks);
+        }
+        take_from_mates();
+        receive();
+        take_from_afar();
+        steps_.complete();
+        return steps_.scratch(all_.scratch_blocks).raise(kDone).take();
+    }
+
+  private:
+    Place own(std::int32_t index) const { return {shape_.rank, Area::scratch, index}; }
+    std::int32_t block_of(std::int32_t sent) const { return personal_ ? sent : 0; }
+    bool is_other_mate(std::int32_t rank) const {
+        return rank >= 0 && rank != shape_.rank &&
+               shape_.map->node[static_cast<std::size_t>(rank)] ==
+                   shape_.map->node[static_cast<std::size_t>(shape_.rank)];
+    }
+
+    // The blocks for mates, each where it is in the send area; an allgather's one.
+    void stage() {
+        const auto& destinations = shape_.neighborhood->destinations;
+        for (std::int32_t i = 0; i < shape_.neighborhood->send_blocks(); ++i) {
+            if (!is_other_mate(destinations[static_cast<std::size_t>(i)])) continue;
+            steps_.copy({shape_.rank, Area::send, block_of(i)}, own(block_of(i)));
+            if (!personal_) return;
+        }
+    }
+
+    void fill() {
+        for (const Bundled& b : all_.filled) {
+            arrivals_.await(steps_, b.leader);
+            steps_.copy({shape_.rank, Area::send, block_of(b.edge.sent)}, {b.leader, Area::scratch, b.index});
+            fills_others_ = fills_others_ || b.leader != shape_.rank;
+        }
+    }
+
+    void take_from_mates() {
+        for (const Edge& edge : shape_.share->edges) {
+            arrivals_.await(steps_, edge.sender);
+            Area from = edge.sender == shape_.rank ? Area::send : Area::scratch;
+            steps_.copy({edge.sender, from, block_of(edge.sent)}, {shape_.rank, Area::recv, edge.received});
+        }
+    }
+
+    // A bundle is shown to the mates as soon as it is there. Nobody waits for another's before all of his own
+    // have come.
+    void receive() {
+        auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.outgoing.size());
+        for (std::size_t i = 0; i < all_.incoming.size(); ++i) {
+            steps_.complete(messages - static_cast<std::int32_t>(i) - 1);
+            if (shares_) steps_.raise(kThere + static_cast<Milestone>(i));
+        }
+    }
+
+    void take_from_afar() {
+        std::map<std::int32_t, std::int32_t> seen;  // by leader, how many of its bundles
+        for (const Bundled& b : all_.taken) {
+            if (b.leader != shape_.rank && seen[b.leader] <= b.turn) {
+                arrivals_.await(steps_, b.leader);
+                steps_.wait(b.leader, kThere + static_cast<Milestone>(b.turn));
+                seen[b.leader] = b.turn + 1;
+            }
+            steps_.copy({b.leader, Area::scratch, b.index}, {shape_.rank, Area::recv, b.edge.received});
+        }
+    }
+
+    const Shape& shape_;
+    const schedule::Bundles& all_;
+    const bool personal_ = shape_.exchange == Exchange::alltoall;
+    const bool shares_ =
+        shape_.map->ranks_on_node(shape_.map->node[static_cast<std::size_t>(shape_.rank)]).size() > 1;
+    bool fills_others_ = false;
+    schedule::Builder steps_;
+    Waits arrivals_{shape_.rank, kArrived}, filled_{shape_.rank, kFilled};
+};
+
+}  // namespace
+
+schedule::Schedule make_aggregate(const Shape& shape) { return Scheme(shape).take(); }
+
+}  // namespace coco::algorithms
