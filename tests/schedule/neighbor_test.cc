@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "graphs.h"
@@ -121,5 +122,34 @@ TEST_CASE("curves give every edge of a node to one rank, in shares of equal weig
                         auto [least, most] = std::ranges::minmax(weights);
                         CHECK(most - least <= (unequal ? 200u : 1u));
                     }
+                }
+}
+
+TEST_CASE("two nodes with edges exchange one message, with each block once", "[schedule]") {
+    using NodePair = std::pair<std::int32_t, std::int32_t>;
+    const auto& aggregate = *algorithms::find("aggregate");
+    for (std::int32_t ranks : {2, 5, 8, 13})
+        for (const auto& map : machines(aggregate, ranks))
+            for (const Graph& graph : graphs(ranks))
+                for (Exchange exchange : {Exchange::alltoall, Exchange::allgather}) {
+                    const bool personal = exchange == Exchange::alltoall;
+                    auto node_of = [&](std::int32_t r) { return map.node[static_cast<std::size_t>(r)]; };
+                    auto all = neighborhoods_of(graph);
+                    std::map<NodePair, std::set<std::pair<std::int32_t, std::int32_t>>> owed;
+                    for (const auto& near : all)
+                        for (const Edge& e : near.incoming)
+                            if (NodePair pair{node_of(e.sender), node_of(e.receiver)};
+                                pair.first != pair.second)
+                                owed[pair].insert({e.sender, personal ? e.sent : 0});
+                    std::map<NodePair, std::vector<std::int32_t>> wanted, sent;
+                    for (const auto& [pair, blocks] : owed)
+                        wanted[pair] = {static_cast<std::int32_t>(blocks.size())};
+                    Call call = make_neighbor_call(aggregate, exchange, map, all);
+                    for (std::int32_t r = 0; r < ranks; ++r)
+                        for (const auto& step : call.schedules[static_cast<std::size_t>(r)].steps)
+                            if (step.act == schedule::Act::send)
+                                sent[{node_of(r), node_of(step.peer())}].push_back(step.count);
+                    INFO(to_text({&aggregate, exchange, {}}, map, 0, 1) << ", " << graph.name);
+                    REQUIRE(sent == wanted);
                 }
 }
