@@ -69,8 +69,7 @@ constexpr Algorithm kRegistry[] = {
      set_of(Parameter::radix) | set_of(Parameter::leaders), Cut::own, make_sloavx},
     {"aggregate", "what the ranks of a node owe those of another goes as one message, each block once",
      "libcoco",  //
-     set_of(Collective::neighbor_alltoall) | set_of(Collective::neighbor_allgather), kAnyNodes, kReadsOwn,
-     kWritesOwn, kWhole, kPlain, Cut::own, make_aggregate},
+     kNeighbors, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, Cut::own, make_aggregate},
 };
 
 constexpr std::string_view kNames[kCollectives] = {

@@ -292,7 +292,8 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
                             .segments = key.segments,
                             .parameters = key.parameters,
                             .neighborhood = key.neighborhood,
-                            .share = key.share};
+                            .share = key.share,
+                            .bundles = key.bundles};
     schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
     return schedules.back();
 }

@@ -33,6 +33,7 @@ struct ScheduleKey {
     // neighbor_*; else null.
     const schedule::Neighborhood* neighborhood = nullptr;
     const schedule::EdgeShare* share = nullptr;
+    const schedule::Bundles* bundles = nullptr;
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 

@@ -5,12 +5,15 @@
 #include <set>
 
 #include "comm/comm.h"
+#include "comm/deal.h"
 #include "comm/mpi_table.h"
 
 namespace coco::comm {
 namespace {
 
 using algorithms::Collective;
+using schedule::Bundles;
+using schedule::Bundling;
 using schedule::CurveCut;
 using schedule::CurveEdge;
 using schedule::Cut;
@@ -182,30 +185,6 @@ stats::Reason make(Comm& comm, Neighbors& near) {
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
 }
 
-// Gives each edge to the rank that `to` says. Returns: those given to this one.
-std::vector<CurveEdge> deal(const Comm& comm, std::vector<CurveEdge> edges, std::vector<std::int32_t> to) {
-    auto ranks = static_cast<std::size_t>(comm.ranks);
-    std::vector<int> counts(ranks), at(ranks), came_counts(ranks), came_at(ranks);
-    for (std::int32_t r : to) counts[r] += static_cast<int>(sizeof(CurveEdge));
-    mpi().Alltoall(counts.data(), sizeof(int), mpi().byte, came_counts.data(), sizeof(int), mpi().byte,
-                   comm.handle);
-    for (std::size_t r = 1; r < ranks; ++r) {
-        at[r] = at[r - 1] + counts[r - 1];
-        came_at[r] = came_at[r - 1] + came_counts[r - 1];
-    }
-    std::vector<CurveEdge> packed(edges.size());
-    std::vector<int> next = at;
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-        packed[static_cast<std::size_t>(next[to[i]]) / sizeof(CurveEdge)] = edges[i];
-        next[to[i]] += static_cast<int>(sizeof(CurveEdge));
-    }
-    std::vector<CurveEdge> came(static_cast<std::size_t>(came_at.back() + came_counts.back()) /
-                                sizeof(CurveEdge));
-    mpi().Alltoallv(packed.data(), counts.data(), at.data(), mpi().byte, came.data(), came_counts.data(),
-                    came_at.data(), mpi().byte, comm.handle);
-    return came;
-}
-
 // The ranks that touch this one's buffers, when each says whose it touches.
 std::vector<std::int32_t> hear_touching(const Comm& comm, const std::vector<CurveEdge>& copied) {
     auto ranks = static_cast<std::size_t>(comm.ranks);
@@ -228,7 +207,7 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
         edges.push_back(cut.place(edge, weights.empty() ? 1 : weights[edge.received]));
         to.push_back(cut.gatherer_of(edges.back()));
     }
-    edges = deal(comm, std::move(edges), std::move(to));
+    edges = deal(comm, edges, to);
     CurveCut::sort(edges);
     auto steps = static_cast<std::size_t>(cut.steps());
     auto mine = cut.weights_of(edges);
@@ -236,11 +215,19 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
     mpi().Allgather(mine.data(), static_cast<int>(steps), mpi().uint64, all.data(), static_cast<int>(steps),
                     mpi().uint64, comm.handle);
     to = cut.copiers_of(edges, all);
-    edges = deal(comm, std::move(edges), std::move(to));
+    edges = deal(comm, edges, to);
     CurveCut::sort(edges);
     EdgeShare share{.edges = {}, .touching = hear_touching(comm, edges)};
     for (const CurveEdge& c : edges) share.edges.push_back(c.edge);
     return share;
+}
+
+Bundles make_bundles(const Comm& comm, const Neighborhood& graph, bool personal) {
+    Bundling bundling(comm.map, comm.rank, graph, personal);
+    auto deliver = [&](const Bundling::Mail& mail) { return deal(comm, mail.letters, mail.to); };
+    auto asked = deliver(bundling.ask());
+    auto assigned = deliver(bundling.assign(std::move(asked)));
+    return bundling.finish(deliver(bundling.lay_out(std::move(assigned))));
 }
 
 }  // namespace
@@ -274,6 +261,16 @@ const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
     auto share = std::make_unique<EdgeShare>(cut == Cut::own ? schedule::own_share(comm.map, comm.rank, graph)
                                                              : cut_curves(comm, graph, cut, weights));
     return *near.shares.emplace_back(collective, cut, std::move(share)).share;
+}
+
+const Bundles& bundles_of(Comm& comm, Collective collective) {
+    Neighbors& near = *comm.neighbors;
+    const Neighborhood& graph = near.graph_of(collective);
+    const bool personal = algorithms::exchange_of(collective) == algorithms::Exchange::alltoall;
+    for (const Neighbors::KeptBundles& kept : near.bundles)
+        if (kept.graph == &graph && kept.personal == personal) return *kept.bundles;
+    auto bundles = std::make_unique<Bundles>(make_bundles(comm, graph, personal));
+    return *near.bundles.emplace_back(&graph, personal, std::move(bundles)).bundles;
 }
 
 }  // namespace coco::comm

@@ -17,6 +17,7 @@
 
 #include "algorithms/algorithm.h"
 #include "comm/wire.h"
+#include "schedule/bundles.h"
 #include "schedule/edges.h"
 #include "stats/stats.h"
 
@@ -44,11 +45,17 @@ struct Neighbors {
     };
     std::vector<Kept> shares;
     std::vector<MPI_Request> requests;  // of the call that runs
+    struct KeptBundles {
+        const schedule::Neighborhood* graph;
+        bool personal;
+        std::unique_ptr<schedule::Bundles> bundles;
+    };
+    std::vector<KeptBundles> bundles;
 
     const schedule::Neighborhood& graph_of(algorithms::Collective collective) const;
 };
 
-// Requires (both): comm is open; all its ranks are in the same call on neighbours.
+// Requires (all): comm is open; all its ranks are in the same call on neighbours.
 // Made when first asked for.
 Neighbors& neighbors_of(Comm& comm);
 // The share of this rank. Returns: null if it has not been made.
@@ -57,5 +64,8 @@ const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective c
 // all the same.
 const schedule::EdgeShare& share_of(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
                                     std::span<const std::uint64_t> weights);
+
+// The bundles between nodes that carry this rank's edges; made when first asked for.
+const schedule::Bundles& bundles_of(Comm& comm, algorithms::Collective collective);
 
 }  // namespace coco::comm

@@ -66,13 +66,16 @@ Outcome run_small_sized(comm::Comm& comm, const Call& call, const schedule::Sche
 // Implemented in uniform.cc and sized.cc. Requires: comm's epoch is this call's.
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
-// neighbors.cc. Requires: comm.neighbors is there, and open.
+// neighbors.cc. Requires: comm.neighbors is there, and open; the algorithm is for one node.
 Outcome run_neighbors(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
 // nodes.cc. Requires: comm spans several nodes.
 Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                        const algorithms::Parameters& parameters);
 Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                              const algorithms::Parameters& parameters);
+// bundles_sized.cc: v and w forms of neighbours. Requires: kept is of a schedule made from bundles.
+Outcome run_sized_bundles(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                          comm::Comm::Kept& kept);
 // Of both bcasts: segments in an epoch, those in the ring at once, and what goes in a record itself.
 inline constexpr std::uint64_t kTrain = 64;
 inline constexpr std::uint64_t kRingSegments = 4;

@@ -3,6 +3,9 @@
 // Plain exchanges over several nodes: alltoall and allgather by messages between ranks, and scratch that the
 // ranks of a node share. No rank touches another's buffers, so nobody refuses; what may be missing is room
 // for scratch, and on that all ranks agree when a schedule first meets a larger block.
+#include <algorithm>
+
+#include "comm/neighbors.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/scratch.h"
@@ -30,6 +33,8 @@ class NodesView : public ExchangeView {
         send_ = ready(call_.local.send, common_.in_place && personal, 0, comm_.send_blocks);
         recv_ = ready(call_.local.recv, false, 1, comm_.recv_blocks);
         fill_side(send_, call_.local.send, bytes_);
+        // What no neighbour sends must stay as it is.
+        if (is_neighbor(common_.collective)) fill_side(recv_, call_.local.recv, bytes_);
         set_row(Area::send, comm_.rank, send_.base);
         set_row(Area::recv, comm_.rank, recv_.base);
         set_row(Area::scratch, comm_.rank, take_scratch(comm_));
@@ -96,18 +101,40 @@ class NodesView : public ExchangeView {
     Side send_, recv_;
 };
 
+comm::ScheduleKey key_of(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                         const algorithms::Parameters& parameters) {
+    const algorithms::Collective collective = call.common.collective;
+    comm::ScheduleKey key{&algorithm, algorithms::exchange_of(collective), call.common.root, 1, parameters};
+    if (!is_neighbor(collective)) return key;
+    key.neighborhood = &comm.neighbors->graph_of(collective);
+    key.share = &comm::share_of(comm, collective, algorithm.cut, {});
+    key.bundles = &comm::bundles_of(comm, collective);
+    return key;
+}
+
+// A rank that sends to nobody, or hears from nobody, may have any buffer there.
+Call without_idle_buffers(const comm::Comm& comm, Call call) {
+    if (!is_neighbor(call.common.collective)) return call;
+    const schedule::Neighborhood& graph = comm.neighbors->graph_of(call.common.collective);
+    if (std::ranges::all_of(graph.destinations, [](std::int32_t to) { return to < 0; })) call.local.send = {};
+    if (graph.incoming.empty()) call.local.recv = {};
+    return call;
+}
+
 }  // namespace
 
 Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                        const algorithms::Parameters& parameters) {
-    if (call.common.sized) return run_sized_over_nodes(comm, call, algorithm, parameters);
-    comm::Comm::Kept& kept = comm.kept_for(
-        {&algorithm, algorithms::exchange_of(call.common.collective), call.common.root, 1, parameters});
+    const bool neighbor = is_neighbor(call.common.collective);
+    if (call.common.sized && !neighbor) return run_sized_over_nodes(comm, call, algorithm, parameters);
+    comm::Comm::Kept& kept = comm.kept_for(key_of(comm, call, algorithm, parameters));
+    if (call.common.sized) return run_sized_bundles(comm, call, algorithm, kept);
     if (!has_scratch(comm, kept.plain_fit, kept.schedule->scratch_blocks, call.common.block_bytes)) {
         comm.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }
-    NodesView view(comm, call, algorithm);
+    const Call used = without_idle_buffers(comm, call);
+    NodesView view(comm, used, algorithm);
     view.prepare();
     walk(*kept.schedule, view);
     view.finish();

@@ -28,7 +28,13 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
             const algorithms::Parameters& parameters) noexcept {
     ++comm.epoch;
     comm::set_current(comm.handle);
-    if (algorithms::is_neighbor(call.common.collective)) return run_neighbors(comm, call, algorithm);
+    if (algorithms::is_neighbor(call.common.collective)) {
+        if (algorithm.one_node) return run_neighbors(comm, call, algorithm);
+        // Bundles have blocks of one size, which ranks without edges do not know.
+        bool fits = call.common.sized || !comm.neighbors->lonely;
+        return fits ? run_over_nodes(comm, call, algorithm, parameters)
+                    : run_neighbors(comm, call, plain_pull(call.common.collective));
+    }
     if (call.common.collective == algorithms::Collective::bcast)
         return (comm.wire != nullptr ? run_bcast_over_nodes : run_bcast)(comm, call, algorithm, parameters);
     if (comm.wire != nullptr) return run_over_nodes(comm, call, algorithm, parameters);

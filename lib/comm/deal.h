@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Records from every rank of a communicator to any other, at set-up. Thread safety: that of the communicator.
+#pragma once
+#include <vector>
+
+#include "comm/comm.h"
+#include "comm/mpi_table.h"
+
+namespace coco::comm {
+
+// Gives each record to the rank that `to` says. Returns: those given to this one, by sender, each sender's in
+// its order. Record: travels as bytes. Requires: all ranks of the communicator call it in the same call.
+template <class Record>
+std::vector<Record> deal(const Comm& comm, const std::vector<Record>& records,
+                         const std::vector<std::int32_t>& to) {
+    auto ranks = static_cast<std::size_t>(comm.ranks);
+    std::vector<int> counts(ranks), at(ranks), came_counts(ranks), came_at(ranks);
+    for (std::int32_t r : to) counts[r] += static_cast<int>(sizeof(Record));
+    mpi().Alltoall(counts.data(), sizeof(int), mpi().byte, came_counts.data(), sizeof(int), mpi().byte,
+                   comm.handle);
+    for (std::size_t r = 1; r < ranks; ++r) {
+        at[r] = at[r - 1] + counts[r - 1];
+        came_at[r] = came_at[r - 1] + came_counts[r - 1];
+    }
+    std::vector<Record> packed(records.size());
+    std::vector<int> next = at;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        packed[static_cast<std::size_t>(next[to[i]]) / sizeof(Record)] = records[i];
+        next[to[i]] += static_cast<int>(sizeof(Record));
+    }
+    std::vector<Record> came(static_cast<std::size_t>(came_at.back() + came_counts.back()) / sizeof(Record));
+    mpi().Alltoallv(packed.data(), counts.data(), at.data(), mpi().byte, came.data(), came_counts.data(),
+                    came_at.data(), mpi().byte, comm.handle);
+    return came;
+}
+
+}  // namespace coco::comm
