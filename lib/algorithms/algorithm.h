@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "schedule/bundles.h"
+#include "schedule/combining.h"
 #include "schedule/edges.h"
 #include "schedule/schedule.h"
 #include "topology/node_map.h"
@@ -58,9 +59,11 @@ struct Parameters {
     std::int32_t leaders = 0;         // leaders=: of each node; 0: all its ranks, or of leader and sloavx one
     Inner inner = Inner::pairwise;    // a bare word: the exchange among leaders
     Route route = Route::cheapest;    // route=: of a bcast
+    std::int32_t threshold = 4;       // threshold=: neighbours in common that make ranks combine; 1 or more
+    std::int32_t depth = 1;           // depth=: how often what goes to one neighbour is combined; 0: any
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
-enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route };
+enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route, threshold, depth };
 using ParameterSet = std::uint32_t;
 constexpr ParameterSet set_of(Parameter p) { return ParameterSet{1} << static_cast<int>(p); }
 // As the user would write it, defaults left out: ":bruck,radix=4", or nothing.
@@ -78,8 +81,12 @@ struct Shape {
     // (see Algorithm::cut). Else null.
     const schedule::Neighborhood* neighborhood = nullptr;
     const schedule::EdgeShare* share = nullptr;
-    // neighbor_*, where one_node is false: which bundles between nodes carry its edges. Else null.
+    // neighbor_*, aggregate: which bundles between nodes carry its edges. Else null.
     const schedule::Bundles* bundles = nullptr;
+    // combining: how its messages to and from other nodes are combined; null: not. What a rank sends and what
+    // it receives may have different sizes, and each is combined, or not, on all ranks that it concerns.
+    const schedule::CombinedSends* combined_sends = nullptr;
+    const schedule::CombinedReceives* combined_receives = nullptr;
 };
 
 using CollectiveSet = std::uint32_t;
@@ -98,7 +105,8 @@ struct Algorithm {
     std::string_view source;   // paper and section
     CollectiveSet collectives;
     // Needs all ranks on one node; else it is for several, by messages. neighbor_*: copies within nodes, and
-    // sends one message for each edge between them; else needs Shape::bundles.
+    // sends one message for each edge between them; else messages that only ranks understand which all run
+    // it.
     bool one_node;
     // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
     // staged.

@@ -70,6 +70,11 @@ constexpr Algorithm kRegistry[] = {
     {"aggregate", "what the ranks of a node owe those of another goes as one message, each block once",
      "libcoco",  //
      kNeighbors, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, Cut::own, make_aggregate},
+    {"combining",
+     "ranks with neighbours in common share their messages to them, each sending for both to half",
+     "Mirsadeghi, Traeff, Balaji, Afsahi 2017",  //
+     kNeighbors, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
+     set_of(Parameter::threshold) | set_of(Parameter::depth), Cut::own, make_combining},
 };
 
 constexpr std::string_view kNames[kCollectives] = {
@@ -119,6 +124,8 @@ std::string text_of(const Parameters& parameters) {
     if (parameters.leaders != preset.leaders) add("leaders=" + std::to_string(parameters.leaders));
     if (parameters.segment_bytes != preset.segment_bytes)
         add("segment=" + std::to_string(parameters.segment_bytes));
+    if (parameters.threshold != preset.threshold) add("threshold=" + std::to_string(parameters.threshold));
+    if (parameters.depth != preset.depth) add("depth=" + std::to_string(parameters.depth));
     return text;
 }
 

@@ -37,6 +37,12 @@ std::optional<Error> read_radix(std::string_view value, Choice& choice) {
 std::optional<Error> read_leaders(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.leaders);
 }
+std::optional<Error> read_threshold(std::string_view value, Choice& choice) {
+    return read_number(value, 1, choice.parameters.threshold);
+}
+std::optional<Error> read_depth(std::string_view value, Choice& choice) {
+    return read_number(value, 0, choice.parameters.depth);
+}
 std::optional<Error> read_inner(std::string_view value, Choice& choice) {
     auto inner = algorithms::inner_of(value);
     if (!inner) return Error{"must be pairwise, bruck or multinode_morton"};
@@ -62,6 +68,8 @@ constexpr Reading kReadings[] = {
     {Parameter::radix, "radix=", "radix=NUMBER", read_radix},
     {Parameter::leaders, "leaders=", "leaders=NUMBER", read_leaders},
     {Parameter::route, "route=", "route=WORD", read_route},
+    {Parameter::threshold, "threshold=", "threshold=NUMBER", read_threshold},
+    {Parameter::depth, "depth=", "depth=NUMBER", read_depth},
     {Parameter::inner, "", "pairwise, bruck or multinode_morton", read_inner},
 };
 

@@ -209,6 +209,27 @@ std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map, const st
     return bundles;
 }
 
+std::vector<schedule::Combining> combine(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
+                                         std::int32_t threshold, std::int32_t depth, int* rounds) {
+    std::vector<schedule::CombiningMaker> makers;
+    for (std::int32_t r = 0; r < map.ranks(); ++r)
+        makers.emplace_back(map, r, all[static_cast<std::size_t>(r)], threshold, depth);
+    while (!makers.front().done()) {
+        std::vector<std::vector<schedule::Letter>> inbox(makers.size());
+        for (std::size_t r = 0; r < makers.size(); ++r)
+            for (schedule::Letter& letter : makers[r].speak())
+                inbox[static_cast<std::size_t>(letter.rank)].push_back(
+                    {static_cast<std::int32_t>(r), std::move(letter.words)});
+        for (std::size_t r = 0; r < makers.size(); ++r) makers[r].hear(inbox[r]);
+        bool more = std::ranges::any_of(makers, [](const auto& maker) { return maker.wants_more(); });
+        for (auto& maker : makers) maker.turn(more);
+        if (rounds != nullptr) ++*rounds;
+    }
+    std::vector<schedule::Combining> made;
+    for (auto& maker : makers) made.push_back(maker.take());
+    return made;
+}
+
 std::vector<Graph> graphs(std::int32_t ranks) {
     std::mt19937 random(static_cast<std::mt19937::result_type>(ranks));
     std::vector<Graph> all{empty("no edges", ranks), grid({ranks}, true), grid({ranks}, false)};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/bundles.h"
+#include "schedule/combining.h"
 #include "schedule/edges.h"
 
 namespace coco::simulator {
@@ -45,6 +46,11 @@ std::vector<schedule::EdgeShare> shares_of(const topology::NodeMap& map,
 std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map,
                                           const std::vector<schedule::Neighborhood>& neighborhoods,
                                           bool personal);
+
+// Who combines what, by rank; made by letters, as comm carries them. rounds: how many it took.
+std::vector<schedule::Combining> combine(const topology::NodeMap& map,
+                                         const std::vector<schedule::Neighborhood>& neighborhoods,
+                                         std::int32_t threshold, std::int32_t depth, int* rounds = nullptr);
 
 // Graphs of all kinds on up to so many ranks.
 std::vector<Graph> graphs(std::int32_t ranks);

@@ -17,12 +17,23 @@ using schedule::Edge;
 
 namespace {
 
+// With all values of their parameters that are worth a trial.
+std::vector<algorithms::Parameters> parameters_of(const algorithms::Algorithm& algorithm) {
+    if (!takes(algorithm, algorithms::Parameter::threshold)) return {{}};
+    return {{.threshold = 1, .depth = 1},
+            {.threshold = 2, .depth = 1},
+            {.threshold = 4, .depth = 1},
+            {.threshold = 2, .depth = 2},
+            {.threshold = 1, .depth = 0}};
+}
+
 std::vector<Row> neighbor_rows() {
     std::vector<Row> rows;
     for (const auto& algorithm : algorithms::registry())
         if (serves(algorithm, algorithms::Collective::neighbor_alltoall))
             for (Exchange exchange : {Exchange::alltoall, Exchange::allgather})
-                rows.push_back({&algorithm, exchange, {}});
+                for (const auto& parameters : parameters_of(algorithm))
+                    rows.push_back({&algorithm, exchange, parameters});
     return rows;
 }
 
@@ -32,12 +43,14 @@ std::vector<topology::NodeMap> small_machines(const algorithms::Algorithm& algor
     std::vector<topology::NodeMap> maps{topology::one_node(ranks)};
     if (ranks < 2) return maps;
     maps.push_back(topology::one_node(ranks, 2));
-    std::vector<std::uint64_t> nodes, domains;
+    std::vector<std::uint64_t> nodes, domains, alone;
     for (std::int32_t r = 0; r < ranks; ++r) {
+        alone.push_back(static_cast<std::uint64_t>(r));
         nodes.push_back(static_cast<std::uint64_t>(r % 3 == 0));
         domains.push_back(static_cast<std::uint64_t>(r / 2 % 2));
     }
     maps.push_back(topology::make_node_map(nodes, domains));
+    maps.push_back(topology::make_node_map(alone, alone));
     return maps;
 }
 
@@ -64,9 +77,10 @@ TEST_CASE("every exchange among neighbours is right on every graph of four", "[s
     auto one = topology::one_node(4, 2);
     auto two = topology::make_node_map({0, 1, 0, 1}, {0, 0, 0, 0});
     auto three = topology::make_node_map({0, 1, 1, 2}, {0, 0, 0, 0});
+    auto four = topology::make_node_map({0, 1, 2, 3}, {0, 0, 0, 0});
     for (const Graph& graph : graphs_of_four())
         for (const Row& row : neighbor_rows())
-            for (const auto* map : {&one, &two, &three}) check(row, *map, graph, false);
+            for (const auto* map : {&one, &two, &three, &four}) check(row, *map, graph, false);
 }
 
 TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule]") {
@@ -81,6 +95,75 @@ TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule]
             for (const Call& b : calls) {
                 std::string fault = simulate(map, {a, b, a, b}, {.staged = staged}).fault;
                 REQUIRE(fault == "");
+            }
+}
+
+namespace {
+
+topology::NodeMap all_alone(std::int32_t ranks) {
+    std::vector<std::uint64_t> alone(static_cast<std::size_t>(ranks));
+    for (std::size_t r = 0; r < alone.size(); ++r) alone[r] = r;
+    return topology::make_node_map(alone, alone);
+}
+
+// The most messages that a rank sends.
+std::int64_t most_sent(const Call& call) {
+    std::int64_t most = 0;
+    for (const auto& schedule : call.schedules)
+        most = std::max(
+            most, static_cast<std::int64_t>(std::ranges::count_if(
+                      schedule.steps, [](const auto& step) { return step.act == schedule::Act::send; })));
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("who combines sends half as many messages and one", "[schedule]") {
+    const auto& combining = *algorithms::find("combining");
+    constexpr std::int32_t kRanks = 32, kReceivers = 16;
+    std::vector<Arc> arcs;
+    for (std::int32_t to = 0; to < kReceivers; ++to)
+        for (std::int32_t from = kReceivers; from < kRanks; ++from) arcs.push_back({from, to});
+    const auto all = neighborhoods_of(from_arcs("from one half to the other", kRanks, arcs));
+    const auto map = all_alone(kRanks);
+    for (Exchange exchange : {Exchange::alltoall, Exchange::allgather}) {
+        CHECK(most_sent(make_neighbor_call(combining, exchange, map, all)) == kReceivers / 2 + 1);
+        CHECK(most_sent(make_neighbor_call(combining, exchange, map, all, {.threshold = 17})) == kReceivers);
+        // 16, 8, 4, 2, 1: a partner each time, and the one that is left.
+        auto deep = make_neighbor_call(combining, exchange, map, all, {.threshold = 1, .depth = 0});
+        CHECK(most_sent(deep) == 5);
+    }
+}
+
+TEST_CASE("patterns are made in few rounds", "[schedule]") {
+    std::mt19937 random(11);
+    for (double density : {0.05, 0.2, 0.5, 1.0})
+        for (std::int32_t threshold : {1, 4}) {
+            const auto all = neighborhoods_of(random_graph(60, density, false, random));
+            int rounds = 0;
+            combine(all_alone(60), all, threshold, 1, &rounds);
+            INFO(density << ", " << threshold);
+            CHECK(rounds < 400);
+        }
+}
+
+TEST_CASE("what one half of the ranks sends may be combined and the rest not", "[schedule]") {
+    const auto& combining = *algorithms::find("combining");
+    constexpr std::int32_t kLayer = 5, kRanks = 3 * kLayer;
+    std::mt19937 random(5);
+    std::bernoulli_distribution is_edge(0.8);
+    std::vector<Arc> arcs;
+    for (std::int32_t from = 0; from < 2 * kLayer; ++from)
+        for (std::int32_t i = 0; i < kLayer; ++i)
+            if (is_edge(random)) arcs.push_back({from, (from / kLayer + 1) * kLayer + i});
+    const auto all = neighborhoods_of(from_arcs("layers", kRanks, arcs));
+    std::vector<bool> first(kLayer, true), second(2 * kLayer, false), both(2 * kLayer, true);
+    std::fill(second.begin() + kLayer, second.end(), true);
+    for (const auto& map : small_machines(kRanks))
+        for (Exchange exchange : {Exchange::alltoall, Exchange::allgather})
+            for (const auto& straight : {first, second, both}) {
+                Call call = make_neighbor_call(combining, exchange, map, all, {.threshold = 2}, straight);
+                REQUIRE(simulate(map, {call, call, call}).fault == "");
             }
 }
 

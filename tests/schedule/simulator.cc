@@ -390,17 +390,29 @@ Call make_call(const algorithms::Algorithm& algorithm, Exchange exchange, const 
 Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchange,
                         const topology::NodeMap& map,
                         const std::vector<schedule::Neighborhood>& neighborhoods,
-                        const algorithms::Parameters& parameters) {
+                        const algorithms::Parameters& parameters, const std::vector<bool>& straight) {
     Call call{exchange, 0, 1, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}, neighborhoods};
     auto shares = shares_of(map, neighborhoods, algorithm.cut);
     std::vector<schedule::Bundles> bundles;
-    if (!algorithm.one_node) bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall);
+    const bool bundled = !algorithm.one_node && !takes(algorithm, algorithms::Parameter::threshold);
+    if (bundled) bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall);
+    std::vector<schedule::Combining> combining;
+    if (takes(algorithm, algorithms::Parameter::threshold))
+        combining = combine(map, neighborhoods, parameters.threshold, parameters.depth);
+    auto is_straight = [&](std::int32_t rank) {
+        auto i = static_cast<std::size_t>(rank);
+        return i < straight.size() && straight[i];
+    };
     for (std::int32_t r = 0; r < map.ranks(); ++r) {
         auto i = static_cast<std::size_t>(r);
         algorithms::Shape shape{.exchange = exchange, .rank = r, .map = &map, .parameters = parameters};
         shape.neighborhood = &neighborhoods[i];
         shape.share = &shares[i];
-        if (!algorithm.one_node) shape.bundles = &bundles[i];
+        if (bundled) shape.bundles = &bundles[i];
+        const auto& incoming = neighborhoods[i].incoming;
+        if (!combining.empty() && !is_straight(r)) shape.combined_sends = &combining[i].sends;
+        if (!combining.empty() && (incoming.empty() || !is_straight(incoming[0].sender)))
+            shape.combined_receives = &combining[i].receives;
         call.schedules.push_back(algorithm.make_schedule(shape));
     }
     return call;

@@ -45,11 +45,13 @@ Call make_call(const algorithms::Algorithm& algorithm, algorithms::Exchange exch
                const topology::NodeMap& map, std::int32_t root = 0, std::int32_t segments = 1,
                const algorithms::Parameters& parameters = {});
 
-// The same for neighbours, with shares as they are cut when all weights are equal.
+// The same for neighbours, with shares as they are cut when all weights are equal. straight: ranks of which
+// what they send is not combined; those past the end's is.
 Call make_neighbor_call(const algorithms::Algorithm& algorithm, algorithms::Exchange exchange,
                         const topology::NodeMap& map,
                         const std::vector<schedule::Neighborhood>& neighborhoods,
-                        const algorithms::Parameters& parameters = {});
+                        const algorithms::Parameters& parameters = {},
+                        const std::vector<bool>& straight = {});
 
 struct Verdict {
     std::string fault;  // the first one, with rank, call and place; empty: all is well

@@ -125,6 +125,10 @@ TEST_CASE("choices", "[policy]") {
     REQUIRE_FALSE(parse_choice("leader:route=scatter", Collective::bcast, choice));
     CHECK(choice.parameters.route == algorithms::Route::scatter);
     CHECK(algorithms::text_of(choice.parameters) == ":route=scatter");
+    REQUIRE_FALSE(parse_choice("combining:threshold=2,depth=0", Collective::neighbor_allgather, choice));
+    CHECK(algorithms::text_of(choice.parameters) == ":threshold=2,depth=0");
+    CHECK(error("combining:threshold=0", Collective::neighbor_alltoall) ==
+          "parameter 'threshold=0': must be a number from 1 to 1048576");
 }
 
 TEST_CASE("the first rule that matches wins", "[policy]") {

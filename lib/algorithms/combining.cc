@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Source:   Mirsadeghi, Traeff, Balaji, Afsahi, Exploiting Common Neighborhoods to Optimize MPI Neighborhood
+//           Collectives, HiPC 2017, algorithm 3; the pattern (algorithms 1 and 2) is schedule/combining.h
+// Idea:     Two ranks with at least `threshold` neighbours in common each give the other what they owe half
+// of
+//           these, and send to the other half for both: k / 2 + 1 messages instead of k. Pairs are made again
+//           and again among the neighbours that are left; what is left then is sent to each of them.
+//           Beyond the paper, what a rank carries for its partners may be given on, up to `depth` times (0:
+//           any): with k neighbours common to 2^d ranks about d + k / 2^d messages.
+//           Edges within a node do not take part: a copy through shared scratch costs less than a message,
+//           and less than a share of one. They go as in eager. A neighbour with several edges is one here.
+//           Blocks above 4 KiB, and v and w forms, go straight, one message for each edge, as the paper finds
+//           them faster (exec/neighbors.cc).
+// Needs:    several nodes, and all ranks to run it: no other algorithm understands its messages. The pattern
+//           is made by the first call, in rounds of letters between neighbours and between friends
+// Steps:    per rank k / 2 + 1 messages instead of k for each pair; a wait for each partner
+// Bytes:    per rank what its neighbours get, and once more for each half that was given away
+// Scratch:  what was taken over, what is packed to be sent, and what came for several edges
+// Good for: small blocks and many neighbours in common
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+
+#include "algorithms/edges.h"
+
+namespace coco::algorithms {
+namespace {
+
+using schedule::Area;
+using schedule::Bundle;
+using schedule::CombinedReceives;
+using schedule::Edge;
+using schedule::kArrived;
+using schedule::kDone;
+using schedule::Load;
+using schedule::Place;
+using schedule::Trade;
+
+// Scratch of a rank: first what it stages for its node; then what comes for several edges; then what it
+// carries. (Blocks sent and received may have different sizes: exec tells the two by their places.)
+class Room {
+  public:
+    Room(std::int32_t rank, std::int32_t first) : rank_(rank), next_(first) {}
+    Place take(std::int32_t blocks) {
+        next_ += blocks;
+        return {rank_, Area::scratch, next_ - blocks};
+    }
+    std::int32_t end() const { return next_; }
+
+  private:
+    std::int32_t rank_, next_;
+};
+
+Place behind(Place place, std::size_t blocks) {
+    return {place.owner, place.area, place.index + static_cast<std::int32_t>(blocks)};
+}
+
+// What a rank carries: where its blocks for others are.
+class Carried {
+  public:
+    Carried(const Shape& shape, EdgeWalk& walk, Room& room)
+        : shape_(shape), walk_(walk), room_(room), personal_(shape.exchange == Exchange::alltoall) {
+        const auto& destinations = shape.neighborhood->destinations;
+        for (std::int32_t i = 0; i < shape.neighborhood->send_blocks(); ++i)
+            if (std::int32_t to = destinations[static_cast<std::size_t>(i)]; walk.is_afar(to))
+                by_neighbor_[to].push_back({shape.rank, Area::send, i});
+        by_origin_[shape.rank] = {shape.rank, Area::send, 0};
+    }
+
+    void post(const Trade& trade) {
+        std::vector<Place> given;
+        for (const Bundle& bundle : trade.given) add(bundle, given);
+        std::int32_t count = count_of(trade.taken);
+        taken_ = room_.take(count);
+        // Of one common neighbour one side has nothing to give.
+        if (count != 0) walk_.steps.receive(trade.partner, taken_, count);
+        if (!given.empty()) send(trade.partner, given);
+    }
+    // Requires: the messages of the trade are through.
+    void take_over(const Trade& trade) {
+        for (const Bundle& bundle : trade.taken)
+            for (const Load& load : bundle.loads) {
+                if (!personal_ && fresh_.insert(load.origin).second) keep(load.origin);
+                for (std::int32_t i = 0; personal_ && i < load.blocks; ++i)
+                    by_neighbor_[bundle.rank].push_back(next_taken());
+            }
+        fresh_.clear();
+    }
+    void send(const Bundle& bundle) {
+        std::vector<Place> blocks;
+        add(bundle, blocks);
+        send(bundle.rank, blocks);
+    }
+
+  private:
+    Place next_taken() {
+        Place place = taken_;
+        taken_ = behind(taken_, 1);
+        return place;
+    }
+    void keep(std::int32_t origin) { by_origin_.emplace(origin, next_taken()); }
+
+    // The blocks of a message: in an allgather each origin's once.
+    std::int32_t count_of(const std::vector<Bundle>& bundles) const {
+        std::set<std::int32_t> origins;
+        std::int32_t blocks = 0;
+        for (const Bundle& bundle : bundles) {
+            blocks += blocks_in(bundle, true);
+            for (const Load& load : bundle.loads) origins.insert(load.origin);
+        }
+        return personal_ ? blocks : static_cast<std::int32_t>(origins.size());
+    }
+    void add(const Bundle& bundle, std::vector<Place>& to) const {
+        if (personal_) {
+            const auto& blocks = by_neighbor_.at(bundle.rank);
+            to.insert(to.end(), blocks.begin(), blocks.end());
+            return;
+        }
+        for (const Load& load : bundle.loads)
+            if (Place at = by_origin_.at(load.origin); std::ranges::find(to, at) == to.end())
+                to.push_back(at);
+    }
+
+    void send(std::int32_t to, const std::vector<Place>& blocks) {
+        walk_.steps.send(to, together(blocks), static_cast<std::int32_t>(blocks.size()));
+    }
+    // Where they lie behind one another in scratch; packed if they do not.
+    Place together(const std::vector<Place>& blocks) {
+        auto is_next = [&](const Place& place) {
+            return place.area == Area::scratch &&
+                   place == behind(blocks[0], static_cast<std::size_t>(&place - blocks.data()));
+        };
+        if (blocks.size() == 1 || std::ranges::all_of(blocks, is_next)) return blocks[0];
+        std::vector<std::pair<Area, std::int32_t>> key;
+        for (const Place& place : blocks) key.emplace_back(place.area, place.index);
+        auto [packed, made] = packed_.try_emplace(key);
+        if (!made) return packed->second;
+        packed->second = room_.take(static_cast<std::int32_t>(blocks.size()));
+        for (std::size_t i = 0; i < blocks.size(); ++i)
+            walk_.steps.copy(blocks[i], behind(packed->second, i));
+        return packed->second;
+    }
+
+    const Shape& shape_;
+    EdgeWalk& walk_;
+    Room& room_;
+    const bool personal_;
+    std::map<std::int32_t, std::vector<Place>> by_neighbor_;  // alltoall
+    std::map<std::int32_t, Place> by_origin_;                 // allgather
+    std::map<std::vector<std::pair<Area, std::int32_t>>, Place> packed_;
+    Place taken_{};
+    std::set<std::int32_t> fresh_;
+};
+
+// What comes from other nodes, and the copies that it needs once it is there.
+class Arriving {
+  public:
+    Arriving(const Shape& shape, EdgeWalk& walk, Room& room)
+        : shape_(shape), walk_(walk), room_(room), personal_(shape.exchange == Exchange::alltoall) {}
+
+    void receive(const Bundle& bundle) {
+        std::int32_t blocks = blocks_in(bundle, personal_);
+        Place at = blocks == 1 ? target(edges_from(bundle.loads[0].origin)[0]) : room_.take(blocks);
+        walk_.steps.receive(bundle.rank, at, blocks);
+        for (const Load& load : bundle.loads) {
+            // In an allgather all edges from an origin bring the same block.
+            for (const Edge& edge : edges_from(load.origin)) {
+                if (at != target(edge)) copies_.emplace_back(at, target(edge));
+                if (personal_) at = behind(at, 1);
+            }
+            if (!personal_) at = behind(at, 1);
+        }
+    }
+    void copy() {
+        for (const auto& [from, to] : copies_) walk_.steps.copy(from, to);
+    }
+
+  private:
+    Place target(const Edge& edge) const { return {shape_.rank, Area::recv, edge.received}; }
+    std::span<const Edge> edges_from(std::int32_t sender) const {
+        return std::ranges::equal_range(shape_.neighborhood->incoming, sender, {}, &Edge::sender);
+    }
+
+    const Shape& shape_;
+    EdgeWalk& walk_;
+    Room& room_;
+    const bool personal_;
+    std::vector<std::pair<Place, Place>> copies_;
+};
+
+class Combined {
+  public:
+    explicit Combined(const Shape& shape)
+        : walk_(shape),
+          arrivals_room_(shape.rank, walk_.send_extent()),
+          room_(shape.rank, walk_.send_extent() + arriving_blocks(shape)),
+          carried_(shape, walk_, room_),
+          arriving_(shape, walk_, arrivals_room_),
+          shape_(shape) {}
+
+    schedule::Schedule make() {
+        if (shape_.combined_receives == nullptr) walk_.receive_from_afar();
+        walk_.fill_scratch();
+        walk_.steps.raise(kArrived);
+        if (shape_.combined_sends == nullptr) walk_.send_afar();
+        trade();
+        walk_.copy_staged_share();
+        walk_.steps.complete();
+        arriving_.copy();
+        return walk_.steps.scratch(room_.end()).raise(kDone).take();
+    }
+
+  private:
+    static std::int32_t arriving_blocks(const Shape& shape) {
+        if (shape.combined_receives == nullptr) return 0;
+        return blocks_arriving(*shape.combined_receives, shape.exchange == Exchange::alltoall);
+    }
+
+    // By iteration, so that messages between two ranks are sent and received in one order, and a rank waits
+    // for nothing that another sends later than what it waits for itself.
+    void trade() {
+        if (shape_.combined_sends != nullptr)
+            for (const Trade& trade : shape_.combined_sends->trades) {
+                receive_before(trade.iteration);
+                carried_.post(trade);
+                walk_.steps.complete();
+                carried_.take_over(trade);
+                for (const Bundle& bundle : trade.sent) carried_.send(bundle);
+            }
+        receive_before(CombinedReceives::kLast);
+        if (shape_.combined_sends != nullptr)
+            for (const Bundle& bundle : shape_.combined_sends->last) carried_.send(bundle);
+        receive_rest();
+    }
+    void receive_before(std::int32_t iteration) {
+        if (shape_.combined_receives == nullptr) return;
+        const auto& arrivals = shape_.combined_receives->arrivals;
+        for (; next_ < arrivals.size() && arrivals[next_].iteration < iteration; ++next_)
+            arriving_.receive(arrivals[next_].bundle);
+    }
+    void receive_rest() {
+        if (shape_.combined_receives == nullptr) return;
+        const auto& arrivals = shape_.combined_receives->arrivals;
+        for (; next_ < arrivals.size(); ++next_) arriving_.receive(arrivals[next_].bundle);
+    }
+
+    EdgeWalk walk_;
+    Room arrivals_room_, room_;
+    Carried carried_;
+    Arriving arriving_;
+    const Shape& shape_;
+    std::size_t next_ = 0;  // arrival
+};
+
+}  // namespace
+
+schedule::Schedule make_combining(const Shape& shape) { return Combined(shape).make(); }
+
+}  // namespace coco::algorithms

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/combining.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace coco::schedule {
+namespace {
+
+// First words of letters about outcomes.
+enum Outcome : std::int32_t { kOffloaded, kOnloaded, kOnloadedForGood, kGiven };
+
+// Evenly spread, the same for both ranks of a pair.
+std::uint64_t hash_of_pair(std::int32_t a, std::int32_t b) {
+    auto [low, high] = std::minmax(a, b);
+    std::uint64_t x = static_cast<std::uint64_t>(low) << 32 | static_cast<std::uint32_t>(high);
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+    x = (x ^ x >> 27) * 0x94D049BB133111EB;
+    return x ^ x >> 31;
+}
+
+void append(std::vector<Load>& to, const std::vector<Load>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+std::int32_t blocks_in(const Bundle& bundle, bool personal) {
+    if (!personal) return static_cast<std::int32_t>(bundle.loads.size());
+    std::int32_t blocks = 0;
+    for (const Load& load : bundle.loads) blocks += load.blocks;
+    return blocks;
+}
+
+std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal) {
+    std::int32_t all = 0;
+    for (const auto& arrival : receives.arrivals)
+        if (std::int32_t blocks = blocks_in(arrival.bundle, personal); blocks > 1) all += blocks;
+    return all;
+}
+
+CombiningMaker::CombiningMaker(const topology::NodeMap& map, std::int32_t rank,
+                               const Neighborhood& neighborhood, std::int32_t threshold, std::int32_t depth)
+    : rank_(rank), threshold_(threshold), depth_(depth == 0 ? INT32_MAX : depth) {
+    auto is_afar = [&](std::int32_t other) {
+        return other >= 0 &&
+               map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
+    };
+    auto count = [](std::vector<Load>& loads, std::int32_t origin) {
+        if (loads.empty()) loads.push_back({origin, 0});
+        ++loads.front().blocks;
+    };
+    for (std::int32_t to : neighborhood.destinations)
+        if (is_afar(to)) count(out_[to].loads, rank);
+    for (const Edge& edge : neighborhood.incoming)
+        if (is_afar(edge.sender)) count(in_[edge.sender], edge.sender);
+}
+
+std::vector<Letter> CombiningMaker::speak() {
+    switch (stage_) {
+        case Stage::sources: {
+            std::vector<std::int32_t> sources;
+            for (const auto& [source, loads] : in_) sources.push_back(source);
+            std::vector<Letter> letters;
+            for (std::int32_t source : sources) letters.push_back({source, sources});
+            return letters;
+        }
+        case Stage::choices:
+            if (state_ != State::looking) return {};
+            choose();
+            return tell_friends(choice_);
+        case Stage::states:
+            return std::exchange(settled_now_, false) ? tell_friends(kNobody) : std::vector<Letter>{};
+        case Stage::outcomes:
+            return state_ == State::paired ? divide() : std::vector<Letter>{};
+        case Stage::done:
+            break;
+    }
+    return {};
+}
+
+void CombiningMaker::hear(std::span<const Letter> letters) {
+    switch (stage_) {
+        case Stage::sources:
+            for (const Letter& letter : letters) out_.at(letter.rank).sources = letter.words;
+            find_friends();
+            break;
+        case Stage::choices:
+            hear_choices(letters);
+            break;
+        case Stage::states:
+            for (const Letter& letter : letters) {
+                Friend& settled = friends_.at(letter.rank);
+                settled.settled = true;
+                settled.candidate = false;
+            }
+            break;
+        case Stage::outcomes:
+            hear_outcomes(letters);
+            break;
+        case Stage::done:
+            break;
+    }
+}
+
+bool CombiningMaker::wants_more() const {
+    if (stage_ == Stage::sources) return !friends_.empty();
+    return stage_ == Stage::states && state_ == State::looking;
+}
+
+void CombiningMaker::turn(bool any_wants_more) {
+    switch (stage_) {
+        case Stage::sources:
+            stage_ = any_wants_more ? Stage::choices : Stage::done;
+            break;
+        case Stage::choices:
+            stage_ = Stage::states;
+            break;
+        case Stage::states:
+            stage_ = any_wants_more ? Stage::choices : Stage::outcomes;
+            break;
+        default:
+            stage_ = Stage::sources;
+            ++iteration_;
+    }
+}
+
+Combining CombiningMaker::take() {
+    for (auto& [to, outgoing] : out_) made_.sends.last.push_back({to, std::move(outgoing.loads)});
+    for (auto& [from, loads] : in_)
+        made_.receives.arrivals.push_back({CombinedReceives::kLast, {from, std::move(loads)}});
+    return std::move(made_);
+}
+
+std::vector<Letter> CombiningMaker::tell_friends(std::int32_t word) const {
+    std::vector<Letter> letters;
+    for (const auto& [rank, one] : friends_)
+        if (!one.settled) letters.push_back({rank, {word}});
+    return letters;
+}
+
+void CombiningMaker::find_friends() {
+    friends_.clear();
+    std::map<std::int32_t, std::int32_t> common;
+    for (const auto& [to, outgoing] : out_)
+        for (std::int32_t source : outgoing.sources) ++common[source];
+    for (auto [source, count] : common)
+        if (source != rank_ && count >= threshold_) friends_[source] = {.common = count};
+    state_ = friends_.empty() ? State::terminal : State::looking;
+    choice_ = kNobody;
+    settled_now_ = false;
+}
+
+// Algorithm 2, lines 3 to 22.
+void CombiningMaker::choose() {
+    if (choice_ == kNobody) {
+        choice_ = best_candidate();
+        return;
+    }
+    if (!friends_.at(choice_).settled && rank_ < choice_) return;
+    if (std::int32_t lower = lower_one_that_chose_me(); lower != kNobody) {
+        choice_ = lower;
+        return;
+    }
+    friends_.at(choice_).candidate = false;
+    choice_ = best_candidate();
+    if (choice_ != kNobody) return;
+    state_ = State::terminal;
+    settled_now_ = true;
+}
+
+// A total order of pairs: so the pair that counts for most is the choice of both.
+bool CombiningMaker::counts_for_more(std::int32_t a, std::int32_t b) const {
+    auto key = [&](std::int32_t other) {
+        auto [low, high] = std::minmax(rank_, other);
+        return std::tuple(friends_.at(other).common, hash_of_pair(low, high), low, high);
+    };
+    return key(a) > key(b);
+}
+
+std::int32_t CombiningMaker::best_candidate() const {
+    std::int32_t best = kNobody;
+    for (const auto& [rank, one] : friends_)
+        if (one.candidate && (best == kNobody || counts_for_more(rank, best))) best = rank;
+    return best;
+}
+
+std::int32_t CombiningMaker::lower_one_that_chose_me() const {
+    for (const auto& [rank, one] : friends_)
+        if (rank < rank_ && one.candidate && one.choice == rank_) return rank;
+    return kNobody;
+}
+
+void CombiningMaker::hear_choices(std::span<const Letter> letters) {
+    for (auto& [rank, one] : friends_) one.choice = kNobody;
+    for (const Letter& letter : letters) friends_.at(letter.rank).choice = letter.words[0];
+    if (state_ != State::looking || friends_.at(choice_).choice != rank_) return;
+    state_ = State::paired;
+    settled_now_ = true;
+}
+
+// Algorithm 1, lines 8 to 22. The lower rank of the pair keeps the first half of their common neighbours.
+std::vector<Letter> CombiningMaker::divide() {
+    std::vector<std::int32_t> common;
+    for (const auto& [to, outgoing] : out_)
+        if (std::ranges::binary_search(outgoing.sources, choice_)) common.push_back(to);
+    const std::size_t half = (common.size() + 1) / 2;
+    Trade& trade = made_.sends.trades.emplace_back(iteration_, choice_);
+    Letter to_partner{choice_, {kGiven}};
+    std::vector<Letter> letters;
+    for (std::size_t i = 0; i < common.size(); ++i) {
+        auto at = out_.find(common[i]);
+        if ((i < half) == (rank_ < choice_)) {
+            bool for_good = at->second.times + 1 >= depth_;
+            letters.push_back({common[i], {for_good ? kOnloadedForGood : kOnloaded, choice_}});
+            continue;
+        }
+        letters.push_back({common[i], {kOffloaded, choice_}});
+        auto& words = to_partner.words;
+        words.push_back(common[i]);
+        words.push_back(static_cast<std::int32_t>(at->second.loads.size()));
+        for (const Load& load : at->second.loads) words.insert(words.end(), {load.origin, load.blocks});
+        trade.given.push_back({common[i], std::move(at->second.loads)});
+        out_.erase(at);
+    }
+    letters.push_back(std::move(to_partner));
+    return letters;
+}
+
+// Before onloads, which may end what offloads add to.
+void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
+    for (const Letter& letter : letters)
+        if (letter.words[0] == kOffloaded) {
+            auto from = in_.find(letter.rank);
+            append(in_.at(letter.words[1]), from->second);
+            in_.erase(from);
+        }
+    for (const Letter& letter : letters) {
+        if (letter.words[0] == kGiven) take_over(std::span(letter.words).subspan(1));
+        if (letter.words[0] != kOnloadedForGood) continue;
+        auto from = in_.find(letter.rank);
+        made_.receives.arrivals.push_back({iteration_, {letter.rank, std::move(from->second)}});
+        in_.erase(from);
+    }
+}
+
+// What the partner has for our half of the common neighbours.
+void CombiningMaker::take_over(std::span<const std::int32_t> words) {
+    Trade& trade = made_.sends.trades.back();
+    while (!words.empty()) {
+        Bundle bundle{words[0], {}};
+        auto loads = static_cast<std::size_t>(words[1]);
+        for (std::size_t i = 0; i < loads; ++i) bundle.loads.push_back({words[2 + 2 * i], words[3 + 2 * i]});
+        words = words.subspan(2 + 2 * loads);
+        auto at = out_.find(bundle.rank);
+        append(at->second.loads, bundle.loads);
+        if (++at->second.times >= depth_) {
+            trade.sent.push_back({bundle.rank, std::move(at->second.loads)});
+            out_.erase(at);
+        }
+        trade.taken.push_back(std::move(bundle));
+    }
+}
+
+}  // namespace coco::schedule

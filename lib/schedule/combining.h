@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who sends whose blocks where, when ranks of a graph with neighbours in common combine their messages to
+// them: one rank's part of that pattern, and how it is made by rounds of letters between ranks. No rank ever
+// holds the whole graph. Called by comm, which carries the letters, and by algorithms. Edges within a node
+// take no part. Thread safety: pure functions, one object for each rank.
+//
+// Source: Mirsadeghi, Traeff, Balaji, Afsahi, Exploiting Common Neighborhoods to Optimize MPI Neighborhood
+// Collectives, HiPC 2017: sections IV (algorithms 1 and 2). Unlike there
+// - all ranks take part in all rounds and end together, so that nobody has to say that it is done;
+// - who has dropped a friend, or was dropped by it, still hears that the friend is settled: else it could
+//   wait for it for ever;
+// - of friends with equally many common neighbours the one counts for more that a hash of the two ranks says:
+//   with the lower rank first, regular graphs pair along long chains, one pair after the other;
+// - a neighbour that was onloaded may take part again, up to `depth` times: what a rank carries for its
+//   partners goes on with its own. Depth 1 is the paper's.
+// Each iteration pairs at least the two friends whose edge counts for most, and takes from one of them a
+// neighbour for good, so there are at most as many iterations as edges. Within one each round makes a pair or
+// has a rank drop a friend: who sticks to a higher rank that sticks to one higher still, and so on, ends at a
+// rank that was chosen by a lower one and takes it, or one like it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "schedule/edges.h"
+
+namespace coco::schedule {
+
+// The blocks of one rank for a neighbour: as many as there are edges. In an allgather they are one.
+struct Load {
+    std::int32_t origin;
+    std::int32_t blocks;
+    friend bool operator==(const Load&, const Load&) = default;
+};
+// What goes to one neighbour, in this order. rank: the neighbour; of what arrives, its sender.
+struct Bundle {
+    std::int32_t rank;
+    std::vector<Load> loads;
+};
+
+// What a rank does as one of a pair.
+struct Trade {
+    std::int32_t iteration;
+    std::int32_t partner;
+    std::vector<Bundle> given, taken;  // all that the one has, and the other will send on
+    std::vector<Bundle> sent;          // to neighbours, once it is there
+};
+struct CombinedSends {
+    std::vector<Trade> trades;  // by iteration
+    std::vector<Bundle> last;   // to neighbours, in the end
+};
+struct CombinedReceives {
+    static constexpr std::int32_t kLast = INT32_MAX;
+    struct Arrival {
+        std::int32_t iteration;
+        Bundle bundle;
+    };
+    std::vector<Arrival> arrivals;  // by iteration
+};
+struct Combining {
+    CombinedSends sends;
+    CombinedReceives receives;
+};
+
+// What a bundle has in it: blocks, or in an allgather one for each origin.
+std::int32_t blocks_in(const Bundle& bundle, bool personal);
+// Of all arrivals of several blocks.
+std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal);
+
+// From or to a rank; at most one a round.
+struct Letter {
+    std::int32_t rank;
+    std::vector<std::int32_t> words;
+};
+
+// Makes one rank's part. All ranks go through the same rounds:
+//     while (!maker.done()) {
+//         maker.hear(what others spoke to this rank)    of maker.speak()
+//         maker.turn(whether any rank's maker wants_more())
+//     }
+class CombiningMaker {
+  public:
+    // Requires: threshold > 0: neighbours in common that make two ranks friends. depth: 0: any.
+    CombiningMaker(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,
+                   std::int32_t threshold, std::int32_t depth);
+
+    bool done() const { return stage_ == Stage::done; }
+    std::vector<Letter> speak();
+    void hear(std::span<const Letter> letters);
+    bool wants_more() const;
+    void turn(bool any_wants_more);
+    // Requires: done().
+    Combining take();
+
+  private:
+    enum class Stage : std::uint8_t { sources, choices, states, outcomes, done };
+    enum class State : std::uint8_t { looking, paired, terminal };
+    static constexpr std::int32_t kNobody = -1;
+
+    // An active neighbour.
+    struct Outgoing {
+        std::vector<Load> loads;
+        std::vector<std::int32_t> sources;  // its active incoming neighbours: a row of the paper's matrix
+        std::int32_t times = 0;             // onloaded
+    };
+    struct Friend {
+        std::int32_t common;  // neighbours
+        bool candidate = true, settled = false;
+        std::int32_t choice = kNobody;  // in the last round
+    };
+
+    std::vector<Letter> tell_friends(std::int32_t word) const;
+    void find_friends();
+    void choose();
+    bool counts_for_more(std::int32_t a, std::int32_t b) const;
+    std::int32_t best_candidate() const;
+    std::int32_t lower_one_that_chose_me() const;
+    std::vector<Letter> divide();
+    void hear_choices(std::span<const Letter> letters);
+    void hear_outcomes(std::span<const Letter> letters);
+    void take_over(std::span<const std::int32_t> words);
+
+    const std::int32_t rank_, threshold_, depth_;
+    std::map<std::int32_t, Outgoing> out_;
+    std::map<std::int32_t, std::vector<Load>> in_;  // by active incoming neighbour, what it carries
+    std::map<std::int32_t, Friend> friends_;
+    Stage stage_ = Stage::sources;
+    State state_ = State::terminal;
+    bool settled_now_ = false;
+    std::int32_t choice_ = kNobody;
+    std::int32_t iteration_ = 0;
+    Combining made_;
+};
+
+}  // namespace coco::schedule
