@@ -127,5 +127,9 @@ std::span<const Algorithm> registry();
 const Algorithm* find(std::string_view name);
 inline bool serves(const Algorithm& a, Collective c) { return (a.collectives & set_of(c)) != 0; }
 inline bool takes(const Algorithm& a, Parameter p) { return (a.parameters & set_of(p)) != 0; }
+// neighbor_* in bundles between nodes (Shape::bundles).
+inline bool needs_bundles(const Algorithm& a) {
+    return !a.one_node && (a.collectives & kNeighbors) != 0 && !takes(a, Parameter::threshold);
+}
 
 }  // namespace coco::algorithms

@@ -10,8 +10,8 @@
 //           any): with k neighbours common to 2^d ranks about d + k / 2^d messages.
 //           Edges within a node do not take part: a copy through shared scratch costs less than a message,
 //           and less than a share of one. They go as in eager. A neighbour with several edges is one here.
-//           Blocks above 4 KiB, and v and w forms, go straight, one message for each edge, as the paper finds
-//           them faster (exec/neighbors.cc).
+//           Blocks above 4 KiB go straight, one message for each edge, as the paper finds that faster
+//           (exec/neighbors.cc); in v and w forms lengths travel along (exec/carrier.h).
 // Needs:    several nodes, and all ranks to run it: no other algorithm understands its messages. The pattern
 //           is made by the first call, in rounds of letters between neighbours and between friends
 // Steps:    per rank k / 2 + 1 messages instead of k for each pair; a wait for each partner

@@ -293,7 +293,9 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
                             .parameters = key.parameters,
                             .neighborhood = key.neighborhood,
                             .share = key.share,
-                            .bundles = key.bundles};
+                            .bundles = key.bundles,
+                            .combined_sends = key.combined_sends,
+                            .combined_receives = key.combined_receives};
     schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
     return schedules.back();
 }

@@ -34,6 +34,8 @@ struct ScheduleKey {
     const schedule::Neighborhood* neighborhood = nullptr;
     const schedule::EdgeShare* share = nullptr;
     const schedule::Bundles* bundles = nullptr;
+    const schedule::CombinedSends* combined_sends = nullptr;
+    const schedule::CombinedReceives* combined_receives = nullptr;
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 

@@ -18,6 +18,7 @@
 #include "algorithms/algorithm.h"
 #include "comm/wire.h"
 #include "schedule/bundles.h"
+#include "schedule/combining.h"
 #include "schedule/edges.h"
 #include "stats/stats.h"
 
@@ -52,6 +53,16 @@ struct Neighbors {
     };
     std::vector<KeptBundles> bundles;
 
+    struct Pattern {
+        const schedule::Neighborhood* graph;
+        std::int32_t threshold, depth;
+        std::unique_ptr<schedule::Combining> made;
+    };
+    std::vector<Pattern> patterns;
+    // combining: room for others' blocks, and for messages of v and w forms; grown, never shrunk.
+    std::vector<std::byte> carried;
+    std::vector<std::vector<std::byte>> messages;
+
     const schedule::Neighborhood& graph_of(algorithms::Collective collective) const;
 };
 
@@ -67,5 +78,9 @@ const schedule::EdgeShare& share_of(Comm& comm, algorithms::Collective collectiv
 
 // The bundles between nodes that carry this rank's edges; made when first asked for.
 const schedule::Bundles& bundles_of(Comm& comm, algorithms::Collective collective);
+// Who combines what (combining.cc); made when first asked for, by all ranks together, in rounds of letters.
+// How many and how long is logged. Requires: the communicator has several nodes.
+const schedule::Combining& combining_of(Comm& comm, algorithms::Collective collective,
+                                        const algorithms::Parameters& parameters);
 
 }  // namespace coco::comm

@@ -42,6 +42,22 @@ bool is_bounded(const Common& common, const comm::Comm& comm) {
     return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
 }
 
+// Neighbours may send and receive blocks of different sizes, and choose unlike: their algorithms understand
+// each other, but for those that are for several nodes only. These are chosen, then, as if no size were
+// known, and nothing else where they were.
+policy::Verdict select_among_neighbors(const policy::Facts& facts) {
+    policy::Facts common = facts;
+    common.block_bytes = std::nullopt;
+    auto combines = [](const policy::Verdict& verdict) {
+        return verdict.choice.algorithm != nullptr && !verdict.choice.algorithm->one_node;
+    };
+    policy::Verdict verdict = policy::select(the_policy(), common);
+    if (combines(verdict)) return verdict;
+    verdict = policy::select(the_policy(), facts);
+    if (combines(verdict)) verdict.choice = {algorithms::find("naive"), {}};
+    return verdict;
+}
+
 Chosen choose(comm::Comm& comm, const Common& common) {
     comm::Comm::Memo& memo = comm.memo[static_cast<int>(common.facts.collective)];
     bool bounded = is_bounded(common, comm);
@@ -54,7 +70,8 @@ Chosen choose(comm::Comm& comm, const Common& common) {
                             .domains = comm.domains,
                             .block_bytes = std::nullopt};
         if (known) facts.block_bytes = block_bytes;
-        policy::Verdict verdict = policy::select(the_policy(), facts);
+        policy::Verdict verdict = is_neighbor(common.facts.collective) ? select_among_neighbors(facts)
+                                                                       : policy::select(the_policy(), facts);
         memo = {block_bytes, verdict.choice.algorithm, verdict.choice.parameters, verdict.forced};
     }
     if (bounded && block_bytes != 0 && memo.algorithm != nullptr) comm.calls_unseen = comm::kLeastUnseen;

@@ -66,8 +66,9 @@ Outcome run_small_sized(comm::Comm& comm, const Call& call, const schedule::Sche
 // Implemented in uniform.cc and sized.cc. Requires: comm's epoch is this call's.
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
-// neighbors.cc. Requires: comm.neighbors is there, and open; the algorithm is for one node.
-Outcome run_neighbors(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm);
+// neighbors.cc. Requires: comm.neighbors is there, and open.
+Outcome run_neighbors(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                      const algorithms::Parameters& parameters);
 // nodes.cc. Requires: comm spans several nodes.
 Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                        const algorithms::Parameters& parameters);

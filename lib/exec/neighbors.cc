@@ -9,9 +9,16 @@
 // long as the receivers copy. Where others write to receive buffers, all ranks of the node have to be ready
 // for that: with few bytes they always are; else all look at all slots, and if one is not, the receivers
 // copy.
+//
+// Between nodes messages may be combined (`combining`). A rank that takes part must know that all who share
+// neighbours with it do; it knows their block sizes, as blocks that go to one rank are of one size. So who
+// sends blocks of such size that they are better sent straight is alone in that with nobody. In v and w forms
+// the lengths travel along (carrier.h).
 #include <algorithm>
+#include <optional>
 
 #include "comm/neighbors.h"
+#include "exec/carrier.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/walk.h"
@@ -33,6 +40,9 @@ constexpr std::uint64_t kCopyOutBytes = 1024;
 constexpr std::uint64_t kCopyOutBytesCrowded = 32 * 1024;
 // Of a table of blocks: two of them and two sides fit the stage ring.
 constexpr std::uint64_t kTableBytesMost = (comm::kStageBytes - 2 * kSideLimitBytes) / 2;
+
+// Plain blocks above this go straight: messages are combined to save their number, at the cost of bytes.
+constexpr std::uint64_t kCombinedBytes = 4096;
 
 std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
 
@@ -63,6 +73,23 @@ class NeighborView : public ExchangeView {
         if (!sized_ && bytes <= comm::kInlineBytes) soon_bytes_ = bytes;
     }
 
+    // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
+    // messages, first those that come in.
+    void carry(std::int32_t scratch_blocks, const schedule::CombinedReceives* receives) {
+        staged_blocks_ = personal_ ? graph_.send_blocks() : 1;
+        arriving_ = receives != nullptr ? schedule::blocks_arriving(*receives, personal_) : 0;
+        const std::int32_t all = scratch_blocks - staged_blocks_;
+        if (sized_) {
+            carrier_.emplace(comm_, near_.messages);
+            items_.resize(static_cast<std::size_t>(all));
+            comes_straight_.assign(static_cast<std::size_t>(graph_.recv_blocks), 0);
+            return;
+        }
+        std::uint64_t bytes = static_cast<std::uint64_t>(all - arriving_) * call_.local.send.block_bytes +
+                              static_cast<std::uint64_t>(arriving_) * call_.local.recv.block_bytes;
+        if (near_.carried.size() < bytes) near_.carried.resize(bytes);
+    }
+
     // Publishes. Returns: whether the algorithm can be walked; else receivers have to copy.
     bool prepare() {
         auto ranks = static_cast<std::size_t>(comm_.ranks);
@@ -84,6 +111,8 @@ class NeighborView : public ExchangeView {
 
     static constexpr bool kRows = false;
     void copy(Place source, Place target) {
+        if (is_carried(source) || is_carried(target) || source.area == Area::recv)
+            return copy_combined(source, target);
         if (target.area == Area::scratch) return;  // filled in place()
         Spot from = source.owner == comm_.rank ? own(Area::send, source.index) : spot_of(source);
         if (from.at == nullptr) return;  // it comes as a message
@@ -105,20 +134,31 @@ class NeighborView : public ExchangeView {
         publish_all();
     }
 
-    void send(std::int32_t to, Place first, std::int32_t) {
-        Spot block = own(Area::send, first.index);
-        comm_.wire->send(to, block.at, block.bytes);
+    void send(std::int32_t to, Place first, std::int32_t blocks) {
+        if (carrier_) {
+            std::vector<Item> items;
+            for (std::int32_t i = 0; i < blocks; ++i)
+                items.push_back(item_of({first.owner, first.area, first.index + i}));
+            return carrier_->send(to, items);
+        }
+        Spot block = own(first);
+        comm_.wire->send(to, block.at, block.bytes * static_cast<std::uint64_t>(blocks));
     }
-    void receive(std::int32_t from, Place first, std::int32_t) {
-        Spot block = own(Area::recv, first.index);
-        comm_.wire->receive(from, block.at, block.bytes);
+    void receive(std::int32_t from, Place first, std::int32_t blocks) {
+        if (carrier_) return carrier_->receive(from, first, blocks);
+        Spot block = own(first);
+        comm_.wire->receive(from, block.at, block.bytes * static_cast<std::uint64_t>(blocks));
     }
-    void complete(std::int32_t left) { comm_.complete(static_cast<std::size_t>(left)); }
+    void complete(std::int32_t left) {
+        if (carrier_) return carrier_->complete([this](Place to, const Item& item) { put(to, item); });
+        comm_.complete(static_cast<std::size_t>(left));
+    }
 
     // readers: the ranks that may be reading this one's buffers. Requires: the schedule has been walked.
     void finish(std::span<const std::int32_t> readers) {
         if (!writes_ && !algorithm_.reads_peer_send && is_read_in_place())
             for (std::int32_t r : readers) comm_.wait_milestone(r, schedule::kDone);
+        if (carrier_) go_straight();
         comm_.complete(near_.requests);
         empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
     }
@@ -267,6 +307,65 @@ class NeighborView : public ExchangeView {
         return {side.base + index * side.stride_bytes, buffer.block_bytes};
     }
 
+    // Several blocks of a message lie in carried scratch only.
+    Spot own(Place place) { return is_carried(place) ? carried(place.index) : own(place.area, place.index); }
+
+    bool is_carried(Place place) const {
+        return place.area == Area::scratch && place.owner == comm_.rank && place.index >= staged_blocks_;
+    }
+    Spot carried(std::int32_t index) {
+        const std::uint64_t in_bytes = call_.local.recv.block_bytes, out_bytes = call_.local.send.block_bytes;
+        auto i = static_cast<std::uint64_t>(index - staged_blocks_),
+             arriving = static_cast<std::uint64_t>(arriving_);
+        if (i < arriving) return {near_.carried.data() + i * in_bytes, in_bytes};
+        return {near_.carried.data() + arriving * in_bytes + (i - arriving) * out_bytes, out_bytes};
+    }
+    void copy_combined(Place source, Place target) {
+        if (carrier_) return put(target, item_of(source));
+        Spot to = own(target);
+        copy_block(to.at, own(source).at, to.bytes);
+    }
+
+    // Of v and w forms.
+    Item& carried_item(std::int32_t index) {
+        return items_[static_cast<std::size_t>(index - staged_blocks_)];
+    }
+    Item item_of(Place place) {
+        if (is_carried(place)) return carried_item(place.index);
+        Spot block = own(place.area, place.index);
+        bool straight = place.area == Area::send
+                            ? block.bytes > kCombinedBytes
+                            : comes_straight_[static_cast<std::size_t>(place.index)] != 0;
+        return {block.at, block.bytes, straight};
+    }
+    void put(Place target, const Item& item) {
+        if (is_carried(target)) {
+            carried_item(target.index) = item;
+        } else if (item.straight) {
+            comes_straight_[static_cast<std::size_t>(target.index)] = 1;
+        } else {
+            Spot to = own(Area::recv, target.index);
+            truncated_ |= item.bytes > to.bytes;
+            copy_block(to.at, item.at, std::min(item.bytes, to.bytes));
+        }
+    }
+
+    // Long blocks of v and w forms, between nodes, where this tag has no others.
+    void go_straight() {
+        for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
+            const std::int32_t to = graph_.destinations[static_cast<std::size_t>(i)];
+            if (to < 0 || comm_.map.node[to] == comm_.map.node[comm_.rank]) continue;
+            const Item block = item_of({comm_.rank, Area::send, personal_ ? i : 0});
+            if (block.straight)
+                wire_.start_send(to, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
+        }
+        for (const Edge& edge : graph_.incoming)
+            if (comes_straight_[static_cast<std::size_t>(edge.received)]) {
+                Spot to = own(Area::recv, edge.received);
+                wire_.start_receive(edge.sender, to.at, to.bytes, comm::Wire::kSecondTag, near_.requests);
+            }
+    }
+
     Spot spot_of(Place place) {
         if (place.area != Area::recv && comm_.slot_of(place.owner).publish == Publish::messages)
             return {nullptr, 0};
@@ -344,6 +443,10 @@ class NeighborView : public ExchangeView {
     const std::uint32_t expected_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false, truncated_ = false;
     std::uint64_t soon_bytes_ = 0;  // what a neighbour's slot may hold
+    std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the rest is carried
+    std::optional<Carrier> carrier_;                         // v and w forms, where messages are combined
+    std::vector<Item> items_;                                // carried
+    std::vector<char> comes_straight_;                       // by receive block
     Side send_, recv_;
     Slot* slot_ = nullptr;
 };
@@ -357,25 +460,48 @@ const schedule::EdgeShare& share_for(comm::Comm& comm, const Call& call, schedul
     return comm::share_of(comm, call.common.collective, cut, weights);
 }
 
+struct Combined {
+    const schedule::CombinedSends* sends = nullptr;
+    const schedule::CombinedReceives* receives = nullptr;
+};
+
+// The pattern is made in the first call whatever the sizes, which ranks may think of unlike.
+Combined combined_for(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                      const algorithms::Parameters& parameters) {
+    if (!takes(algorithm, algorithms::Parameter::threshold)) return {};
+    const schedule::Combining& all = comm::combining_of(comm, call.common.collective, parameters);
+    auto combines = [&](const Buffer& side) {
+        return call.common.sized || side.block_bytes <= kCombinedBytes;
+    };
+    return {combines(call.local.send) ? &all.sends : nullptr,
+            combines(call.local.recv) ? &all.receives : nullptr};
+}
+
 const schedule::Schedule& schedule_for(comm::Comm& comm, const Call& call,
-                                       const algorithms::Algorithm& algorithm) {
+                                       const algorithms::Algorithm& algorithm, Combined combined) {
     return comm.schedule_for({.algorithm = &algorithm,
                               .exchange = algorithms::exchange_of(call.common.collective),
                               .root = 0,
                               .segments = 1,
                               .parameters = {},
                               .neighborhood = &comm.neighbors->graph_of(call.common.collective),
-                              .share = &share_for(comm, call, algorithm.cut)});
+                              .share = &share_for(comm, call, algorithm.cut),
+                              .combined_sends = combined.sends,
+                              .combined_receives = combined.receives});
 }
 
 }  // namespace
 
-Outcome run_neighbors(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
-    const schedule::Schedule& chosen = schedule_for(comm, call, algorithm);
+Outcome run_neighbors(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+                      const algorithms::Parameters& parameters) {
+    const Combined combined = combined_for(comm, call, algorithm, parameters);
+    const schedule::Schedule& chosen = schedule_for(comm, call, algorithm, combined);
     const algorithms::Algorithm& pull = plain_pull(call.common.collective);
     NeighborView view(comm, call, algorithm);
+    if (combined.sends != nullptr || combined.receives != nullptr)
+        view.carry(chosen.scratch_blocks, combined.receives);
     bool as_chosen = view.prepare();
-    walk(as_chosen ? chosen : schedule_for(comm, call, pull), view);
+    walk(as_chosen ? chosen : schedule_for(comm, call, pull, {}), view);
     view.finish(share_for(comm, call, schedule::Cut::own).touching);
     return {.staged = view.staged(), .truncated = view.truncated(), .ran = as_chosen ? &algorithm : &pull};
 }

@@ -29,11 +29,11 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
     ++comm.epoch;
     comm::set_current(comm.handle);
     if (algorithms::is_neighbor(call.common.collective)) {
-        if (algorithm.one_node) return run_neighbors(comm, call, algorithm);
+        if (!needs_bundles(algorithm)) return run_neighbors(comm, call, algorithm, parameters);
         // Bundles have blocks of one size, which ranks without edges do not know.
         bool fits = call.common.sized || !comm.neighbors->lonely;
         return fits ? run_over_nodes(comm, call, algorithm, parameters)
-                    : run_neighbors(comm, call, plain_pull(call.common.collective));
+                    : run_neighbors(comm, call, plain_pull(call.common.collective), {});
     }
     if (call.common.collective == algorithms::Collective::bcast)
         return (comm.wire != nullptr ? run_bcast_over_nodes : run_bcast)(comm, call, algorithm, parameters);

@@ -394,7 +394,7 @@ Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchang
     Call call{exchange, 0, 1, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}, neighborhoods};
     auto shares = shares_of(map, neighborhoods, algorithm.cut);
     std::vector<schedule::Bundles> bundles;
-    const bool bundled = !algorithm.one_node && !takes(algorithm, algorithms::Parameter::threshold);
+    const bool bundled = needs_bundles(algorithm);
     if (bundled) bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall);
     std::vector<schedule::Combining> combining;
     if (takes(algorithm, algorithms::Parameter::threshold))
