@@ -203,7 +203,7 @@ class Combined {
     schedule::Schedule make() {
         if (shape_.combined_receives == nullptr) walk_.receive_from_afar();
         walk_.fill_scratch();
-        walk_.steps.raise(kArrived);
+        if (!shape_.share->touching.empty()) walk_.steps.raise(kArrived);
         if (shape_.combined_sends == nullptr) walk_.send_afar();
         trade();
         walk_.copy_staged_share();

@@ -301,6 +301,27 @@ void break_all(std::span<const Named> mutations, bool spell_out) {
     }
 }
 
+// The same over a random graph with repeated edges, each rank on a node of its own: partners on one node know
+// more of each other than the arrivals tell.
+void break_combining(std::span<const Named> mutations, bool spell_out, std::int32_t depth) {
+    std::mt19937 random(11);
+    const auto map = topology::make_node_map({0, 1, 2, 3, 4, 5, 6}, std::vector<std::uint64_t>(7, 0));
+    const auto near = neighborhoods_of(random_graph(map.ranks(), 0.8, true, random));
+    int tried = 0;
+    for (const Named& mutation : mutations)
+        for (Exchange exchange : {Exchange::alltoall, Exchange::allgather}) {
+            // There a block may lie in two places, and either will do.
+            if (exchange == Exchange::allgather && depth != 1) continue;
+            Call call = make_neighbor_call(*algorithms::find("combining"), exchange, map, near,
+                                           {.threshold = 2, .depth = depth});
+            for (Schedule& schedule : call.schedules)
+                if (spell_out) schedule = spelled_out(schedule);
+            INFO((exchange == Exchange::alltoall ? "alltoall" : "allgather") << ", depth " << depth);
+            tried += break_every_step(mutation, map, call);
+        }
+    CHECK(tried > 100);
+}
+
 }  // namespace
 
 TEST_CASE("the simulator accepts what is right", "[schedule]") {
@@ -400,6 +421,13 @@ TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule]
 TEST_CASE("no step of aggregate can be left out, moved or bent", "[schedule]") {
     SECTION("as the builder folds them") { break_aggregate(kFolded, false); }
     SECTION("spelled out") { break_aggregate(kPlain, true); }
+}
+
+TEST_CASE("no step of combining can be left out, moved or bent", "[schedule]") {
+    for (std::int32_t depth : {1, 0}) {
+        break_combining(kFolded, false, depth);
+        break_combining(kPlain, true, depth);
+    }
 }
 
 TEST_CASE("a schedule spelled out is as right as the one that the builder wrote", "[schedule]") {
