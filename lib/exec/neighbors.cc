@@ -442,7 +442,7 @@ class NeighborView : public ExchangeView {
     bool writes_;  // the algorithm, and all ranks can have it so
     const std::uint32_t expected_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false, truncated_ = false;
-    std::uint64_t soon_bytes_ = 0;  // what a neighbour's slot may hold
+    std::uint64_t soon_bytes_ = 0;                           // what a neighbour's slot may hold
     std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the rest is carried
     std::optional<Carrier> carrier_;                         // v and w forms, where messages are combined
     std::vector<Item> items_;                                // carried
