@@ -97,7 +97,9 @@ void send_over_nodes(const Shape& shape, BcastLeader& leader) {
     const NodeTree tree(leader.nodes(), shape.parameters.radix, false), chain(leader.nodes(), 2, true);
     Route route = shape.parameters.route;
     if (route == Route::scatter && shape.segments >= leader.nodes()) return scatter_and_gather(tree, leader);
-    bool is_cheaper = messages_in_turn(chain, shape.segments) < messages_in_turn(tree, shape.segments);
+    // A single segment is nowhere sooner by a chain.
+    bool is_cheaper = shape.segments > 1 &&
+                      messages_in_turn(chain, shape.segments) < messages_in_turn(tree, shape.segments);
     bool by_chain = route == Route::chain || (route == Route::cheapest && is_cheaper);
     pass_along(by_chain ? chain : tree, leader);
 }
