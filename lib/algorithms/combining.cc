@@ -29,7 +29,7 @@ namespace coco::algorithms {
 namespace {
 
 using schedule::Area;
-using schedule::Bundle;
+using schedule::Cargo;
 using schedule::CombinedReceives;
 using schedule::Edge;
 using schedule::kArrived;
@@ -71,7 +71,7 @@ class Carried {
 
     void post(const Trade& trade) {
         std::vector<Place> given;
-        for (const Bundle& bundle : trade.given) add(bundle, given);
+        for (const Cargo& cargo : trade.given) add(cargo, given);
         std::int32_t count = count_of(trade.taken);
         taken_ = room_.take(count);
         // Of one common neighbour one side has nothing to give.
@@ -80,18 +80,18 @@ class Carried {
     }
     // Requires: the messages of the trade are through.
     void take_over(const Trade& trade) {
-        for (const Bundle& bundle : trade.taken)
-            for (const Load& load : bundle.loads) {
+        for (const Cargo& cargo : trade.taken)
+            for (const Load& load : cargo.loads) {
                 if (!personal_ && fresh_.insert(load.origin).second) keep(load.origin);
                 for (std::int32_t i = 0; personal_ && i < load.blocks; ++i)
-                    by_neighbor_[bundle.rank].push_back(next_taken());
+                    by_neighbor_[cargo.rank].push_back(next_taken());
             }
         fresh_.clear();
     }
-    void send(const Bundle& bundle) {
+    void send(const Cargo& cargo) {
         std::vector<Place> blocks;
-        add(bundle, blocks);
-        send(bundle.rank, blocks);
+        add(cargo, blocks);
+        send(cargo.rank, blocks);
     }
 
   private:
@@ -103,22 +103,22 @@ class Carried {
     void keep(std::int32_t origin) { by_origin_.emplace(origin, next_taken()); }
 
     // The blocks of a message: in an allgather each origin's once.
-    std::int32_t count_of(const std::vector<Bundle>& bundles) const {
+    std::int32_t count_of(const std::vector<Cargo>& cargoes) const {
         std::set<std::int32_t> origins;
         std::int32_t blocks = 0;
-        for (const Bundle& bundle : bundles) {
-            blocks += blocks_in(bundle, true);
-            for (const Load& load : bundle.loads) origins.insert(load.origin);
+        for (const Cargo& cargo : cargoes) {
+            blocks += blocks_in(cargo, true);
+            for (const Load& load : cargo.loads) origins.insert(load.origin);
         }
         return personal_ ? blocks : static_cast<std::int32_t>(origins.size());
     }
-    void add(const Bundle& bundle, std::vector<Place>& to) const {
+    void add(const Cargo& cargo, std::vector<Place>& to) const {
         if (personal_) {
-            const auto& blocks = by_neighbor_.at(bundle.rank);
+            const auto& blocks = by_neighbor_.at(cargo.rank);
             to.insert(to.end(), blocks.begin(), blocks.end());
             return;
         }
-        for (const Load& load : bundle.loads)
+        for (const Load& load : cargo.loads)
             if (Place at = by_origin_.at(load.origin); std::ranges::find(to, at) == to.end())
                 to.push_back(at);
     }
@@ -160,11 +160,11 @@ class Arriving {
     Arriving(const Shape& shape, EdgeWalk& walk, Room& room)
         : shape_(shape), walk_(walk), room_(room), personal_(shape.exchange == Exchange::alltoall) {}
 
-    void receive(const Bundle& bundle) {
-        std::int32_t blocks = blocks_in(bundle, personal_);
-        Place at = blocks == 1 ? target(edges_from(bundle.loads[0].origin)[0]) : room_.take(blocks);
-        walk_.steps.receive(bundle.rank, at, blocks);
-        for (const Load& load : bundle.loads) {
+    void receive(const Cargo& cargo) {
+        std::int32_t blocks = blocks_in(cargo, personal_);
+        Place at = blocks == 1 ? target(edges_from(cargo.loads[0].origin)[0]) : room_.take(blocks);
+        walk_.steps.receive(cargo.rank, at, blocks);
+        for (const Load& load : cargo.loads) {
             // In an allgather all edges from an origin bring the same block.
             for (const Edge& edge : edges_from(load.origin)) {
                 if (at != target(edge)) copies_.emplace_back(at, target(edge));
@@ -227,23 +227,23 @@ class Combined {
                 carried_.post(trade);
                 walk_.steps.complete();
                 carried_.take_over(trade);
-                for (const Bundle& bundle : trade.sent) carried_.send(bundle);
+                for (const Cargo& cargo : trade.sent) carried_.send(cargo);
             }
         receive_before(CombinedReceives::kLast);
         if (shape_.combined_sends != nullptr)
-            for (const Bundle& bundle : shape_.combined_sends->last) carried_.send(bundle);
+            for (const Cargo& cargo : shape_.combined_sends->last) carried_.send(cargo);
         receive_rest();
     }
     void receive_before(std::int32_t iteration) {
         if (shape_.combined_receives == nullptr) return;
         const auto& arrivals = shape_.combined_receives->arrivals;
         for (; next_ < arrivals.size() && arrivals[next_].iteration < iteration; ++next_)
-            arriving_.receive(arrivals[next_].bundle);
+            arriving_.receive(arrivals[next_].cargo);
     }
     void receive_rest() {
         if (shape_.combined_receives == nullptr) return;
         const auto& arrivals = shape_.combined_receives->arrivals;
-        for (; next_ < arrivals.size(); ++next_) arriving_.receive(arrivals[next_].bundle);
+        for (; next_ < arrivals.size(); ++next_) arriving_.receive(arrivals[next_].cargo);
     }
 
     EdgeWalk walk_;

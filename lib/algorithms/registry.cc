@@ -7,7 +7,7 @@ namespace coco::algorithms {
 using Maker = schedule::Schedule(const Shape&);
 Maker make_naive, make_morton, make_numa_morton, make_eager, make_direct, make_segmented;
 Maker make_bruck, make_multinode_morton, make_leader, make_multileader, make_sloav, make_sloavx;
-Maker make_aggregate;
+Maker make_aggregate, make_combining;
 
 namespace {
 

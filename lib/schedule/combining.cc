@@ -26,17 +26,17 @@ void append(std::vector<Load>& to, const std::vector<Load>& more) {
 
 }  // namespace
 
-std::int32_t blocks_in(const Bundle& bundle, bool personal) {
-    if (!personal) return static_cast<std::int32_t>(bundle.loads.size());
+std::int32_t blocks_in(const Cargo& cargo, bool personal) {
+    if (!personal) return static_cast<std::int32_t>(cargo.loads.size());
     std::int32_t blocks = 0;
-    for (const Load& load : bundle.loads) blocks += load.blocks;
+    for (const Load& load : cargo.loads) blocks += load.blocks;
     return blocks;
 }
 
 std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal) {
     std::int32_t all = 0;
     for (const auto& arrival : receives.arrivals)
-        if (std::int32_t blocks = blocks_in(arrival.bundle, personal); blocks > 1) all += blocks;
+        if (std::int32_t blocks = blocks_in(arrival.cargo, personal); blocks > 1) all += blocks;
     return all;
 }
 
@@ -249,17 +249,17 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
 void CombiningMaker::take_over(std::span<const std::int32_t> words) {
     Trade& trade = made_.sends.trades.back();
     while (!words.empty()) {
-        Bundle bundle{words[0], {}};
+        Cargo cargo{words[0], {}};
         auto loads = static_cast<std::size_t>(words[1]);
-        for (std::size_t i = 0; i < loads; ++i) bundle.loads.push_back({words[2 + 2 * i], words[3 + 2 * i]});
+        for (std::size_t i = 0; i < loads; ++i) cargo.loads.push_back({words[2 + 2 * i], words[3 + 2 * i]});
         words = words.subspan(2 + 2 * loads);
-        auto at = out_.find(bundle.rank);
-        append(at->second.loads, bundle.loads);
+        auto at = out_.find(cargo.rank);
+        append(at->second.loads, cargo.loads);
         if (++at->second.times >= depth_) {
-            trade.sent.push_back({bundle.rank, std::move(at->second.loads)});
+            trade.sent.push_back({cargo.rank, std::move(at->second.loads)});
             out_.erase(at);
         }
-        trade.taken.push_back(std::move(bundle));
+        trade.taken.push_back(std::move(cargo));
     }
 }
 

@@ -35,7 +35,7 @@ struct Load {
     friend bool operator==(const Load&, const Load&) = default;
 };
 // What goes to one neighbour, in this order. rank: the neighbour; of what arrives, its sender.
-struct Bundle {
+struct Cargo {
     std::int32_t rank;
     std::vector<Load> loads;
 };
@@ -44,18 +44,18 @@ struct Bundle {
 struct Trade {
     std::int32_t iteration;
     std::int32_t partner;
-    std::vector<Bundle> given, taken;  // all that the one has, and the other will send on
-    std::vector<Bundle> sent;          // to neighbours, once it is there
+    std::vector<Cargo> given, taken;  // all that the one has, and the other will send on
+    std::vector<Cargo> sent;          // to neighbours, once it is there
 };
 struct CombinedSends {
     std::vector<Trade> trades;  // by iteration
-    std::vector<Bundle> last;   // to neighbours, in the end
+    std::vector<Cargo> last;    // to neighbours, in the end
 };
 struct CombinedReceives {
     static constexpr std::int32_t kLast = INT32_MAX;
     struct Arrival {
         std::int32_t iteration;
-        Bundle bundle;
+        Cargo cargo;
     };
     std::vector<Arrival> arrivals;  // by iteration
 };
@@ -64,8 +64,8 @@ struct Combining {
     CombinedReceives receives;
 };
 
-// What a bundle has in it: blocks, or in an allgather one for each origin.
-std::int32_t blocks_in(const Bundle& bundle, bool personal);
+// What a cargo has in it: blocks, or in an allgather one for each origin.
+std::int32_t blocks_in(const Cargo& cargo, bool personal);
 // Of all arrivals of several blocks.
 std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal);
 

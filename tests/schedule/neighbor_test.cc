@@ -159,7 +159,7 @@ TEST_CASE("what one half of the ranks sends may be combined and the rest not", "
     const auto all = neighborhoods_of(from_arcs("layers", kRanks, arcs));
     std::vector<bool> first(kLayer, true), second(2 * kLayer, false), both(2 * kLayer, true);
     std::fill(second.begin() + kLayer, second.end(), true);
-    for (const auto& map : small_machines(kRanks))
+    for (const auto& map : small_machines(combining, kRanks))
         for (Exchange exchange : {Exchange::alltoall, Exchange::allgather})
             for (const auto& straight : {first, second, both}) {
                 Call call = make_neighbor_call(combining, exchange, map, all, {.threshold = 2}, straight);
