@@ -189,6 +189,38 @@ void check_nothing_of_no_type() {
 void check_nothing_of_no_type() {}
 #endif
 
+// One half of the ranks sends short blocks to the other half, and that sends long ones back.
+void check_unlike_sizes() {
+    const int rank = world_rank(), size = world_size();
+    const bool low = rank < size / 2;
+    std::vector<int> others;
+    for (int r = low ? size / 2 : 0; r < (low ? size : size / 2); ++r) others.push_back(r);
+    const int degree = static_cast<int>(others.size());
+    MPI_Comm comm;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, others.data(), MPI_UNWEIGHTED, degree,
+                                   others.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    constexpr int kShort = 2, kLong = 3000;
+    const int out = low ? kShort : kLong, in = low ? kLong : kShort;
+    std::vector<int> sent(static_cast<std::size_t>(degree * out)),
+        came(static_cast<std::size_t>(degree * in));
+    auto value = [](int from, int block, int i) { return from * 1000000 + block * 10000 + i; };
+    for (int call = 0; call < 6; ++call)
+        for (bool personal : {true, false}) {
+            for (int b = 0; b < degree; ++b)
+                for (int i = 0; i < out; ++i)
+                    sent[static_cast<std::size_t>(b * out + i)] = value(rank, b, i) + call;
+            std::fill(came.begin(), came.end(), -1);
+            (personal ? MPI_Neighbor_alltoall : MPI_Neighbor_allgather)(sent.data(), out, MPI_INT,
+                                                                        came.data(), in, MPI_INT, comm);
+            const int mine = low ? rank : rank - size / 2;
+            for (int b = 0; b < degree; ++b)
+                for (int i = 0; i < in; ++i)
+                    CHECK(came[static_cast<std::size_t>(b * in + i)] ==
+                          value(others[static_cast<std::size_t>(b)], personal ? mine : 0, i) + call);
+        }
+    MPI_Comm_free(&comm);
+}
+
 struct Player {
     Random common, own;
     std::vector<Family> families{int_family(), double_int_family(), byte_family(), double_family()};
@@ -310,6 +342,7 @@ int main(int argc, char** argv) {
                       std::getenv("COCO_HEAP_LIMIT") == nullptr;
     if (ours && world_size() > 1) check_w_on_stars();
     check_nothing_of_no_type();
+    if (world_size() > 1) check_unlike_sizes();
     Player player(seed, world_rank());
     for (int i = 0; i < calls && failures < 5; ++i)
         if (!player.play())
