@@ -204,6 +204,9 @@ void check_unlike_sizes() {
     std::vector<int> sent(static_cast<std::size_t>(degree * out)),
         came(static_cast<std::size_t>(degree * in));
     auto value = [](int from, int block, int i) { return from * 1000000 + block * 10000 + i; };
+    // The first calls are the library's, and Open MPI 4.1 cannot do what follows.
+    for (int i = 0; i < 4; ++i)
+        MPI_Neighbor_allgather(sent.data(), 1, MPI_INT, came.data(), 1, MPI_INT, comm);
     for (int call = 0; call < 6; ++call)
         for (bool personal : {true, false}) {
             for (int b = 0; b < degree; ++b)
@@ -340,9 +343,11 @@ int main(int argc, char** argv) {
     const int calls = argc > 2 ? std::atoi(argv[2]) : 1000;
     const bool ours = std::getenv("LD_PRELOAD") != nullptr && std::getenv("COCO_DISABLE") == nullptr &&
                       std::getenv("COCO_HEAP_LIMIT") == nullptr;
-    if (ours && world_size() > 1) check_w_on_stars();
+    if (ours && world_size() > 1) {
+        check_w_on_stars();
+        check_unlike_sizes();
+    }
     check_nothing_of_no_type();
-    if (world_size() > 1) check_unlike_sizes();
     Player player(seed, world_rank());
     for (int i = 0; i < calls && failures < 5; ++i)
         if (!player.play())
