@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exec/exchange.h"
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "comm/mpi_table.h"
 #include "exec/copy_block.h"
@@ -27,6 +29,8 @@ void stop_unequal(const comm::Comm& comm, std::int32_t peer) {
         base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of " << comm.ranks
                      << " ranks are in different collectives, or call one with different block sizes: the "
                         "program is wrong (COCO_DISABLE=1 leaves the check to MPI)");
+    // A launcher may drop what was printed just before a job is killed: once in some fifty runs of MPICH's.
+    usleep(100'000);
     comm::mpi().Abort(comm.handle, MPI_ERR_ARG);
     __builtin_trap();
 }
