@@ -80,6 +80,7 @@ struct Comm {
     std::uint32_t calls = 0;  // before it was set up
 
     topology::NodeMap map;
+    std::int32_t nodes = 0;
     std::int32_t ranks_per_node = 0;
     std::int32_t domains = 0;
     std::vector<Peer> peers;               // by rank, this one included; of other nodes nothing is known

@@ -99,6 +99,7 @@ void fill_map(Comm& comm, const std::vector<Card>& cards) {
     }
     comm.map = topology::make_node_map(nodes, domains);
     comm.domains = comm.map.domains();
+    comm.nodes = comm.map.nodes();
     comm.ranks_per_node = 0;
     comm.mates.clear();
     std::vector<std::int32_t> on_node(static_cast<std::size_t>(comm.map.nodes()));

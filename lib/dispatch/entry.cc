@@ -65,7 +65,7 @@ Chosen choose(comm::Comm& comm, const Common& common) {
     std::uint64_t block_bytes = common.has_block ? common.block_bytes : bounded ? bound_of(comm) : 0;
     if (memo.block_bytes != block_bytes) {
         policy::Facts facts{.collective = common.facts.collective,
-                            .nodes = comm.map.nodes(),
+                            .nodes = comm.nodes,
                             .ranks_per_node = comm.ranks_per_node,
                             .domains = comm.domains,
                             .block_bytes = std::nullopt};

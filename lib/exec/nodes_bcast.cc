@@ -161,7 +161,7 @@ Outcome run_bcast_over_nodes(comm::Comm& comm, const Call& call, const algorithm
         if (side.base == nullptr) stop_without_memory(bytes);
     }
     if (is_root) fill_side(side, user, bytes);
-    auto nodes = static_cast<std::uint64_t>(comm.map.nodes());
+    auto nodes = static_cast<std::uint64_t>(comm.nodes);
     std::uint64_t unit_bytes = unit_bytes_for(bytes, parameters, nodes);
     std::uint64_t train_bytes = std::max(kTrain, nodes) * unit_bytes;
     run_trains(comm, {&algorithm, algorithms::Exchange::bcast, call.common.root, 1, parameters},
