@@ -42,19 +42,20 @@ bool is_bounded(const Common& common, const comm::Comm& comm) {
     return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
 }
 
-// Neighbours may send and receive blocks of different sizes, and choose unlike: their algorithms understand
-// each other, but for those that are for several nodes only. These are chosen, then, as if no size were
-// known, and nothing else where they were.
+// Neighbours may send and receive blocks of different sizes, and choose unlike. Only algorithms in which
+// receivers copy understand each other: all else, MPI too, is chosen as if no size were known, and nothing
+// else where it was.
 policy::Verdict select_among_neighbors(const policy::Facts& facts) {
     policy::Facts common = facts;
     common.block_bytes = std::nullopt;
-    auto combines = [](const policy::Verdict& verdict) {
-        return verdict.choice.algorithm != nullptr && !verdict.choice.algorithm->one_node;
+    auto pulls = [](const policy::Verdict& verdict) {
+        const Algorithm* algorithm = verdict.choice.algorithm;
+        return algorithm != nullptr && algorithm->one_node && !algorithm->writes_peer_recv;
     };
     policy::Verdict verdict = policy::select(the_policy(), common);
-    if (combines(verdict)) return verdict;
+    if (!pulls(verdict)) return verdict;
     verdict = policy::select(the_policy(), facts);
-    if (combines(verdict)) verdict.choice = {algorithms::find("naive"), {}};
+    if (!pulls(verdict)) verdict.choice = {algorithms::find("naive"), {}};
     return verdict;
 }
 

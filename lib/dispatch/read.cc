@@ -389,7 +389,8 @@ void read_local(const Args& args, const comm::Comm& comm, const Common& common, 
         local.bytes = common.block_bytes;
         local.send = bcast ? local.recv
                            : dense_buffer(args.send, common.send_type,
-                                          personal ? send_blocks_of(args.collective, comm) : 1);
+                                          personal ? send_blocks_of(args.collective, comm)
+                                                   : std::min(send_blocks_of(args.collective, comm), 1));
         return;
     }
     SideArgs recv = recv_side(args, comm, &common.recv_type);

@@ -98,7 +98,7 @@ class NeighborView : public ExchangeView {
         plan_send();
         plan_recv();
         place();
-        if (!writes_ || !may_disagree()) return true;
+        if (!writes_) return true;
         publish_all();
         for (std::int32_t r : comm_.mates) {
             comm_.wait_arrived(r);
@@ -213,13 +213,6 @@ class NeighborView : public ExchangeView {
         bool long_table = sized_ && recv.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
         ready_for_writers_ = writes_ && !by_message_ && recv_.refusal == stats::Reason::none && !long_table;
         if (writes_ && !ready_for_writers_) recv_ = plan(recv, false, 1);
-    }
-
-    // Ranks without edges know no sizes.
-    bool may_disagree() const {
-        std::uint64_t block_bytes = std::max(call_.local.send.block_bytes, call_.local.recv.block_bytes);
-        return sized_ || near_.lonely ||
-               static_cast<std::uint64_t>(near_.most_blocks) * block_bytes > kSideLimitBytes;
     }
 
     // One piece of the ring for all that this rank publishes: tables, then copies.
