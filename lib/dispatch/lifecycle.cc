@@ -41,7 +41,7 @@ bool has_world() {
 // One rank tells, all stop: a job with a wrong setting never starts to compute. Rank 0 is given the time to
 // tell and to end the job; another rank speaks only if rank 0 has nothing to complain of.
 [[noreturn]] void stop_job(const std::string& line) {
-    constexpr useconds_t kPrecedence_us = 900'000;
+    constexpr useconds_t kPrecedence_us = 3'000'000;  // Open MPI may take 2 s to end a job
     constexpr useconds_t kForwarding_us =
         200'000;  // launchers drop what they have not read when a job is aborted
     int rank = 0;
