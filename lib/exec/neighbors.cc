@@ -35,21 +35,11 @@ using schedule::Edge;
 using schedule::Milestone;
 using schedule::Place;
 
-// Of v and w forms: see sized.cc.
-constexpr std::uint64_t kCopyOutBytes = 1024;
-constexpr std::uint64_t kCopyOutBytesCrowded = 32 * 1024;
 // Of a table of blocks: two of them and two sides fit the stage ring.
 constexpr std::uint64_t kTableBytesMost = (comm::kStageBytes - 2 * kSideLimitBytes) / 2;
 
 // Plain blocks above this go straight: messages are combined to save their number, at the cost of bytes.
 constexpr std::uint64_t kCombinedBytes = 4096;
-
-std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
-
-struct Spot {
-    std::byte* at;
-    std::uint64_t bytes;
-};
 
 std::uint64_t total_of(const Buffer& buffer, bool sized) {
     return sized ? buffer.total_bytes : static_cast<std::uint64_t>(buffer.block_count) * buffer.block_bytes;
@@ -184,8 +174,7 @@ class NeighborView : public ExchangeView {
         const Buffer& send = call_.local.send;
         if (!near_.has_readers || algorithm_.reads_peer_send) return false;
         if (table_bytes() + send_total() > kSideLimitBytes) return false;
-        std::uint64_t most = comm_.waiting.spins == 0 ? kCopyOutBytesCrowded : kCopyOutBytes;
-        return !sized_ || send_total() <= most || send.packer != nullptr ||
+        return !sized_ || send_total() <= eager_bytes(comm_) || send.packer != nullptr ||
                !is_shared(send, send.block_bytes);
     }
 

@@ -22,19 +22,6 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// An eager rank copies up to this much out of a shared buffer, to return without waiting for its readers;
-// beyond, they read the buffer itself. Where ranks crowd the CPUs a wait costs more. From bench/collective, 2
-// to 8 ranks on 2 cores.
-constexpr std::uint64_t kCopyOutBytes = 1024;
-constexpr std::uint64_t kCopyOutBytesCrowded = 32 * 1024;
-
-std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
-
-struct Spot {
-    std::byte* at;
-    std::uint64_t bytes;
-};
-
 class SizedView : public ExchangeView {
   public:
     SizedView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
@@ -102,9 +89,9 @@ class SizedView : public ExchangeView {
         const Buffer& send = call_.local.send;
         bool over_own = common_.in_place && personal_;
         // Eager or not, what is not copied to scratch is read in place.
-        copies_out_ = eager_ && copy_out_bytes() <= kSideLimitBytes &&
-                      (send_total_ <= (comm_.waiting.spins == 0 ? kCopyOutBytesCrowded : kCopyOutBytes) ||
-                       send.packer != nullptr || over_own || !is_shared(send, 0));
+        copies_out_ =
+            eager_ && copy_out_bytes() <= kSideLimitBytes &&
+            (send_total_ <= eager_bytes(comm_) || send.packer != nullptr || over_own || !is_shared(send, 0));
         bool exposed = !copies_out_;
         send_ = plan_side(comm_, send,
                           {.exposed = exposed,
@@ -244,7 +231,7 @@ bool is_small(const Call& call, const algorithms::Algorithm& algorithm, std::int
     std::uint64_t own = send.blocks.size() > 1 ? send.blocks[rank].bytes : 0;
     std::uint64_t owed = send.total_bytes - own;
     return algorithm.is_eager() && !call.common.in_place && send.packer == nullptr &&
-           call.local.recv.packer == nullptr && owed <= kCopyOutBytes &&
+           call.local.recv.packer == nullptr && owed <= kEagerBytes &&
            send.blocks.size() * sizeof(StagedBlock) + owed <= comm::kInlineBytes;
 }
 

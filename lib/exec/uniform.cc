@@ -117,7 +117,6 @@ class UniformView : public ExchangeView {
         fill_slot(scratch);
     }
 
-    static std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
     std::uint64_t ring_bytes(const Side& side, const Buffer& buffer) const {
         return side.where == Where::ring ? line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_)
                                          : 0;
