@@ -324,11 +324,11 @@ void break_combining(std::span<const Named> mutations, bool spell_out, std::int3
 
 }  // namespace
 
-TEST_CASE("the simulator accepts what is right", "[schedule]") {
+TEST_CASE("the simulator accepts what is right", "[schedule][mutations]") {
     CHECK(fault_of(by_hand(Exchange::bcast, {root_of_two(), leaf_of_two().raise(kDone).take()})) == "");
 }
 
-TEST_CASE("the simulator finds what is wrong", "[schedule]") {
+TEST_CASE("the simulator finds what is wrong", "[schedule][mutations]") {
     auto bcast = [](Schedule root, Schedule leaf) { return by_hand(Exchange::bcast, {root, leaf}); };
     Schedule leaf = leaf_of_two().raise(kDone).take();
     SECTION("wrong data") {
@@ -390,7 +390,7 @@ TEST_CASE("the simulator finds what is wrong", "[schedule]") {
     }
 }
 
-TEST_CASE("scratch needs the guard of the executor", "[schedule]") {
+TEST_CASE("scratch needs the guard of the executor", "[schedule][mutations]") {
     // Eager alltoalls alone do not: a rank comes to the third when all are in the second, so out of the
     // first. But the root of a bcast waits for nobody, until its ring is full.
     auto map = topology::one_node(3);
@@ -405,7 +405,7 @@ TEST_CASE("scratch needs the guard of the executor", "[schedule]") {
     }
 }
 
-TEST_CASE("staged send areas need the guard of the executor", "[schedule]") {
+TEST_CASE("staged send areas need the guard of the executor", "[schedule][mutations]") {
     auto map = topology::one_node(3);
     Call direct = make_call(*algorithms::find("direct"), Exchange::bcast, map);
     std::vector<Call> calls{direct, direct, direct};
@@ -413,24 +413,24 @@ TEST_CASE("staged send areas need the guard of the executor", "[schedule]") {
                Catch::Contains("while rank"));
 }
 
-TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule]") {
+TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule][mutations]") {
     SECTION("as the builder folds them") { break_all(kFolded, false); }
     SECTION("spelled out") { break_all(kPlain, true); }
 }
 
-TEST_CASE("no step of aggregate can be left out, moved or bent", "[schedule]") {
+TEST_CASE("no step of aggregate can be left out, moved or bent", "[schedule][mutations]") {
     SECTION("as the builder folds them") { break_aggregate(kFolded, false); }
     SECTION("spelled out") { break_aggregate(kPlain, true); }
 }
 
-TEST_CASE("no step of combining can be left out, moved or bent", "[schedule]") {
+TEST_CASE("no step of combining can be left out, moved or bent", "[schedule][mutations]") {
     for (std::int32_t depth : {1, 0}) {
         break_combining(kFolded, false, depth);
         break_combining(kPlain, true, depth);
     }
 }
 
-TEST_CASE("a schedule spelled out is as right as the one that the builder wrote", "[schedule]") {
+TEST_CASE("a schedule spelled out is as right as the one that the builder wrote", "[schedule][mutations]") {
     for (const Row& row : rows())
         for (const auto& map : machines(*row.algorithm, 9)) {
             Call call = make_call(*row.algorithm, row.exchange, map, 4, row.algorithm->segmented ? 6 : 1,

@@ -65,7 +65,7 @@ void check(const Row& row, const topology::NodeMap& map, const Graph& graph, boo
 
 }  // namespace
 
-TEST_CASE("every exchange among neighbours is right on graphs of all kinds", "[schedule]") {
+TEST_CASE("every exchange among neighbours is right on graphs of all kinds", "[schedule][neighbors]") {
     for (std::int32_t ranks = 1; ranks <= 17; ++ranks)
         for (const Graph& graph : graphs(ranks))
             for (const Row& row : neighbor_rows())
@@ -73,7 +73,7 @@ TEST_CASE("every exchange among neighbours is right on graphs of all kinds", "[s
                     for (bool crossed : {false, true}) check(row, map, graph, crossed);
 }
 
-TEST_CASE("every exchange among neighbours is right on every graph of four", "[schedule]") {
+TEST_CASE("every exchange among neighbours is right on every graph of four", "[schedule][neighbors]") {
     auto one = topology::one_node(4, 2);
     auto two = topology::make_node_map({0, 1, 0, 1}, {0, 0, 0, 0});
     auto three = topology::make_node_map({0, 1, 1, 2}, {0, 0, 0, 0});
@@ -83,7 +83,7 @@ TEST_CASE("every exchange among neighbours is right on every graph of four", "[s
             for (const auto* map : {&one, &two, &three, &four}) check(row, *map, graph, false);
 }
 
-TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule]") {
+TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule][neighbors]") {
     std::mt19937 random(4);
     auto map = topology::make_node_map({0, 0, 0, 1, 1}, {0, 0, 1, 0, 0});
     std::vector<Call> calls;
@@ -118,7 +118,7 @@ std::int64_t most_sent(const Call& call) {
 
 }  // namespace
 
-TEST_CASE("who combines sends half as many messages and one", "[schedule]") {
+TEST_CASE("who combines sends half as many messages and one", "[schedule][neighbors]") {
     const auto& combining = *algorithms::find("combining");
     constexpr std::int32_t kRanks = 32, kReceivers = 16;
     std::vector<Arc> arcs;
@@ -135,7 +135,7 @@ TEST_CASE("who combines sends half as many messages and one", "[schedule]") {
     }
 }
 
-TEST_CASE("patterns are made in few rounds", "[schedule]") {
+TEST_CASE("patterns are made in few rounds", "[schedule][neighbors]") {
     std::mt19937 random(11);
     for (double density : {0.05, 0.2, 0.5, 1.0})
         for (std::int32_t threshold : {1, 4}) {
@@ -147,7 +147,7 @@ TEST_CASE("patterns are made in few rounds", "[schedule]") {
         }
 }
 
-TEST_CASE("what one half of the ranks sends may be combined and the rest not", "[schedule]") {
+TEST_CASE("what one half of the ranks sends may be combined and the rest not", "[schedule][neighbors]") {
     const auto& combining = *algorithms::find("combining");
     constexpr std::int32_t kLayer = 5, kRanks = 3 * kLayer;
     std::mt19937 random(5);
@@ -167,7 +167,8 @@ TEST_CASE("what one half of the ranks sends may be combined and the rest not", "
             }
 }
 
-TEST_CASE("curves give every edge of a node to one rank, in shares of equal weight", "[schedule]") {
+TEST_CASE("curves give every edge of a node to one rank, in shares of equal weight",
+          "[schedule][neighbors]") {
     std::mt19937 random(7);
     std::uint64_t (*const heavy)(const Edge&) = [](const Edge& edge) -> std::uint64_t {
         return edge.sender < 3 ? 100 : 1;
@@ -208,7 +209,7 @@ TEST_CASE("curves give every edge of a node to one rank, in shares of equal weig
                 }
 }
 
-TEST_CASE("two nodes with edges exchange one message, with each block once", "[schedule]") {
+TEST_CASE("two nodes with edges exchange one message, with each block once", "[schedule][neighbors]") {
     using NodePair = std::pair<std::int32_t, std::int32_t>;
     const auto& aggregate = *algorithms::find("aggregate");
     for (std::int32_t ranks : {2, 5, 8, 13})
