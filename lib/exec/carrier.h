@@ -3,7 +3,7 @@
 // Combined messages of v and w forms: blocks of other ranks, whose lengths travel along. A message is the
 // lengths of its blocks and their data; data that is not small follows in a second message, once the receiver
 // knows how much it is. Long blocks are only announced: they go straight from their sender to their receiver.
-// Called by the view of neighbors.cc, for one call. Thread safety: that of the communicator.
+// Called by NeighborView, for one call. Thread safety: that of the communicator.
 #pragma once
 #include <functional>
 #include <span>

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a rank's blocks can be had by its neighbours on the node: it decides, lays out its piece of the stage
+// ring and fills in its slot.
+#include "exec/neighbor_view.h"
+
+namespace coco::exec {
+namespace {
+
+// Of a table of blocks: two of them and two sides fit the stage ring.
+constexpr std::uint64_t kTableBytesMost = (comm::kStageBytes - 2 * kSideLimitBytes) / 2;
+
+std::uint64_t total_of(const Buffer& buffer, bool sized) {
+    return sized ? buffer.total_bytes : static_cast<std::uint64_t>(buffer.block_count) * buffer.block_bytes;
+}
+
+}  // namespace
+
+using comm::BlockAt;
+using comm::Publish;
+using comm::StagedBlock;
+using schedule::Area;
+
+bool NeighborView::prepare() {
+    auto ranks = static_cast<std::size_t>(comm_.ranks);
+    comm_.rows.resize(schedule::kAreas * ranks);
+    comm_.tables.resize(ranks);
+    plan_send();
+    plan_recv();
+    place();
+    if (!writes_) return true;
+    publish_all();
+    for (std::int32_t r : comm_.mates) {
+        comm_.wait_arrived(r);
+        writes_ = writes_ && comm_.slot_of(r).writer == slot_->writer;
+    }
+    writes_ = writes_ && slot_->writer != 0;
+    if (writes_ && sized_) look_for_truncation();
+    return writes_;
+}
+
+std::uint64_t NeighborView::send_total() const { return total_of(call_.local.send, sized_); }
+
+std::uint64_t NeighborView::table_bytes() const {
+    return sized_ ? call_.local.send.blocks.size() * sizeof(StagedBlock) : 0;
+}
+
+bool NeighborView::wants_copies() const {
+    const Buffer& send = call_.local.send;
+    if (!near_.has_readers || algorithm_.reads_peer_send) return false;
+    if (table_bytes() + send_total() > kSideLimitBytes) return false;
+    return !sized_ || send_total() <= eager_bytes(comm_) || send.packer != nullptr ||
+           !is_shared(send, send.block_bytes);
+}
+
+Side NeighborView::plan(const Buffer& buffer, bool exposed, int room) {
+    return plan_side(comm_, buffer,
+                     {.exposed = exposed,
+                      .must_copy = false,
+                      .if_private = stats::Reason::send_private,
+                      .block_bytes = buffer.block_bytes,
+                      .bytes = total_of(buffer, sized_)},
+                     room);
+}
+
+void NeighborView::plan_send() {
+    copies_out_ = wants_copies();
+    send_ = plan(call_.local.send, is_exposed() && !copies_out_, 0);
+    bool long_table = sized_ && call_.local.send.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
+    by_message_ = send_.refusal != stats::Reason::none || (long_table && is_exposed() && !copies_out_);
+    if (by_message_) send_ = plan(call_.local.send, false, 0);
+}
+
+void NeighborView::plan_recv() {
+    const Buffer& recv = call_.local.recv;
+    recv_ = plan(recv, writes_, 1);
+    bool long_table = sized_ && recv.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
+    ready_for_writers_ = writes_ && !by_message_ && recv_.refusal == stats::Reason::none && !long_table;
+    if (writes_ && !ready_for_writers_) recv_ = plan(recv, false, 1);
+}
+
+void NeighborView::place() {
+    slot_ = &open_slot();
+    slot_->writer = ready_for_writers_
+                        ? static_cast<std::uint16_t>(&algorithm_ - algorithms::registry().data() + 1)
+                        : std::uint16_t{0};
+    const Buffer &send = call_.local.send, &recv = call_.local.recv;
+    std::uint64_t out_bytes = copies_out_ ? table_bytes() + send_total() : 0;
+    bool inlined = out_bytes <= comm::kInlineBytes;
+    bool has_table = sized_ && is_exposed() && !copies_out_ && !by_message_;
+    std::uint64_t send_table = has_table ? line_up(send.blocks.size() * sizeof(BlockAt)) : 0;
+    std::uint64_t recv_table =
+        sized_ && ready_for_writers_ ? line_up(recv.blocks.size() * sizeof(BlockAt)) : 0;
+    std::uint64_t out = inlined ? 0 : line_up(out_bytes);
+    std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total()) : 0;
+    std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(total_of(recv, sized_)) : 0;
+    std::uint64_t all = send_table + recv_table + out + send_bytes + recv_bytes;
+    std::byte* stage = all != 0 ? comm_.stage_bytes(all) : nullptr;
+    std::byte* copies = stage + send_table + recv_table + out;
+    lay_out(send_, send, send_.where == Where::ring ? copies : send_.base, send.block_bytes,
+            comm_.send_blocks);
+    lay_out(recv_, recv, recv_.where == Where::ring ? copies + send_bytes : recv_.base, recv.block_bytes,
+            comm_.recv_blocks);
+    fill_side(send_, send, send.block_bytes);
+    // What nobody sends must stay as it is.
+    fill_side(recv_, recv, recv.block_bytes);
+    if (copies_out_)
+        publish_copies(inlined ? slot_->inlined : stage, inlined);
+    else
+        publish_places(stage, stage + send_table);
+}
+
+void NeighborView::publish_copies(std::byte* scratch, bool inlined) {
+    constexpr std::int32_t kNoneOwn = -1;
+    const Buffer& send = call_.local.send;
+    if (sized_)
+        copy_out(scratch, send_.base, send_.blocks, kNoneOwn);
+    else if (send_.stride_bytes == static_cast<std::int64_t>(send.block_bytes))
+        copy_block(scratch, send_.base, send_total());
+    else
+        for (std::int32_t i = 0; i < send.block_count; ++i)
+            copy_block(scratch + static_cast<std::uint64_t>(i) * send.block_bytes,
+                       send_.base + i * send_.stride_bytes, send.block_bytes);
+    slot_->publish = inlined ? Publish::inlined : Publish::staged;
+    if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
+}
+
+void NeighborView::publish_places(std::byte* send_table, std::byte* recv_table) {
+    slot_->publish = by_message_ ? Publish::messages : Publish::direct;
+    if (sized_ && is_exposed() && !by_message_)
+        std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
+    if (sized_ && ready_for_writers_) std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
+    // Private buffers have no offset; nobody will use it.
+    slot_->direct = {.send = {comm_.offset_of(send_.base), send_.stride_bytes},
+                     .recv = {comm_.offset_of(recv_.base), recv_.stride_bytes},
+                     .send_table = comm_.offset_of(send_table),
+                     .recv_table = comm_.offset_of(recv_table),
+                     .send_bytes = call_.local.send.block_bytes,
+                     .recv_bytes = call_.local.recv.block_bytes};
+}
+
+void NeighborView::publish_all() {
+    if (published_) return;
+    publish(*slot_);
+    if (!by_message_) return;
+    for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
+        std::int32_t to = graph_.destinations[i];
+        if (to < 0 || to == comm_.rank || comm_.map.node[to] != comm_.map.node[comm_.rank]) continue;
+        Spot block = own(Area::send, personal_ ? i : 0);
+        wire_.start_send(to, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
+    }
+}
+
+}  // namespace coco::exec
