@@ -16,20 +16,47 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-class SmallView {
+// What this rank owes is in its slot.
+class InlinedView {
   public:
-    SmallView(comm::Comm& comm, const Call& call)
+    InlinedView(comm::Comm& comm, const Call& call)
         : comm_(comm),
           send_(call.local.send),
           recv_(call.local.recv),
-          bytes_(call.common.block_bytes),
           signature_(signature_of(call.common)),
-          mine_(call.common.collective == algorithms::Collective::alltoall
-                    ? static_cast<std::uint64_t>(comm.rank > 0 ? comm.rank - 1 : 0) * bytes_
-                    : 0),
           slot_(comm.open_slot()) {}
 
     static constexpr bool kRows = false;
+    void raise(Milestone milestone) {
+        if (milestone == schedule::kDone) return comm_.raise(milestone);
+        slot_.signature = signature_;
+        slot_.publish = comm::Publish::inlined;
+        comm_.publish(slot_);
+    }
+
+  protected:
+    // In the slot, or staged: so does a peer whose blocks are not dense, or do not fit.
+    const std::byte* scratch_of(std::int32_t peer) const {
+        const comm::Slot& slot = comm_.slot_of(peer);
+        return slot.publish == comm::Publish::inlined ? slot.inlined : comm_.at(peer, slot.scratch_at);
+    }
+
+    comm::Comm& comm_;
+    const Buffer& send_;
+    const Buffer& recv_;
+    const std::uint32_t signature_;
+    comm::Slot& slot_;
+};
+
+class SmallView : public InlinedView {
+  public:
+    SmallView(comm::Comm& comm, const Call& call)
+        : InlinedView(comm, call),
+          bytes_(call.common.block_bytes),
+          mine_(call.common.collective == algorithms::Collective::alltoall
+                    ? static_cast<std::uint64_t>(comm.rank > 0 ? comm.rank - 1 : 0) * bytes_
+                    : 0) {}
+
     void copy(Place from, Place to) {
         const std::byte* source = from.area == Area::send
                                       ? base::displaced(send_.base, from.index * send_.stride_bytes)
@@ -43,47 +70,25 @@ class SmallView {
         comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined + mine_, bytes_});
         check_signature(comm_, peer, signature_);
     }
-    void raise(Milestone milestone) {
-        if (milestone == schedule::kDone) return comm_.raise(milestone);
-        slot_.signature = signature_;
-        slot_.publish = comm::Publish::inlined;
-        comm_.publish(slot_);
-    }
 
   private:
-    // A peer whose buffers are not dense comes by another way: it stages.
-    const std::byte* scratch_of(std::int32_t peer) const {
-        const comm::Slot& slot = comm_.slot_of(peer);
-        return slot.publish == comm::Publish::inlined ? slot.inlined : comm_.at(peer, slot.scratch_at);
-    }
     std::uint64_t inlined(std::int32_t index) const { return static_cast<std::uint64_t>(index) * bytes_; }
 
-    comm::Comm& comm_;
-    const Buffer& send_;
-    const Buffer& recv_;
     const std::uint64_t bytes_;
-    const std::uint32_t signature_;
     const std::uint64_t mine_;
-    comm::Slot& slot_;
 };
 
 // The same for blocks with sizes of their own: a table of StagedBlock opens the slot's bytes. Readers copy as
 // slots come in; that some rank refuses is found on the way, and does no harm: what was received so far MPI
 // receives again.
-class SmallSizedView {
+class SmallSizedView : public InlinedView {
   public:
     SmallSizedView(comm::Comm& comm, const Call& call)
-        : comm_(comm),
-          send_(call.local.send),
-          recv_(call.local.recv),
-          personal_(send_.blocks.size() > 1),
-          signature_(signature_of(call.common)),
-          slot_(comm.open_slot()) {
+        : InlinedView(comm, call), personal_(send_.blocks.size() > 1) {
         slot_.writer = 0;
         copy_out(slot_.inlined, send_.base, send_.blocks, comm.rank);
     }
 
-    static constexpr bool kRows = false;
     void copy(Place place, Place target) {
         if (target.area == Area::scratch) return;  // all at once, above
         const comm::BlockAt& to = recv_.blocks[target.index];
@@ -96,12 +101,6 @@ class SmallSizedView {
         std::uint64_t table_bytes = send_.blocks.size() * sizeof(comm::StagedBlock);
         comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes});
         check_signature(comm_, peer, signature_);
-    }
-    void raise(Milestone milestone) {
-        if (milestone == schedule::kDone) return comm_.raise(milestone);
-        slot_.signature = signature_;
-        slot_.publish = comm::Publish::inlined;
-        comm_.publish(slot_);
     }
 
     Outcome outcome;
@@ -127,19 +126,13 @@ class SmallSizedView {
             bytes = block.bytes;
             return base::displaced(comm_.at(peer, slot.direct.send.at), block.displacement_bytes);
         }
-        const std::byte* scratch =
-            slot.publish == comm::Publish::inlined ? slot.inlined : comm_.at(peer, slot.scratch_at);
+        const std::byte* scratch = scratch_of(peer);
         const auto& block = reinterpret_cast<const comm::StagedBlock*>(scratch)[index];
         bytes = block.bytes;
         return scratch + block.offset_bytes;
     }
 
-    comm::Comm& comm_;
-    const Buffer& send_;
-    const Buffer& recv_;
     const bool personal_;
-    const std::uint32_t signature_;
-    comm::Slot& slot_;
 };
 
 }  // namespace

@@ -356,14 +356,7 @@ struct Player {
     }
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    char pool[Region::kPoolBytes];
-    Region::stack_pool = pool;
-    MPI_Init(&argc, &argv);
-    const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
-    const int calls = argc > 2 ? std::atoi(argv[2]) : 1000;
+void check_particulars() {
     const bool ours = std::getenv("LD_PRELOAD") != nullptr && std::getenv("COCO_DISABLE") == nullptr &&
                       std::getenv("COCO_HEAP_LIMIT") == nullptr;
     if (ours && world_size() > 1) {
@@ -374,12 +367,8 @@ int main(int argc, char** argv) {
     }
     check_nothing_of_no_type();
     if (world_size() > 1) check_idle_sender();
-    Player player(seed, world_rank());
-    for (int i = 0; i < calls && failures < 5; ++i)
-        if (!player.play())
-            std::fprintf(stderr, "  in call %d of seed %llu\n", i, static_cast<unsigned long long>(seed));
-    for (MPI_Comm& comm : player.comms) MPI_Comm_free(&comm);
-    const int verdict = finish("neighbor");
-    MPI_Finalize();
-    return verdict;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return play_all<Player>(argc, argv, "neighbor", 1000, check_particulars); }

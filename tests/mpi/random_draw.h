@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "call.h"
@@ -57,6 +59,27 @@ inline Side spread_side(Random& own, const Type& type, const std::vector<int>& u
 inline const Type& receiving_type(Random& random, const Family& family) {
     for (;;)
         if (const Type& type = random.of(family.types); type.receives) return type;
+}
+
+// Plays so many random calls, told by the words of the command line: SEED CALLS. Player(seed, rank) has
+// play(), false if bytes were wrong, and comms to free in the end. before: checks to make first.
+template <class Player>
+int play_all(
+    int argc, char** argv, const char* name, int default_calls, void (*before)() = [] {}) {
+    char pool[Region::kPoolBytes];
+    Region::stack_pool = pool;
+    MPI_Init(&argc, &argv);
+    const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+    const int calls = argc > 2 ? std::atoi(argv[2]) : default_calls;
+    before();
+    Player player(seed, world_rank());
+    for (int i = 0; i < calls && failures < 5; ++i)
+        if (!player.play())
+            std::fprintf(stderr, "  in call %d of seed %llu\n", i, static_cast<unsigned long long>(seed));
+    for (MPI_Comm& comm : player.comms) MPI_Comm_free(&comm);
+    const int verdict = finish(name);
+    MPI_Finalize();
+    return verdict;
 }
 
 }  // namespace test

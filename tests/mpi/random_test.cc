@@ -129,18 +129,4 @@ struct Player {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    char pool[Region::kPoolBytes];
-    Region::stack_pool = pool;
-    MPI_Init(&argc, &argv);
-    const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
-    const int calls = argc > 2 ? std::atoi(argv[2]) : 2000;
-    Player player(seed, world_rank());
-    for (int i = 0; i < calls && failures < 5; ++i)
-        if (!player.play())
-            std::fprintf(stderr, "  in call %d of seed %llu\n", i, static_cast<unsigned long long>(seed));
-    for (MPI_Comm& comm : player.comms) MPI_Comm_free(&comm);
-    const int verdict = finish("random");
-    MPI_Finalize();
-    return verdict;
-}
+int main(int argc, char** argv) { return play_all<Player>(argc, argv, "random", 2000); }
