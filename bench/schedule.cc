@@ -104,8 +104,12 @@ __attribute__((target("bmi2"))) void plain_curve(World& w, int r) {
     const int bits = std::countr_zero(static_cast<unsigned>(w.ranks));
     const int high = 1 << (bits / 2), wide = w.ranks / high;
     const auto first = static_cast<std::uint64_t>(r) * static_cast<std::uint64_t>(w.ranks);
-    auto row_at = [&](int i) { return static_cast<int>(__builtin_ia32_pext_di(first + i, kRowBits)); };
-    auto column_at = [&](int i) { return static_cast<int>(__builtin_ia32_pext_di(first + i, ~kRowBits)); };
+    auto row_at = [&](int i) __attribute__((target("bmi2"))) {
+        return static_cast<int>(__builtin_ia32_pext_di(first + i, kRowBits));
+    };
+    auto column_at = [&](int i) __attribute__((target("bmi2"))) {
+        return static_cast<int>(__builtin_ia32_pext_di(first + i, ~kRowBits));
+    };
     const int top = row_at(0), left = column_at(0);
     flags.raise(schedule::kArrived);
     for (int i = 0; i < w.ranks; ++i) {

@@ -61,7 +61,7 @@ Place behind(Place place, std::size_t blocks) {
 class Carried {
   public:
     Carried(const Shape& shape, EdgeWalk& walk, Room& room)
-        : shape_(shape), walk_(walk), room_(room), personal_(shape.exchange == Exchange::alltoall) {
+        : walk_(walk), room_(room), personal_(shape.exchange == Exchange::alltoall) {
         const auto& destinations = shape.neighborhood->destinations;
         for (std::int32_t i = 0; i < shape.neighborhood->send_blocks(); ++i)
             if (std::int32_t to = destinations[static_cast<std::size_t>(i)]; walk.is_afar(to))
@@ -143,7 +143,6 @@ class Carried {
         return packed->second;
     }
 
-    const Shape& shape_;
     EdgeWalk& walk_;
     Room& room_;
     const bool personal_;
@@ -162,11 +161,12 @@ class Arriving {
 
     void receive(const Cargo& cargo) {
         std::int32_t blocks = blocks_in(cargo, personal_);
-        Place at = blocks == 1 ? target(edges_from(cargo.loads[0].origin)[0]) : room_.take(blocks);
+        Place at = blocks == 1 ? target(shape_.neighborhood->incoming_from(cargo.loads[0].origin)[0])
+                               : room_.take(blocks);
         walk_.steps.receive(cargo.rank, at, blocks);
         for (const Load& load : cargo.loads) {
             // In an allgather all edges from an origin bring the same block.
-            for (const Edge& edge : edges_from(load.origin)) {
+            for (const Edge& edge : shape_.neighborhood->incoming_from(load.origin)) {
                 if (at != target(edge)) copies_.emplace_back(at, target(edge));
                 if (personal_) at = behind(at, 1);
             }
@@ -179,9 +179,6 @@ class Arriving {
 
   private:
     Place target(const Edge& edge) const { return {shape_.rank, Area::recv, edge.received}; }
-    std::span<const Edge> edges_from(std::int32_t sender) const {
-        return std::ranges::equal_range(shape_.neighborhood->incoming, sender, {}, &Edge::sender);
-    }
 
     const Shape& shape_;
     EdgeWalk& walk_;

@@ -76,7 +76,10 @@ const schedule::Combining& combining_of(Comm& comm, algorithms::Collective colle
             return *kept.made;
     auto made =
         std::make_unique<schedule::Combining>(make(comm, graph, parameters.threshold, parameters.depth));
-    return *near.patterns.emplace_back(&graph, parameters.threshold, parameters.depth, std::move(made)).made;
+    return *near.patterns
+                .emplace_back(
+                    Neighbors::Pattern{&graph, parameters.threshold, parameters.depth, std::move(made)})
+                .made;
 }
 
 }  // namespace coco::comm

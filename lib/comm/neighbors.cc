@@ -260,7 +260,7 @@ const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
     const Neighborhood& graph = near.graph_of(collective);
     auto share = std::make_unique<EdgeShare>(cut == Cut::own ? schedule::own_share(comm.map, comm.rank, graph)
                                                              : cut_curves(comm, graph, cut, weights));
-    return *near.shares.emplace_back(collective, cut, std::move(share)).share;
+    return *near.shares.emplace_back(Neighbors::Kept{collective, cut, std::move(share)}).share;
 }
 
 const Bundles& bundles_of(Comm& comm, Collective collective) {
@@ -270,7 +270,7 @@ const Bundles& bundles_of(Comm& comm, Collective collective) {
     for (const Neighbors::KeptBundles& kept : near.bundles)
         if (kept.graph == &graph && kept.personal == personal) return *kept.bundles;
     auto bundles = std::make_unique<Bundles>(make_bundles(comm, graph, personal));
-    return *near.bundles.emplace_back(&graph, personal, std::move(bundles)).bundles;
+    return *near.bundles.emplace_back(Neighbors::KeptBundles{&graph, personal, std::move(bundles)}).bundles;
 }
 
 }  // namespace coco::comm

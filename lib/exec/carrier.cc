@@ -39,7 +39,7 @@ void Carrier::send(std::int32_t to, std::span<const Item> items) {
         data += travelling(length);
     }
     const bool along = data_bytes <= kAlongBytes;
-    Travel& travel = travels_.emplace_back(true, to, schedule::Place{}, blocks, memory, nullptr);
+    Travel& travel = travels_.emplace_back(Travel{true, to, schedule::Place{}, blocks, memory, nullptr});
     comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes, comm::Wire::kFirstTag,
                            travel.head);
     if (!along)
@@ -50,7 +50,7 @@ void Carrier::receive(std::int32_t from, schedule::Place first, std::int32_t blo
     const std::uint64_t most = lengths_bytes(blocks) + kAlongBytes;
     std::byte* memory = memory_of(most);
     Travel& travel =
-        travels_.emplace_back(false, from, first, blocks, memory, memory + lengths_bytes(blocks));
+        travels_.emplace_back(Travel{false, from, first, blocks, memory, memory + lengths_bytes(blocks)});
     comm_.wire->start_receive(from, memory, most, comm::Wire::kFirstTag, travel.head);
 }
 

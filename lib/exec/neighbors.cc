@@ -71,10 +71,8 @@ void NeighborView::arrived(std::int32_t peer) {
 }
 
 void NeighborView::receive_all(std::int32_t peer) {
-    auto [first, last] =
-        std::ranges::equal_range(graph_.incoming, peer, {}, [](const Edge& e) { return e.sender; });
-    for (; first != last; ++first) {
-        Spot block = own(Area::recv, first->received);
+    for (const Edge& edge : graph_.incoming_from(peer)) {
+        Spot block = own(Area::recv, edge.received);
         wire_.start_receive(peer, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
     }
 }

@@ -206,7 +206,8 @@ std::vector<Letter> CombiningMaker::divide() {
     for (const auto& [to, outgoing] : out_)
         if (std::ranges::binary_search(outgoing.sources, choice_)) common.push_back(to);
     const std::size_t half = (common.size() + 1) / 2;
-    Trade& trade = made_.sends.trades.emplace_back(iteration_, choice_);
+    Trade& trade = made_.sends.trades.emplace_back(
+        Trade{.iteration = iteration_, .partner = choice_, .given = {}, .taken = {}, .sent = {}});
     Letter to_partner{choice_, {kGiven}};
     std::vector<Letter> letters;
     for (std::size_t i = 0; i < common.size(); ++i) {

@@ -42,12 +42,17 @@ std::vector<std::int32_t> mates_touching(const topology::NodeMap& map, std::int3
 
 }  // namespace
 
+std::span<const Edge> Neighborhood::incoming_from(std::int32_t sender) const {
+    auto first = std::ranges::lower_bound(incoming, sender, {}, &Edge::sender);
+    auto last = std::find_if(first, incoming.end(), [&](const Edge& edge) { return edge.sender != sender; });
+    return {first, last};
+}
+
 EdgeShare own_share(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood) {
     EdgeShare share{.edges = {}, .touching = mates_touching(map, rank, neighborhood.destinations)};
     auto take_from = [&](std::int32_t sender) {
-        auto [first, last] = std::ranges::equal_range(neighborhood.incoming, sender, {},
-                                                      [](const Edge& e) { return e.sender; });
-        share.edges.insert(share.edges.end(), first, last);
+        auto from = neighborhood.incoming_from(sender);
+        share.edges.insert(share.edges.end(), from.begin(), from.end());
     };
     take_from(rank);
     for (std::int32_t peer : peers_nearest_first(map, rank))
@@ -64,7 +69,7 @@ CurveCut::CurveCut(const topology::NodeMap& map, Cut cut, std::int32_t rank) {
     for (std::int32_t n = 0; n < map.nodes(); ++n) steps_ = std::max(steps_, size_of(domains_of(map, n)));
     auto domains = domains_of(map, node);
     auto own = std::ranges::find(domains, map.domain[static_cast<std::size_t>(rank)]);
-    std::ranges::rotate(domains, own);
+    std::rotate(domains.begin(), own, domains.end());
     for (std::int32_t domain : domains) groups_.push_back(map.ranks_in_domain(domain));
 }
 

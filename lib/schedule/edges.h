@@ -31,6 +31,8 @@ struct Neighborhood {
     std::vector<Edge> incoming;              // by (sender, sent): the order in which a sender's messages come
 
     std::int32_t send_blocks() const { return static_cast<std::int32_t>(destinations.size()); }
+    // Of one sender, in the order of its blocks.
+    std::span<const Edge> incoming_from(std::int32_t sender) const;
     friend bool operator==(const Neighborhood&, const Neighborhood&) = default;
 };
 
