@@ -29,6 +29,18 @@ def run_flavour(flavour, suites, apart):
         return [json.loads(line) for line in file]
 
 
+def compile_with_clang():
+    """The library with the other compiler, where warnings are errors too. Returns: the result."""
+    folder = "build/clang"
+    ready = os.path.exists(f"{folder}/build.ninja")
+    environment = {**os.environ, "CC": "clang", "CXX": "clang++"}
+    setup = ["meson", "setup", folder, "-Dmpi=mpich", "-Doptimization=0"]
+    print(f"== {folder}", flush=True)
+    done = (ready or subprocess.run(setup, env=environment, check=False).returncode == 0) and \
+        subprocess.run(["ninja", "-C", folder, "--quiet", "libcoco.so"], check=False).returncode == 0
+    return {"name": "compiles with clang", "result": "OK" if done else "FAIL"}
+
+
 def main():
     if sys.argv[1:] not in ([], ["--quick"]):
         sys.exit("usage: scripts/test [--quick]")
@@ -40,6 +52,8 @@ def main():
         results.append({"name": " ".join(command), "result": "ERROR"})
     else:
         results += run_flavour(FLAVOURS[0], MPI_SUITES, apart=True)
+        if not quick:
+            results.append(compile_with_clang())
         for flavour in [] if quick else FLAVOURS:
             results += run_flavour(flavour, MPI_SUITES, apart=False)
     good = [r for r in results if r["result"] in ("OK", "EXPECTEDFAIL")]
