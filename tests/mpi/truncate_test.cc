@@ -7,6 +7,7 @@
 //
 //   truncate_test            both, in every form that takes sizes of its own
 //   truncate_test exchanges  the same, without bcast
+//   truncate_test neighbors  the same among neighbours, where all ranks are
 //   truncate_test unequal    plain blocks of other sizes on one rank: the job must end with a line
 //   truncate_test lopsided   one rank that receives more than it sends: likewise
 //   truncate_test all_lopsided   every rank does so: as the MPI library has it
@@ -88,7 +89,8 @@ struct Case {
     }
 };
 
-MPI_Datatype spread;  // an int in the room of two
+MPI_Datatype spread;                 // an int in the room of two
+MPI_Comm neighbors = MPI_COMM_NULL;  // all are each other's, in order; null: not among neighbours
 
 // The block that rank `source` sends to rank `target`; every third is shorter.
 int sent_ints(const Case& c, int source, int target) {
@@ -111,21 +113,42 @@ int room_ints(const Case& c, int source) {
     return errs ? c.victim_ints : sent;
 }
 
+MPI_Comm comm() { return neighbors != MPI_COMM_NULL ? neighbors : MPI_COMM_WORLD; }
+
+MPI_Comm all_as_neighbors() {
+    std::vector<int> all;
+    for (int r = 0; r < world_size(); ++r) all.push_back(r);
+    MPI_Comm made;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, world_size(), all.data(), MPI_UNWEIGHTED, world_size(),
+                                   all.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+    return made;
+}
+
 int call(const Case& c, const Ints& from, const Ints& to) {
     MPI_Datatype type = c.stride == 1 ? MPI_INT : spread;
     if (c.kind == Kind::bcast)
         return MPI_Bcast(&to.at(0, 0), to.counts()[0], world_rank() == 0 ? MPI_INT : type, 0, MPI_COMM_WORLD);
+    const bool near = neighbors != MPI_COMM_NULL;
     if (c.kind == Kind::allgatherv) {
         auto places = to.displacements(false);
-        return MPI_Allgatherv(&from.at(0, 0), from.counts()[0], MPI_INT, to.data(), to.counts().data(),
-                              places.data(), type, MPI_COMM_WORLD);
+        return (near ? MPI_Neighbor_allgatherv : MPI_Allgatherv)(&from.at(0, 0), from.counts()[0], MPI_INT,
+                                                                 to.data(), to.counts().data(), places.data(),
+                                                                 type, comm());
     }
     bool w = c.kind == Kind::alltoallw;
     auto sends = from.displacements(w), receives = to.displacements(w);
     if (!w)
-        return MPI_Alltoallv(from.data(), from.counts().data(), sends.data(), MPI_INT, to.data(),
-                             to.counts().data(), receives.data(), type, MPI_COMM_WORLD);
+        return (near ? MPI_Neighbor_alltoallv : MPI_Alltoallv)(
+            from.data(), from.counts().data(), sends.data(), MPI_INT, to.data(), to.counts().data(),
+            receives.data(), type, comm());
     std::vector<MPI_Datatype> ints(sends.size(), MPI_INT), types(sends.size(), type);
+    if (near) {
+        const std::vector<MPI_Aint> send_places(sends.begin(), sends.end()),
+            recv_places(receives.begin(), receives.end());
+        return MPI_Neighbor_alltoallw(from.data(), from.counts().data(), send_places.data(), ints.data(),
+                                      to.data(), to.counts().data(), recv_places.data(), types.data(),
+                                      comm());
+    }
     return MPI_Alltoallw(from.data(), from.counts().data(), sends.data(), ints.data(), to.data(),
                          to.counts().data(), receives.data(), types.data(), MPI_COMM_WORLD);
 }
@@ -183,7 +206,7 @@ void check_all(const std::vector<Kind>& kinds) {
     MPI_Type_commit(&spread);
     MPI_Errhandler counting;
     MPI_Comm_create_errhandler(handler, &counting);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+    MPI_Comm_set_errhandler(comm(), counting);
     for (Kind kind : kinds)
         for (int ints : {2, 100, 1500, 3000, 40'000, 300'000})
             for (int room : {0, ints / 2, ints - 1, ints + 1, 3 * ints})
@@ -198,7 +221,7 @@ void check_all(const std::vector<Kind>& kinds) {
                                 continue;
                             check({kind, ints, room, victim, stride, at});
                         }
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(comm(), MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&counting);
     MPI_Type_free(&spread);
     warm_up(MPI_COMM_WORLD);
@@ -226,6 +249,12 @@ int main(int argc, char** argv) {
     const std::vector<Kind> exchanges{Kind::alltoallv, Kind::alltoallw, Kind::allgatherv};
     if (mode.empty()) check_all({Kind::bcast});
     if (mode.empty() || mode == "exchanges") check_all(exchanges);
+    if (mode == "neighbors") {
+        neighbors = all_as_neighbors();
+        warm_up(neighbors);
+        check_all(exchanges);
+        MPI_Comm_free(&neighbors);
+    }
     if (mode == "unequal") exchange(last ? 2 * ints : ints, last ? 2 * ints : ints);
     if (mode == "lopsided") exchange(ints, last ? 2 * ints : ints);
     if (mode == "all_lopsided") exchange(ints, 2 * ints);
