@@ -156,6 +156,22 @@ stats::Reason make_wire(Comm& comm, Neighbors& near) {
     return all_made ? stats::Reason::none : stats::Reason::many_communicators;
 }
 
+void list_readers(const Comm& comm, Neighbors& near) {
+    auto& runs = near.read_by_mates;
+    std::int32_t i = 0;
+    for (std::int32_t to : near.graphs[0].destinations) {
+        const bool read = to >= 0 && to != comm.rank && comm.map.node[to] == comm.map.node[comm.rank];
+        if (!read)
+            near.unread.push_back(i);
+        else if (runs.empty() || runs.back().first + runs.back().count != i)
+            runs.push_back({i, 1});
+        else
+            ++runs.back().count;
+        ++i;
+    }
+    near.has_readers = !runs.empty();
+}
+
 stats::Reason make(Comm& comm, Neighbors& near) {
     Lists lists;
     // Without a topology on one rank there is none on any.
@@ -177,8 +193,7 @@ stats::Reason make(Comm& comm, Neighbors& near) {
     if (all.forms_agree) near.graphs.resize(1);
     near.lonely = !all.has_edges;
     near.most_blocks = static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing);
-    for (std::int32_t to : near.graphs[0].destinations)
-        near.has_readers |= to >= 0 && to != comm.rank && comm.map.node[to] == comm.map.node[comm.rank];
+    list_readers(comm, near);
     near.to_nobody = list_nobody(lists.destinations);
     near.from_nobody = list_nobody(lists.sources);
     if (comm.wire != nullptr) return stats::Reason::none;

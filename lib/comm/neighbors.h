@@ -33,6 +33,12 @@ struct Neighbors {
     bool lonely = false;           // some rank has no edge at all, and knows nothing of block sizes
     std::int32_t most_blocks = 0;  // of any rank's send or receive buffer
     bool has_readers = false;      // some other rank of the node receives from this one
+    struct Run {
+        std::int32_t first, count;
+    };
+    // Of the blocks sent: what other ranks of the node receive, and the others.
+    std::vector<Run> read_by_mates;
+    std::vector<std::int32_t> unread;
     // Blocks of this rank that go to nobody and come from nobody: they are not touched, whatever is said of
     // them.
     std::vector<std::int32_t> to_nobody, from_nobody;

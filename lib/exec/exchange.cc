@@ -47,12 +47,14 @@ stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own
 }
 
 void copy_out(std::byte* scratch, const std::byte* from, std::span<const comm::BlockAt> blocks,
-              std::int32_t rank) {
+              std::span<const std::int32_t> left_out) {
     auto* table = reinterpret_cast<comm::StagedBlock*>(scratch);
-    std::size_t own = blocks.size() == 1 ? 1 : static_cast<std::size_t>(rank);
+    auto next_out = blocks.size() == 1 ? left_out.end() : left_out.begin();
     std::uint64_t at = blocks.size() * sizeof(comm::StagedBlock);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-        std::uint64_t bytes = i == own ? 0 : blocks[i].bytes;
+        const bool out = next_out != left_out.end() && static_cast<std::size_t>(*next_out) == i;
+        if (out) ++next_out;
+        std::uint64_t bytes = out ? 0 : blocks[i].bytes;
         table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(bytes)};
         copy_block(scratch + at, base::displaced(from, blocks[i].displacement_bytes), bytes);
         at += bytes;

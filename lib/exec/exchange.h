@@ -41,10 +41,10 @@ void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t si
 // refused.
 stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own);
 
-// Copies a rank's blocks of a v or w form to `scratch`, behind a table of StagedBlock; not its own, which
-// nobody asks it for. A single block is for all.
+// Copies a rank's blocks of a v or w form to `scratch`, behind a table of StagedBlock.
+// left_out: blocks that nobody asks it for, in rising order. A single block is for all.
 void copy_out(std::byte* scratch, const std::byte* from, std::span<const comm::BlockAt> blocks,
-              std::int32_t rank);
+              std::span<const std::int32_t> left_out);
 
 // The part of a View that does not know about sizes.
 class ExchangeView {

@@ -45,11 +45,23 @@ std::uint64_t NeighborView::table_bytes() const {
     return sized_ ? call_.local.send.blocks.size() * sizeof(StagedBlock) : 0;
 }
 
+std::span<const std::int32_t> NeighborView::unread() const {
+    return personal_ ? std::span<const std::int32_t>(near_.unread) : std::span<const std::int32_t>();
+}
+
+std::uint64_t NeighborView::out_bytes() const {
+    std::uint64_t bytes = table_bytes() + send_total();
+    if (sized_)
+        for (std::int32_t i : unread()) bytes -= call_.local.send.blocks[static_cast<std::size_t>(i)].bytes;
+    return bytes;
+}
+
 bool NeighborView::wants_copies() const {
     const Buffer& send = call_.local.send;
     if (!near_.has_readers || algorithm_.reads_peer_send) return false;
-    if (table_bytes() + send_total() > kSideLimitBytes) return false;
-    return !sized_ || send_total() <= eager_bytes(comm_) || send.packer != nullptr ||
+    const std::uint64_t bytes = out_bytes();
+    if (bytes > kSideLimitBytes) return false;
+    return !sized_ || bytes - table_bytes() <= eager_bytes(comm_) || send.packer != nullptr ||
            !is_shared(send, send.block_bytes);
 }
 
@@ -85,13 +97,13 @@ void NeighborView::place() {
                         ? static_cast<std::uint16_t>(&algorithm_ - algorithms::registry().data() + 1)
                         : std::uint16_t{0};
     const Buffer &send = call_.local.send, &recv = call_.local.recv;
-    std::uint64_t out_bytes = copies_out_ ? table_bytes() + send_total() : 0;
-    bool inlined = out_bytes <= comm::kInlineBytes;
+    const std::uint64_t copied_bytes = copies_out_ ? out_bytes() : 0;
+    bool inlined = copied_bytes <= comm::kInlineBytes;
     bool has_table = sized_ && is_exposed() && !copies_out_ && !by_message_;
     std::uint64_t send_table = has_table ? line_up(send.blocks.size() * sizeof(BlockAt)) : 0;
     std::uint64_t recv_table =
         sized_ && ready_for_writers_ ? line_up(recv.blocks.size() * sizeof(BlockAt)) : 0;
-    std::uint64_t out = inlined ? 0 : line_up(out_bytes);
+    std::uint64_t out = inlined ? 0 : line_up(copied_bytes);
     std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total()) : 0;
     std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(total_of(recv, sized_)) : 0;
     std::uint64_t all = send_table + recv_table + out + send_bytes + recv_bytes;
@@ -111,18 +123,27 @@ void NeighborView::place() {
 }
 
 void NeighborView::publish_copies(std::byte* scratch, bool inlined) {
-    constexpr std::int32_t kNoneOwn = -1;
     const Buffer& send = call_.local.send;
     if (sized_)
-        copy_out(scratch, send_.base, send_.blocks, kNoneOwn);
-    else if (send_.stride_bytes == static_cast<std::int64_t>(send.block_bytes))
-        copy_block(scratch, send_.base, send_total());
+        copy_out(scratch, send_.base, send_.blocks, unread());
+    else if (!personal_)
+        copy_block(scratch, send_.base, send.block_bytes);
     else
-        for (std::int32_t i = 0; i < send.block_count; ++i)
-            copy_block(scratch + static_cast<std::uint64_t>(i) * send.block_bytes,
-                       send_.base + i * send_.stride_bytes, send.block_bytes);
+        for (const comm::Neighbors::Run& run : near_.read_by_mates) copy_run(scratch, run);
     slot_->publish = inlined ? Publish::inlined : Publish::staged;
     if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
+}
+
+// Blocks that nobody reads here are left out: every line written is one that readers' CPUs may have to give
+// up.
+void NeighborView::copy_run(std::byte* scratch, comm::Neighbors::Run run) {
+    const std::uint64_t bytes = call_.local.send.block_bytes;
+    std::byte* to = scratch + static_cast<std::uint64_t>(run.first) * bytes;
+    const std::byte* from = send_.base + run.first * send_.stride_bytes;
+    if (send_.stride_bytes == static_cast<std::int64_t>(bytes))
+        return copy_block(to, from, static_cast<std::uint64_t>(run.count) * bytes);
+    for (std::int32_t i = 0; i < run.count; ++i, to += bytes, from += send_.stride_bytes)
+        copy_block(to, from, bytes);
 }
 
 void NeighborView::publish_places(std::byte* send_table, std::byte* recv_table) {

@@ -32,8 +32,7 @@ class NeighborView : public ExchangeView {
           expected_(signature(call.local.recv)) {
         signature_ = signature(call.local.send);
         std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
-        std::uint64_t bytes = blocks * call.local.recv.block_bytes;
-        if (!sized_ && bytes <= comm::kInlineBytes) soon_bytes_ = bytes;
+        fetches_ahead_ = !sized_ && blocks * call.local.recv.block_bytes <= comm::kInlineBytes;
     }
 
     // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
@@ -57,7 +56,7 @@ class NeighborView : public ExchangeView {
 
     void wait(std::int32_t peer, schedule::Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined, soon_bytes_});
+            comm_.wait_arrived(peer, soon_from(peer));
             arrived(peer);
         } else if (writes_ || is_read_in_place()) {
             comm_.wait_milestone(peer, milestone);
@@ -83,6 +82,9 @@ class NeighborView : public ExchangeView {
     // How the blocks can be had: neighbor_publish.cc.
     std::uint64_t send_total() const;
     std::uint64_t table_bytes() const;
+    // What it copies out takes, with its table. (Of a plain form: with room for blocks that nobody reads.)
+    std::uint64_t out_bytes() const;
+    std::span<const std::int32_t> unread() const;
     // Others copy along the curve, even what a rank sends to itself.
     bool is_exposed() const { return near_.has_readers || writes_; }
     bool wants_copies() const;
@@ -92,10 +94,23 @@ class NeighborView : public ExchangeView {
     // One piece of the ring for all that this rank publishes: tables, then copies.
     void place();
     void publish_copies(std::byte* scratch, bool inlined);
+    void copy_run(std::byte* scratch, comm::Neighbors::Run run);
     void publish_places(std::byte* send_table, std::byte* recv_table);
     void publish_all();
     bool is_read_in_place() const {
         return near_.has_readers && !copies_out_ && !by_message_ && !send_.is_guarded();
+    }
+
+    // Where in a neighbour's slot this rank's blocks will be.
+    comm::Soon soon_from(std::int32_t peer) const {
+        if (!fetches_ahead_) return {};
+        const std::uint64_t bytes = call_.local.recv.block_bytes;
+        const std::byte* blocks = comm_.slot_of(peer).inlined;
+        if (!personal_) return {blocks, bytes};
+        const auto edges = graph_.incoming_from(peer);
+        if (edges.empty()) return {};
+        const auto first = static_cast<std::uint64_t>(edges.front().sent);
+        return {blocks + first * bytes, (static_cast<std::uint64_t>(edges.back().sent) + 1 - first) * bytes};
     }
 
     Spot own(schedule::Area area, std::int32_t index) const {
@@ -162,7 +177,7 @@ class NeighborView : public ExchangeView {
     bool writes_;  // the algorithm, and all ranks can have it so
     const std::uint32_t expected_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false, truncated_ = false;
-    std::uint64_t soon_bytes_ = 0;                           // what a neighbour's slot may hold
+    bool fetches_ahead_ = false;                             // neighbours' blocks are likely in their slots
     std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the rest is carried
     std::optional<Carrier> carrier_;                         // v and w forms, where messages are combined
     std::vector<Item> items_;                                // carried

@@ -158,7 +158,7 @@ class SizedView : public ExchangeView {
     }
 
     void publish_copy(std::byte* scratch, bool inlined) {
-        copy_out(scratch, send_.base, send_.blocks, comm_.rank);
+        copy_out(scratch, send_.base, send_.blocks, {&comm_.rank, 1});
         slot_->publish = inlined ? Publish::inlined : Publish::staged;
         if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
     }

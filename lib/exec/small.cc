@@ -86,7 +86,7 @@ class SmallSizedView : public InlinedView {
     SmallSizedView(comm::Comm& comm, const Call& call)
         : InlinedView(comm, call), personal_(send_.blocks.size() > 1) {
         slot_.writer = 0;
-        copy_out(slot_.inlined, send_.base, send_.blocks, comm.rank);
+        copy_out(slot_.inlined, send_.base, send_.blocks, {&comm.rank, 1});
     }
 
     void copy(Place place, Place target) {
