@@ -285,6 +285,29 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
         return schedules[last_schedule];
     for (last_schedule = 0; last_schedule < schedules.size(); ++last_schedule)
         if (schedules[last_schedule].key == key) return schedules[last_schedule];
+    schedules.push_back({key, make_schedule(key)});
+    return schedules.back();
+}
+
+namespace {
+
+// Neither the roots of a loop over them nor the lengths of a train's last part meet one another there.
+std::size_t bcast_place(const ScheduleKey& key) {
+    constexpr std::uint32_t kApart = 37;
+    return (static_cast<std::uint32_t>(key.root) + kApart * static_cast<std::uint32_t>(key.segments)) %
+           Comm::kBcastSchedules;
+}
+
+}  // namespace
+
+const schedule::Schedule& Comm::bcast_schedule_for(const ScheduleKey& key) {
+    if (bcast_schedules.empty()) bcast_schedules.resize(kBcastSchedules);
+    KeptBcast& kept = bcast_schedules[bcast_place(key)];
+    if (kept.schedule == nullptr || !(kept.key == key)) kept = {key, make_schedule(key)};
+    return *kept.schedule;
+}
+
+std::unique_ptr<schedule::Schedule> Comm::make_schedule(const ScheduleKey& key) const {
     algorithms::Shape shape{.exchange = key.exchange,
                             .rank = rank,
                             .map = &map,
@@ -296,8 +319,7 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
                             .bundles = key.bundles,
                             .combined_sends = key.combined_sends,
                             .combined_receives = key.combined_receives};
-    schedules.push_back({key, std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape))});
-    return schedules.back();
+    return std::make_unique<schedule::Schedule>(key.algorithm->make_schedule(shape));
 }
 
 Comm::~Comm() {

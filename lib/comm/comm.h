@@ -135,8 +135,19 @@ struct Comm {
         };
         Fit plain_fit = {}, sized_fit = {};
     };
+    // One for each algorithm, form, set of parameters and, of neighbours, graph.
     std::vector<Kept> schedules;
     std::size_t last_schedule = 0;  // the one asked for last
+    // Those of bcasts, of which each root and each number of segments wants its own, have so many places and
+    // no more: a key has one place, and whoever comes there turns out who was there. That is this rank's own
+    // affair and no other rank sees it: the schedule is made again from its shape alone, without a word to
+    // anybody. `schedules` must never be turned out so: by their Fit ranks know alike when to ask each other.
+    static constexpr std::size_t kBcastSchedules = 128;
+    struct KeptBcast {
+        ScheduleKey key;
+        std::unique_ptr<schedule::Schedule> schedule;
+    };
+    std::vector<KeptBcast> bcast_schedules;  // by place
     // The policy's last verdict for each collective.
     struct Memo {
         std::uint64_t block_bytes = UINT64_MAX - 1;
@@ -148,9 +159,13 @@ struct Comm {
 
     ~Comm();
 
-    // The schedule of this rank; made at its first use.
+    // The schedule of this rank; made at its first use. That of a bcast is there until the next one is asked
+    // for. Requires (kept_for): no bcast.
     Kept& kept_for(const ScheduleKey& key);
-    const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
+    const schedule::Schedule& schedule_for(const ScheduleKey& key) {
+        return key.exchange == algorithms::Exchange::bcast ? bcast_schedule_for(key)
+                                                           : *kept_for(key).schedule;
+    }
     // Address in this process of an offset in `peer`'s segment.
     std::byte* at(std::int32_t peer, std::uint64_t offset) const {
         return base::displaced(peers[peer].segment, static_cast<std::int64_t>(offset));
@@ -195,6 +210,8 @@ struct Comm {
     Record next_record(std::int32_t root);
 
   private:
+    const schedule::Schedule& bcast_schedule_for(const ScheduleKey& key);
+    std::unique_ptr<schedule::Schedule> make_schedule(const ScheduleKey& key) const;
     // Waits until the peer has finished call `wanted`, and notes how far it is.
     void look_how_far(Peer& peer, std::uint64_t wanted);
     void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
