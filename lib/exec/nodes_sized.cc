@@ -379,11 +379,15 @@ class SizedNodesView : public ExchangeView {
         }
     }
 
-    // Memory for a message; stays ours until the call is over.
-    std::size_t take_parcel(std::uint64_t bytes) {
+    // Memory for a message; stays ours until the call is over. shared: on the shared heap, if any is to be
+    // had there. One that was made while the heap was full may lie elsewhere.
+    std::size_t take_parcel(std::uint64_t bytes, bool shared = false) {
         auto& parcels = comm_.parcels;
-        for (std::size_t i = 0; i < parcels.size(); ++i)
-            if (parcels[i].room.bytes >= bytes && parcels[i].epoch < comm_.epoch) return use(i);
+        for (std::size_t i = 0; i < parcels.size(); ++i) {
+            const comm::Comm::Parcel& parcel = parcels[i];
+            if (parcel.room.bytes < bytes || parcel.epoch >= comm_.epoch) continue;
+            if (!shared || heap::is_shared(parcel.room.memory, bytes)) return use(i);
+        }
         std::uint64_t room_bytes = base::round_up(bytes + bytes / 4, heap::kSurelyShared);
         auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, room_bytes));
         if (memory == nullptr) stop_without_memory(bytes);
@@ -402,7 +406,7 @@ class SizedNodesView : public ExchangeView {
     // More comes than this rank has room for itself, in a gather that MPI would call wrong: its mates may
     // have the room.
     std::byte* room_for_surplus(std::int32_t from, std::uint64_t bytes) {
-        comm::Comm::Parcel& parcel = comm_.parcels[take_parcel(bytes)];
+        comm::Comm::Parcel& parcel = comm_.parcels[take_parcel(bytes, true)];
         if (!heap::is_shared(parcel.room.memory, bytes)) stop_unequal(comm_, from);
         parcel.epoch = comm_.epoch + 1;  // mates may read it as long as a half of the inbox
         return parcel.room.memory;

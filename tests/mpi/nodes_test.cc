@@ -2,7 +2,7 @@
 //
 // Calls over several nodes: forms that share a schedule, one after the other; rests of messages between many
 // leaders of unequal nodes; all forms, for who counts their messages.
-// Usage: nodes_test mixed | rests | refused | smaller | counted BYTES...
+// Usage: nodes_test mixed | rests | refused | smaller | surplus | counted BYTES...
 #include <mpi.h>
 
 #include <cstdio>
@@ -119,6 +119,35 @@ void smaller() {
     for (int i = 0; i < 40; ++i) alltoallv(50'000);
 }
 
+// The second half of the ranks gathers what the first rank has no room for, but its mates have: so it
+// receives that elsewhere on the shared heap. Memory for its messages that was made while the heap was full
+// is private.
+void surplus() {
+    constexpr int kBytes = 36'000, kFill = 60'000;
+    Blocks b(kBytes);
+    alltoallv(8);
+    std::vector<void*> filling;
+    filling.reserve(kFill);
+    {
+        Blocks packed(16'000);
+        for (int i = 0; i < kFill; ++i)
+            filling.push_back(std::malloc(i < kFill / 20 ? 200'000 >> i / 300 : 500));
+        alltoallv(packed, packed.send.data());
+    }
+    for (void* block : filling) std::free(block);
+    const bool sends = g_rank >= g_ranks / 2, lacks_room = g_rank == 0;
+    std::vector<int> counts(b.counts.size());
+    for (int r = g_ranks / 2; r < g_ranks; ++r) counts[static_cast<std::size_t>(r)] = lacks_room ? 8 : kBytes;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int code = MPI_Allgatherv(b.send.data(), sends ? kBytes : 0, MPI_CHAR, b.recv.data(), counts.data(),
+                                    b.displacements.data(), MPI_CHAR, MPI_COMM_WORLD);
+    int error_class = MPI_SUCCESS;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
+    if (error_class != (lacks_room ? MPI_ERR_TRUNCATE : MPI_SUCCESS)) ++g_failures;
+    for (int r = g_ranks / 2; !lacks_room && r < g_ranks; ++r)
+        if (b.recv[static_cast<std::size_t>(r) * kBytes + kBytes - 1] != mark(r, 0)) ++g_failures;
+}
+
 void counted(int bytes) {
     using Form = void (*)(int);
     for (Form call : {Form{allgather}, Form{allgatherv}, Form{alltoall}, Form{alltoallv}, Form{bcast}})
@@ -136,6 +165,7 @@ int main(int argc, char** argv) {
     if (what == "rests") alltoallv(16000);
     if (what == "refused") refused();
     if (what == "smaller") smaller();
+    if (what == "surplus") surplus();
     for (int i = 2; what == "counted" && i < argc; ++i) counted(std::atoi(argv[i]));
     if (what == "counted") lone_block(3000);
     MPI_Finalize();
