@@ -122,6 +122,8 @@ void count_amounts(const Args& args, const comm::Comm& comm, const Common& commo
 // refusal travelled.
 exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const Chosen& chosen, Taken& taken) {
     const comm::Wire* wire = taken.begin_ns != 0 ? comm.wire.get() : nullptr;
+    const bool neighbor = is_neighbor(call.common.collective);
+    if (taken.begin_ns != 0 && neighbor && wire == nullptr) wire = comm.neighbors->wire.get();
     std::uint64_t messages = wire != nullptr ? wire->messages_sent() : 0;
     std::uint64_t bytes = wire != nullptr ? wire->bytes_sent() : 0;
     exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Calls over several nodes: forms that share a schedule, one after the other; rests of messages between many
-// leaders of unequal nodes; all forms, for who counts their messages.
-// Usage: nodes_test mixed | rests | refused | smaller | surplus | counted BYTES...
+// leaders of unequal nodes; all forms, for who counts their messages. On one node: neighbours' messages.
+// Usage: nodes_test mixed | rests | refused | smaller | surplus | private_ring | counted BYTES...
 #include <mpi.h>
 
 #include <cstdio>
@@ -148,6 +148,21 @@ void surplus() {
         if (b.recv[static_cast<std::size_t>(r) * kBytes + kBytes - 1] != mark(r, 0)) ++g_failures;
 }
 
+// What neighbours on a node cannot read comes by messages: two from each rank in each call that is ours.
+void private_ring() {
+    constexpr int kBytes = 300'000, kCalls = 10;
+    static char sent[2 * kBytes], came[2 * kBytes];
+    const int periodic = 1;
+    MPI_Comm ring;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &g_ranks, &periodic, 0, &ring);
+    std::memset(sent, mark(g_rank, 0), sizeof sent);
+    for (int i = 0; i < kCalls; ++i)
+        MPI_Neighbor_alltoall(sent, kBytes, MPI_CHAR, came, kBytes, MPI_CHAR, ring);
+    const int before = (g_rank + g_ranks - 1) % g_ranks, behind = (g_rank + 1) % g_ranks;
+    if (came[kBytes - 1] != mark(before, 0) || came[2 * kBytes - 1] != mark(behind, 0)) ++g_failures;
+    MPI_Comm_free(&ring);
+}
+
 void counted(int bytes) {
     using Form = void (*)(int);
     for (Form call : {Form{allgather}, Form{allgatherv}, Form{alltoall}, Form{alltoallv}, Form{bcast}})
@@ -166,6 +181,7 @@ int main(int argc, char** argv) {
     if (what == "refused") refused();
     if (what == "smaller") smaller();
     if (what == "surplus") surplus();
+    if (what == "private_ring") private_ring();
     for (int i = 2; what == "counted" && i < argc; ++i) counted(std::atoi(argv[i]));
     if (what == "counted") lone_block(3000);
     MPI_Finalize();
