@@ -7,6 +7,7 @@
 
 #include <initializer_list>
 #include <new>
+#include <utility>
 
 #include "heap/heap.h"
 
@@ -33,9 +34,21 @@ void* library_operator(const char* name) {
 template <class... Rest>
 using Operator = void*(std::size_t, Rest...);
 
+void* make_or_null(std::size_t bytes, std::size_t alignment = kUnaligned) noexcept;
+
+// For a call that no exception may leave. The program's new handler may find memory all the same.
+void* make_or_stop(std::size_t bytes, std::size_t alignment) {
+    const char* call = std::exchange(coco::heap::t_undivided, nullptr);
+    void* block = make_or_null(bytes, alignment);
+    coco::heap::t_undivided = call;
+    if (block == nullptr) coco::heap::stop_undivided(bytes);
+    return block;
+}
+
 void* make(std::size_t bytes, std::size_t alignment = kUnaligned) {
     if (void* block = try_make(bytes, alignment)) [[likely]]
         return block;
+    if (coco::heap::t_undivided != nullptr) return make_or_stop(bytes, alignment);
     static auto* plain = reinterpret_cast<Operator<>*>(library_operator("_Znwm"));
     static auto* aligned =
         reinterpret_cast<Operator<std::align_val_t>*>(library_operator("_ZnwmSt11align_val_t"));
@@ -44,7 +57,7 @@ void* make(std::size_t bytes, std::size_t alignment = kUnaligned) {
 }
 
 // The library's calls ours again, and catches what its own throws.
-void* make_or_null(std::size_t bytes, std::size_t alignment = kUnaligned) noexcept {
+void* make_or_null(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* block = try_make(bytes, alignment)) [[likely]]
         return block;
     static auto* plain =

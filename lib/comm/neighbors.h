@@ -2,7 +2,8 @@
 //
 // What a rank knows of the process topology of a communicator: its own edges, and the shares of the curves
 // over its node's. Made by the first call on neighbours of an open communicator, kept with it, freed with it.
-// Thread safety: that of its communicator.
+// Thread safety: that of its communicator. Fails: out of memory ends the job (heap/heap.h, t_undivided), as
+// the others wait for this rank's part in what all make together.
 //
 // Which block of a sender is which of its receiver's where two ranks have several edges, the MPI libraries
 // answer differently, from one collective to the next: MPICH 4.0 crosses them in MPI_Neighbor_alltoall and

@@ -211,9 +211,18 @@ void leave(const Args& args, const comm::Comm& comm, Taken& taken) {
     taken.begin_ns = os::now_ns();
 }
 
+// What all ranks do together in a call goes on to its end, or the job ends.
+struct Undivided {
+    explicit Undivided(Collective collective) { heap::t_undivided = algorithms::name_of(collective).data(); }
+    ~Undivided() { heap::t_undivided = nullptr; }
+    Undivided(const Undivided&) = delete;
+    Undivided& operator=(const Undivided&) = delete;
+};
+
 }  // namespace
 
-Taken take(const Args& args) {
+Taken take(const Args& args) noexcept {
+    Undivided undivided(args.collective);
     Taken taken;
     if (const Repeat* repeat = repeat_of(args)) {
         heap::tend();

@@ -28,7 +28,8 @@ struct Taken {
     stats::Call count{};
 };
 
-Taken take(const Args& args);
+// Out of memory ends the job: an exception would leave the other ranks waiting for this one.
+Taken take(const Args& args) noexcept;
 // Counts a call that was handed back, once the MPI library has answered it.
 void count_handed_back(Taken& taken);
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/heap.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/log.h"
 #include "heap/kept.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
@@ -81,6 +86,15 @@ HeapFigures figures() {
     figures.kept_bytes = g_kept_bytes.load(std::memory_order_relaxed);
     figures.huge_pages = own().bytes != 0 && os::huge_pages_granted();
     return figures;
+}
+
+thread_local const char* t_undivided = nullptr;
+
+void stop_undivided(std::size_t bytes) {
+    base::log(base::LogLevel::error, base::Text() << "out of memory, " << bytes << " bytes, in the midst of "
+                                                  << t_undivided << ", where other ranks wait for this one");
+    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
+    std::abort();
 }
 
 }  // namespace coco::heap

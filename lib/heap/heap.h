@@ -30,6 +30,13 @@ std::size_t usable_bytes(const void* block);
 // library, now and then.
 void tend();
 
+// The MPI function that this thread is in the midst of while other ranks wait for it; null: none. No
+// exception may leave it then, half done, for a program to catch and go on: operator new ends the job
+// instead. Set by dispatch.
+extern thread_local const char* t_undivided;
+// Says that there is no memory for that function, in one line, and aborts.
+[[noreturn]] void stop_undivided(std::size_t bytes);
+
 struct HeapFigures {
     std::uint64_t limit_bytes;   // most that may come from the segment
     std::uint64_t carved_bytes;  // handed to the allocator now
