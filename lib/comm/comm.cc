@@ -196,10 +196,11 @@ void Comm::raise(schedule::Milestone milestone) {
                 milestone_value(peers[rank].epoch_base + epoch, milestone));
 }
 
-void Comm::complete(std::size_t left) {
+std::int32_t Comm::complete(std::size_t left) {
     std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    wire->complete(left, yields_for_messages);
+    std::int32_t unlike = wire->complete(left, yields_for_messages);
     if (timed) wait_ns += os::now_ns() - begin_ns;
+    return unlike;
 }
 
 void Comm::complete(std::vector<MPI_Request>& requests) {
@@ -242,7 +243,7 @@ Comm::Record Comm::open_record(Header header) {
 }
 
 void Comm::publish(Record record, Header header) {
-    sync::raise(*record.header, control->flag.doorbell, header.word);
+    sync::raise(*record.header, control->flag.doorbell, header.of_call(epoch).word);
 }
 
 namespace {

@@ -185,8 +185,8 @@ struct Comm {
     // Waits until all ranks of the node have finished call `epoch` of this communicator.
     void wait_all_done(std::uint64_t epoch);
     void raise(schedule::Milestone milestone);
-    // Waits for all messages but the `left` last started.
-    void complete(std::size_t left);
+    // Waits for all messages but the `left` last started. Returns: as Wire::complete().
+    std::int32_t complete(std::size_t left);
     // Waits for these requests, and forgets them.
     void complete(std::vector<MPI_Request>& requests);
     // Makes our slot of this epoch ours to write: waits until all who may read its last content are done.

@@ -66,7 +66,8 @@ struct Whereabouts {
     std::uint64_t segment_bytes;  // segmented
 };
 
-// A header word: never 0.
+// A header word: never 0. Its low bits: how it is published, and the call's number, by which a record is told
+// from one that a reader never stepped over, of a call that it took for empty. Length above.
 struct Header {
     std::uint64_t word;
 
@@ -74,13 +75,21 @@ struct Header {
         return {bytes << 8 | (static_cast<std::uint64_t>(publish) + 2)};
     }
     static constexpr std::uint64_t kWrap = 1;
-    Publish publish() const { return static_cast<Publish>((word & 0xFF) - 2); }
+    // With the call that it belongs to.
+    Header of_call(std::uint64_t epoch) const { return {word | epoch % kTurns << kPublishBits}; }
+    bool is_of_call(std::uint64_t epoch) const { return (word >> kPublishBits) % kTurns == epoch % kTurns; }
+    Publish publish() const { return static_cast<Publish>((word & ((1 << kPublishBits) - 1)) - 2); }
     std::uint64_t bytes() const { return word >> 8; }
     // Bytes of the whole record on the tape.
     std::uint64_t record_bytes() const {
         std::uint64_t payload = publish() == Publish::inlined ? bytes() : sizeof(Whereabouts);
         return 8 + base::round_up(payload, 8);
     }
+
+  private:
+    static constexpr int kPublishBits = 3;
+    static constexpr std::uint64_t kTurns = 32;
+    static_assert(static_cast<int>(Publish::refuse) + 2 < 1 << kPublishBits);
 };
 
 }  // namespace coco::comm

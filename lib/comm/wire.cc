@@ -101,22 +101,38 @@ void Wire::start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes
 
 void Wire::send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag) {
     start_send(peer, data, bytes, tag, requests_);
-    ends_.push_back(requests_.size());
+    messages_.push_back({requests_.size(), peer, 0});
 }
 
 void Wire::receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag) {
     start_receive(peer, data, bytes, tag, requests_);
-    ends_.push_back(requests_.size());
+    messages_.push_back({requests_.size(), peer, 0});
 }
 
-void Wire::complete(std::size_t left, bool yields) {
-    if (ends_.size() <= left) return;
-    auto gone = static_cast<std::ptrdiff_t>(ends_.size() - left);
-    std::size_t requests = ends_[static_cast<std::size_t>(gone) - 1];
-    wait(requests_.data(), requests, yields);
+// Whatever tag comes is taken: the peer's messages of earlier calls are through, and this call's come first.
+void Wire::receive_marked(std::int32_t peer, std::byte* data, std::uint64_t bytes, int mark) {
+    start_receive(peer, data, bytes, MPI_ANY_TAG, requests_);
+    messages_.push_back({requests_.size(), peer, kMarkedTag + mark});
+}
+
+std::int32_t Wire::complete(std::size_t left, bool yields) {
+    if (messages_.size() <= left) return kNobody;
+    std::size_t count = messages_.size() - left, requests = messages_[count - 1].end;
+    statuses_.resize(std::max(statuses_.size(), requests));
+    wait(requests_.data(), requests, yields, statuses_.data());
+    std::int32_t unlike = find_unlike(count);
     requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(requests));
-    ends_.erase(ends_.begin(), ends_.begin() + gone);
-    for (std::size_t& end : ends_) end -= requests;
+    messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
+    for (Message& message : messages_) message.end -= requests;
+    return unlike;
+}
+
+std::int32_t Wire::find_unlike(std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Message& message = messages_[i];
+        if (message.tag != 0 && statuses_[message.end - 1].MPI_TAG != message.tag) return message.peer;
+    }
+    return kNobody;
 }
 
 // Not by MPI_Test nor MPI_Testall: MPICH's look at the network even when there is nothing to wait for, and
@@ -128,11 +144,11 @@ bool Wire::is_through(MPI_Request request) {
     return done;
 }
 
-void Wire::wait(MPI_Request* requests, std::size_t count, bool yields) {
+void Wire::wait(MPI_Request* requests, std::size_t count, bool yields, MPI_Status* statuses) {
     // MPICH's waiting never gives the CPU away.
     for (std::size_t i = 0; yields && i < count; ++i)
         while (!is_through(requests[i])) sched_yield();
-    mpi().Waitall(static_cast<int>(count), requests, MPI_STATUSES_IGNORE);
+    mpi().Waitall(static_cast<int>(count), requests, statuses != nullptr ? statuses : MPI_STATUSES_IGNORE);
 }
 
 }  // namespace coco::comm

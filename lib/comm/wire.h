@@ -30,18 +30,27 @@ class Wire {
     // Start one message. Between two ranks messages arrive in the order in which they were sent; the receiver
     // asks for as many bytes as are sent.
     // tag: messages match within their tag. A message up to 1 GiB may be shorter than its receiver asks for.
-    static constexpr int kFirstTag = 0, kSecondTag = 1, kThirdTag = 2;
+    static constexpr int kFirstTag = 0, kSecondTag = 1, kThirdTag = 2, kMarkedTag = 3;
     void send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag = kFirstTag);
     void receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag = kFirstTag);
+    // Messages that bear a mark, which their receiver compares with its own: what both should think alike of
+    // a call. Requires: 0 <= mark < kMarks.
+    static constexpr int kMarks = 32'000;
+    void send_marked(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int mark) {
+        send(peer, data, bytes, kMarkedTag + mark);
+    }
+    void receive_marked(std::int32_t peer, std::byte* data, std::uint64_t bytes, int mark);
     // The same, for messages that their starter waits for itself: their requests are added to `into`.
     void start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
                     std::vector<MPI_Request>& into);
     void start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
                        std::vector<MPI_Request>& into);
-    // Waits for `count` requests, which are null then.
-    static void wait(MPI_Request* requests, std::size_t count, bool yields);
-    // Waits for all messages but the `left` last started. `yields`: give the CPU away while waiting.
-    void complete(std::size_t left, bool yields);
+    // Waits for `count` requests, which are null then. statuses: of all, or null.
+    static void wait(MPI_Request* requests, std::size_t count, bool yields, MPI_Status* statuses = nullptr);
+    // Waits for all messages but the `left` last started. `yields`: give the CPU away while waiting. Returns:
+    // kNobody, or who sent one that bears another mark than was expected.
+    static constexpr std::int32_t kNobody = -1;
+    std::int32_t complete(std::size_t left, bool yields);
 
     // Sent since the communicator was set up, for the report.
     std::uint64_t messages_sent() const { return messages_sent_; }
@@ -54,9 +63,17 @@ class Wire {
     // Looks, and moves what can be moved.
     static bool is_through(MPI_Request request);
 
+    struct Message {
+        std::size_t end;         // how many requests up to its last
+        std::int32_t peer, tag;  // tag: that it must have, if it is received and marked; else 0
+    };
+    // Of the first `count` messages, whose requests had these statuses.
+    std::int32_t find_unlike(std::size_t count) const;
+
     MPI_Comm comm_;
     std::vector<MPI_Request> requests_;  // in the order of their start
-    std::vector<std::size_t> ends_;      // for each message in flight: how many requests up to its last
+    std::vector<Message> messages_;      // in flight
+    std::vector<MPI_Status> statuses_;
     std::uint64_t messages_sent_ = 0;
     std::uint64_t bytes_sent_ = 0;
 };

@@ -23,6 +23,7 @@ void BcastRecord::open(comm::Comm& comm, const Tale& tale, std::byte* buffer, st
 void BcastRecord::follow(const comm::Comm& comm, std::int32_t teller, comm::Comm::Record record) {
     comm::Header header{record.header->load(std::memory_order_relaxed)};
     tale_ = {header.publish(), header.bytes()};
+    is_of_call_ = header.is_of_call(comm.epoch);
     shown_ = record.payload();
     if (tale_.publish == Publish::inlined) return;
     Whereabouts where;

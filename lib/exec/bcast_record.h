@@ -27,6 +27,8 @@ class BcastRecord {
     void follow(const comm::Comm& comm, std::int32_t teller, comm::Comm::Record record);
 
     const Tale& tale() const { return tale_; }
+    // A mate's: whether it was told in the call that runs.
+    bool is_of_call() const { return is_of_call_; }
     // The buffer or the scratch, in this process.
     std::byte* shown() const { return shown_; }
 
@@ -36,6 +38,7 @@ class BcastRecord {
     }
 
     Tale tale_{};
+    bool is_of_call_ = false;
     comm::Comm::Record record_{};
     std::byte* shown_ = nullptr;
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bcast over several nodes. Every rank cuts its buffer in the same way, by its length, which MPI makes equal,
-// and the parameters: a segment is a message. On a node the one rank with scratch publishes as the root does
-// in bcast.cc, on its tape, and alone decides how: in the record, on its stage, or, if its buffer is on the
-// shared heap, there: scratch is then an alias of the buffer. Nothing is copied to it, nor does it fill, but
-// its readers must be done before the call ends. Many segments go in trains, an epoch and a record each.
+// Bcast over several nodes. Every leader cuts its buffer in the same way, by its length, which MPI makes
+// equal, and the parameters: a segment is a message, whose mark tells that its sender thinks of the same
+// length. On a node the one rank with scratch publishes as the root does in bcast.cc, on its tape, and alone
+// decides how: in the record, on its stage, or, if its buffer is on the shared heap, there: scratch is then
+// an alias of the buffer. Nothing is copied to it, nor does it fill, but its readers must be done before the
+// call ends. Many segments go in trains, an epoch and a record each.
 #include <algorithm>
 
 #include "exec/bcast_record.h"
@@ -51,6 +52,7 @@ struct Whole {
     std::uint64_t unit_bytes;   // of a segment; the last one may be shorter
     std::uint64_t train_bytes;  // likewise
     Publish way;                // who publishes, goes this one
+    std::uint64_t room_bytes;   // of the buffer: a mate's may be another
 };
 
 // One train.
@@ -58,12 +60,16 @@ class TrainView {
   public:
     static constexpr bool kRows = false;
 
-    TrainView(comm::Comm& comm, const Whole& whole, std::uint64_t at, const schedule::Schedule& schedule)
+    // record: what a mate follows.
+    TrainView(comm::Comm& comm, const Whole& whole, std::uint64_t at, const schedule::Schedule& schedule,
+              const BcastRecord& record)
         : comm_(comm),
           whole_(whole),
           base_(whole.buffer + at),
           bytes_(std::min(whole.bytes - at, whole.train_bytes)),
-          scratch_blocks_(static_cast<std::uint64_t>(schedule.scratch_blocks)) {}
+          room_bytes_(whole.room_bytes - std::min(whole.room_bytes, at)),
+          scratch_blocks_(static_cast<std::uint64_t>(schedule.scratch_blocks)),
+          record_(record) {}
 
     bool publishes() const { return scratch_blocks_ != 0; }
     bool is_alias() const { return (publishes() ? whole_.way : record_.tale().publish) == Publish::direct; }
@@ -74,7 +80,9 @@ class TrainView {
         if (fills && !record_.is_open()) open();
         if (fills && is_alias()) return;
         std::uint64_t at = offset(fills ? from : to);
-        std::uint64_t bytes = std::min(whole_.unit_bytes, bytes_ - at);
+        std::uint64_t end = std::min(bytes_, room_bytes_);
+        if (at >= end) return;
+        std::uint64_t bytes = std::min(whole_.unit_bytes, end - at);
         std::byte* scratch = record_.shown() + (is_alias() ? at : offset(fills ? to : from));
         if (fills)
             copy_block(scratch, base_ + at, bytes);
@@ -85,8 +93,8 @@ class TrainView {
     }
 
     void wait(std::int32_t peer, Milestone milestone) {
-        if (publishes() && is_alias()) return;  // for room in the ring
-        if (!publishes() && milestone == schedule::kArrived) return follow(peer);
+        if (publishes() && is_alias()) return;                        // for room in the ring
+        if (!publishes() && milestone == schedule::kArrived) return;  // the record was waited for
         comm_.wait_milestone(peer, milestone);
     }
     void raise(Milestone milestone) {
@@ -95,12 +103,15 @@ class TrainView {
     }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        comm_.wire->send(to, base_ + offset(first), bytes_of(first, blocks));
+        comm_.wire->send_marked(to, base_ + offset(first), bytes_of(first, blocks), mark());
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        comm_.wire->receive(from, base_ + offset(first), bytes_of(first, blocks));
+        comm_.wire->receive_marked(from, base_ + offset(first), bytes_of(first, blocks), mark());
     }
-    void complete(std::int32_t left) { comm_.complete(static_cast<std::size_t>(left)); }
+    void complete(std::int32_t left) {
+        std::int32_t unlike = comm_.complete(static_cast<std::size_t>(left));
+        if (unlike != comm::Wire::kNobody) stop_unequal(comm_, unlike);
+    }
 
   private:
     std::uint64_t offset(Place place) const {
@@ -116,31 +127,69 @@ class TrainView {
                      scratch_blocks_ * whole_.unit_bytes);
     }
 
-    void follow(std::int32_t leader) {
-        record_.follow(comm_, leader, comm_.next_record(leader));
-        if (record_.tale().total_bytes != whole_.bytes) stop_unequal(comm_, leader);
+    // Of the whole length and the call.
+    int mark() const {
+        std::uint64_t mixed = (whole_.bytes * 31 + comm_.epoch) * 0x9E3779B97F4A7C15u;
+        return static_cast<int>((mixed >> 32) % comm::Wire::kMarks);
     }
 
     comm::Comm& comm_;
     const Whole& whole_;
     std::byte* const base_;
-    const std::uint64_t bytes_;
+    const std::uint64_t bytes_, room_bytes_;
     const std::uint64_t scratch_blocks_;
     BcastRecord record_;  // of the rank that publishes
 };
 
-void run_trains(comm::Comm& comm, comm::ScheduleKey key, const Whole& whole) {
+// The rank that publishes on this one's node.
+std::int32_t leader_of(const comm::Comm& comm, std::int32_t root) {
+    auto node_of = [&](std::int32_t rank) { return comm.map.node[static_cast<std::size_t>(rank)]; };
+    if (node_of(root) == node_of(comm.rank) || comm.mates.empty()) return root;
+    return std::min(comm.rank, comm.mates.front());
+}
+
+std::uint64_t train_bytes_of(const comm::Comm& comm, std::uint64_t unit_bytes) {
+    return std::max(kTrain, static_cast<std::uint64_t>(comm.nodes)) * unit_bytes;
+}
+
+// Returns: whether this rank published what its mates read in place.
+bool run_train(comm::Comm& comm, comm::ScheduleKey key, const Whole& whole, std::uint64_t at,
+               const BcastRecord& record) {
+    std::uint64_t bytes = std::min(whole.bytes - at, whole.train_bytes);
+    key.segments = static_cast<std::int32_t>((bytes + whole.unit_bytes - 1) / whole.unit_bytes);
+    const schedule::Schedule& schedule = comm.schedule_for(key);
+    TrainView view(comm, whole, at, schedule, record);
+    walk(schedule, view);
+    return view.publishes() && view.is_alias();
+}
+
+void lead(comm::Comm& comm, const comm::ScheduleKey& key, const Whole& whole) {
+    bool is_read = false;
     for (std::uint64_t at = 0; at < whole.bytes; at += whole.train_bytes) {
         if (at != 0) ++comm.epoch;
-        std::uint64_t bytes = std::min(whole.bytes - at, whole.train_bytes);
-        key.segments = static_cast<std::int32_t>((bytes + whole.unit_bytes - 1) / whole.unit_bytes);
-        const schedule::Schedule& schedule = comm.schedule_for(key);
-        TrainView view(comm, whole, at, schedule);
-        walk(schedule, view);
-        bool is_last = at + bytes == whole.bytes;
-        for (std::int32_t mate : comm.mates)
-            if (is_last && view.publishes() && view.is_alias()) comm.wait_milestone(mate, schedule::kDone);
+        is_read = run_train(comm, key, whole, at, {});
     }
+    for (std::int32_t mate : comm.mates)
+        if (is_read) comm.wait_milestone(mate, schedule::kDone);
+}
+
+// What the leader tells counts, not what this rank thinks: what fits is received. Returns: how much was sent.
+std::uint64_t follow(comm::Comm& comm, const comm::ScheduleKey& key, std::int32_t leader, const Side& side,
+                     const Buffer& user, std::uint64_t room_bytes) {
+    Whole whole{side.base, 1, 1, 1, Publish::staged, room_bytes};
+    for (std::uint64_t at = 0; at < whole.bytes; at += whole.train_bytes) {
+        if (at != 0) ++comm.epoch;
+        BcastRecord record;
+        record.follow(comm, leader, comm.next_record(leader));
+        if (!record.is_of_call()) stop_unequal(comm, leader);
+        const BcastRecord::Tale& tale = record.tale();
+        whole.bytes = tale.total_bytes;
+        whole.unit_bytes = tale.publish == Publish::inlined ? tale.total_bytes : tale.segment_bytes;
+        whole.train_bytes = train_bytes_of(comm, whole.unit_bytes);
+        if (at == 0 && whole.bytes < room_bytes) fill_side(side, user, room_bytes);  // the rest must stay
+        run_train(comm, key, whole, at, record);
+    }
+    return whole.bytes;
 }
 
 }  // namespace
@@ -161,13 +210,19 @@ Outcome run_bcast_over_nodes(comm::Comm& comm, const Call& call, const algorithm
         if (side.base == nullptr) stop_without_memory(bytes);
     }
     if (is_root) fill_side(side, user, bytes);
-    auto nodes = static_cast<std::uint64_t>(comm.nodes);
-    std::uint64_t unit_bytes = unit_bytes_for(bytes, parameters, nodes);
-    std::uint64_t train_bytes = std::max(kTrain, nodes) * unit_bytes;
-    run_trains(comm, {&algorithm, algorithms::Exchange::bcast, call.common.root, 1, parameters},
-               {side.base, bytes, unit_bytes, train_bytes, way_of(side.base, bytes, unit_bytes)});
+    const comm::ScheduleKey key{&algorithm, algorithms::Exchange::bcast, call.common.root, 1, parameters};
+    const std::int32_t leader = leader_of(comm, call.common.root);
+    bool truncated = false;
+    if (leader == comm.rank || comm.mates.empty()) {
+        std::uint64_t unit_bytes = unit_bytes_for(bytes, parameters, static_cast<std::uint64_t>(comm.nodes));
+        lead(comm, key,
+             {side.base, bytes, unit_bytes, train_bytes_of(comm, unit_bytes),
+              way_of(side.base, bytes, unit_bytes), bytes});
+    } else {
+        truncated = follow(comm, key, leader, side, user, bytes) > bytes;
+    }
     if (!is_root) empty_side(side, user, bytes);
-    return {.staged = side.where != Where::user, .ran = &algorithm};
+    return {.staged = side.where != Where::user, .truncated = truncated, .ran = &algorithm};
 }
 
 }  // namespace coco::exec

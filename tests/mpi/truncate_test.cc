@@ -8,6 +8,8 @@
 //   truncate_test            both, in every form that takes sizes of its own
 //   truncate_test exchanges  the same, without bcast
 //   truncate_test neighbors  the same among neighbours, where all ranks are
+//   truncate_test mate       bcast where the last rank errs: over several nodes, where it follows its leader
+//   truncate_test bcast      one in which all but the root and its node err: the job must end with an error
 //   truncate_test unequal    plain blocks of other sizes on one rank: the job must end with a line
 //   truncate_test lopsided   one rank that receives more than it sends: likewise
 //   truncate_test all_lopsided   every rank does so: as the MPI library has it
@@ -201,7 +203,7 @@ void check(const Case& c) {
                  (c.text() + ": the handler was not called once").c_str());
 }
 
-void check_all(const std::vector<Kind>& kinds) {
+void check_all(const std::vector<Kind>& kinds, const std::vector<int>& victims, bool empty_too = true) {
     MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread);
     MPI_Type_commit(&spread);
     MPI_Errhandler counting;
@@ -210,13 +212,14 @@ void check_all(const std::vector<Kind>& kinds) {
     for (Kind kind : kinds)
         for (int ints : {2, 100, 1500, 3000, 40'000, 300'000})
             for (int room : {0, ints / 2, ints - 1, ints + 1, 3 * ints})
-                for (int victim : {-1, world_size() - 1})
+                for (int victim : victims)
                     for (int stride : {1, 2})
                         for (Placement at : {Placement::heap, Placement::mapped}) {
                             // Large private or gapped buffers of exchanges go to the MPI library.
                             bool large = static_cast<std::size_t>(ints) * 6 * sizeof(int) *
                                              static_cast<std::size_t>(world_size()) >
                                          100'000;
+                            if (room == 0 && !empty_too) continue;
                             if (kind != Kind::bcast && large && (at != Placement::heap || stride != 1))
                                 continue;
                             check({kind, ints, room, victim, stride, at});
@@ -225,6 +228,14 @@ void check_all(const std::vector<Kind>& kinds) {
     MPI_Errhandler_free(&counting);
     MPI_Type_free(&spread);
     warm_up(MPI_COMM_WORLD);
+}
+
+// Between nodes nobody can say how much is received: some messages of such bcasts would stay under way.
+void bcast(int root_ints, int other_ints) {
+    std::vector<int> buffer(static_cast<std::size_t>(std::max(root_ints, other_ints)));
+    const int half = world_size() / 2;
+    for (int i = 0; i < 3; ++i)
+        MPI_Bcast(buffer.data(), world_rank() < half ? root_ints : other_ints, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
 // Plain blocks: what each rank sends and receives, in ints.
@@ -247,14 +258,18 @@ int main(int argc, char** argv) {
     const bool last = world_rank() == world_size() - 1;
     const int ints = argc > 2 ? std::atoi(argv[2]) : 2;
     const std::vector<Kind> exchanges{Kind::alltoallv, Kind::alltoallw, Kind::allgatherv};
-    if (mode.empty()) check_all({Kind::bcast});
-    if (mode.empty() || mode == "exchanges") check_all(exchanges);
+    const std::vector<int> victims{-1, world_size() - 1};
+    if (mode.empty()) check_all({Kind::bcast}, victims);
+    if (mode.empty() || mode == "exchanges") check_all(exchanges, victims);
     if (mode == "neighbors") {
         neighbors = all_as_neighbors();
         warm_up(neighbors);
-        check_all(exchanges);
+        check_all(exchanges, victims);
         MPI_Comm_free(&neighbors);
     }
+    // To receive nothing is to stay out.
+    if (mode == "mate") check_all({Kind::bcast}, {world_size() - 1}, false);
+    if (mode == "bcast") bcast(ints, argc > 3 ? std::atoi(argv[3]) : 1);
     if (mode == "unequal") exchange(last ? 2 * ints : ints, last ? 2 * ints : ints);
     if (mode == "lopsided") exchange(ints, last ? 2 * ints : ints);
     if (mode == "all_lopsided") exchange(ints, 2 * ints);
