@@ -1,22 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5
+// Source:   libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5; nodes combine
+// after
+//           Mirsadeghi, Traeff, Balaji, Afsahi 2017
 // Idea:     What the ranks of a node owe those of another goes as one message, and in an allgather a block
 //           that several ranks there want crosses the network once. Ranks of a node leave their blocks in
 //           the scratch of the leader for that other node; there the receivers find theirs in the scratch of
 //           the leader who has received. As in multileader the ranks of a node share the other nodes between
-//           them. Within the node each rank leaves its blocks in its own scratch, as in eager.
-// Needs:    nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:    between two nodes with edges a message; all of a leader at once
+//           them, or the first `leaders` of them do. Within the node each rank leaves its blocks in its own
+//           scratch, as in eager.
+//           With a threshold the nodes combine as the ranks do in combining: two nodes with at least
+//           `threshold` destinations in common trade the bundles for half of these each, and send on; again
+//           up to `depth` times (0: any). What goes to node j is led by rank j mod L of every node of L
+//           leaders: these layers combine each for itself, at once, and the threshold counts within a layer.
+//           Blocks above 4 KiB of plain forms do not combine (exec/nodes.cc).
+// Needs:    nothing: any ranks, any nodes; scratch on the shared heap. To combine, the pattern is made by the
+//           first call, in rounds of letters between leaders
+// Steps:    between two nodes with edges a message; all of a leader at once. Combined: for each pair of
+//           leaders k / 2 + 1 messages instead of k; a wait for each partner
 // Bytes:    between two nodes a block for each edge; allgather: for each sender with edges between them. Per
-//           rank two copies of what it sends, one of what it receives
-// Scratch:  per rank its blocks for mates, and the bundles that it leads
-// Good for: small and medium blocks, many edges between two nodes
+//           rank two copies of what it sends, one of what it receives. Combined: once more for what is given
+//           away, in an allgather each block once in a trade; and one copy by the leader
+// Scratch:  per rank its blocks for mates, and the bundles that it leads; combined: what it takes over and
+//           packs
+// Good for: small and medium blocks, many edges between two nodes; combined: small blocks, many nodes to each
+//           of few leaders
 //
-// Milestones: 1: all that this rank owes other nodes lies with their leaders; from 2 on, by leaders: so many
-// bundles have come.
+// Milestones: 1: all that this rank owes other nodes lies with their leaders; from 2 on, by leaders: the
+// bundles of so many turns have come.
+#include <limits>
 #include <map>
 
+#include "algorithms/carried.h"
 #include "algorithms/nodes.h"
 #include "schedule/bundles.h"
 
@@ -26,33 +41,39 @@ namespace {
 using schedule::Area;
 using schedule::Bundle;
 using schedule::Bundled;
+using schedule::Cargo;
 using schedule::Edge;
 using schedule::kArrived;
 using schedule::kDone;
+using schedule::Load;
 using schedule::Milestone;
 using schedule::Place;
+using schedule::Trade;
 
 constexpr Milestone kFilled = 1, kThere = 2;
+constexpr std::int32_t kEnd = std::numeric_limits<std::int32_t>::max();  // after all turns
 
 class Scheme {
   public:
-    explicit Scheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {}
+    explicit Scheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {
+        for (const Bundle& bundle : all_.outgoing) own_bundle(bundle);
+    }
 
     schedule::Schedule take() {
+        const auto& trades = all_.sends.trades;
         stage();
         if (shares_) steps_.raise(kArrived);
-        for (const Bundle& b : all_.incoming) steps_.receive(b.peer, own(b.first), b.blocks);
+        receive_before(trades.empty() ? kEnd : 1);
         fill();
         if (fills_others_) steps_.raise(kFilled);
-        for (const Bundle& b : all_.outgoing) {
-            for (std::int32_t mate : b.fillers) filled_.await(steps_, mate);
-            steps_.send(b.peer, own(b.first), b.blocks);
-        }
+        for (std::size_t i = 0; i < trades.size(); ++i) trade(trades[i], static_cast<std::int32_t>(i));
+        receive_before(kEnd);
+        for (const Cargo& cargo : all_.sends.last) send(cargo);
         take_from_mates();
-        receive();
+        show_rest();
         take_from_afar();
         steps_.complete();
-        return steps_.scratch(all_.scratch_blocks).raise(kDone).take();
+        return steps_.scratch(room_.end()).raise(kDone).take();
     }
 
   private:
@@ -90,13 +111,54 @@ class Scheme {
         }
     }
 
+    void own_bundle(const Bundle& bundle) {
+        std::int32_t at = bundle.first;
+        for (const Load& load : bundle.loads)
+            for (std::int32_t i = 0; i < load.blocks; ++i) carried_.own(bundle.peer, load.origin, own(at++));
+        fillers_[bundle.peer] = &bundle.fillers;
+    }
+
+    // Those of the turns before this one.
+    void receive_before(std::int32_t turn) {
+        for (; next_ < all_.incoming.size() && all_.incoming[next_].turn < turn; ++next_) {
+            const Bundle& b = all_.incoming[next_];
+            steps_.receive(b.peer, own(b.first), b.blocks);
+        }
+    }
+
+    void await_fillers(const std::vector<Cargo>& cargoes) {
+        for (const Cargo& cargo : cargoes)
+            if (auto of = fillers_.find(cargo.rank); of != fillers_.end())
+                for (std::int32_t mate : *of->second) filled_.await(steps_, mate);
+    }
+    void send(const Cargo& cargo) {
+        await_fillers({cargo});
+        carried_.send(cargo);
+    }
+
+    // What comes before a trade is started before it, and is there when it is through: nobody waits for what
+    // another sends later than what it waits for itself.
+    void trade(const Trade& trade, std::int32_t turn) {
+        receive_before(turn + 1);
+        await_fillers(trade.given);
+        carried_.post(trade);
+        steps_.complete();
+        if (shown_ != next_) raise_there(turn);
+        shown_ = next_;
+        carried_.take_over(trade);
+        for (const Cargo& cargo : trade.sent) send(cargo);
+    }
+
+    void raise_there(std::int32_t turn) {
+        if (shares_) steps_.raise(kThere + static_cast<Milestone>(turn));
+    }
     // A bundle is shown to the mates as soon as it is there. Nobody waits for another's before all of his own
     // have come.
-    void receive() {
-        auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.outgoing.size());
-        for (std::size_t i = 0; i < all_.incoming.size(); ++i) {
-            steps_.complete(messages - static_cast<std::int32_t>(i) - 1);
-            if (shares_) steps_.raise(kThere + static_cast<Milestone>(i));
+    void show_rest() {
+        auto messages = static_cast<std::int32_t>(all_.incoming.size() - shown_ + all_.sends.last.size());
+        for (; shown_ < all_.incoming.size(); ++shown_) {
+            steps_.complete(--messages);
+            raise_there(all_.incoming[shown_].turn);
         }
     }
 
@@ -119,6 +181,10 @@ class Scheme {
         shape_.map->ranks_on_node(shape_.map->node[static_cast<std::size_t>(shape_.rank)]).size() > 1;
     bool fills_others_ = false;
     schedule::Builder steps_;
+    Room room_{shape_.rank, all_.scratch_blocks};
+    Carried carried_{personal_, steps_, room_};
+    std::map<std::int32_t, const std::vector<std::int32_t>*> fillers_;  // by the bundle's peer
+    std::size_t next_ = 0, shown_ = 0;  // of what comes: not started yet, not shown to mates
     Waits arrivals_{shape_.rank, kArrived}, filled_{shape_.rank, kFilled};
 };
 

@@ -59,8 +59,10 @@ struct Parameters {
     std::int32_t leaders = 0;         // leaders=: of each node; 0: all its ranks, or of leader and sloavx one
     Inner inner = Inner::pairwise;    // a bare word: the exchange among leaders
     Route route = Route::cheapest;    // route=: of a bcast
-    std::int32_t threshold = 4;       // threshold=: neighbours in common that make ranks combine; 1 or more
-    std::int32_t depth = 1;           // depth=: how often what goes to one neighbour is combined; 0: any
+    // threshold=: neighbours in common that make ranks combine, or nodes that make nodes; 0: of combining 4,
+    // of aggregate none do.
+    std::int32_t threshold = 0;
+    std::int32_t depth = 1;  // depth=: how often what goes to one neighbour is combined; 0: any
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
 enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route, threshold, depth };
@@ -127,9 +129,10 @@ std::span<const Algorithm> registry();
 const Algorithm* find(std::string_view name);
 inline bool serves(const Algorithm& a, Collective c) { return (a.collectives & set_of(c)) != 0; }
 inline bool takes(const Algorithm& a, Parameter p) { return (a.parameters & set_of(p)) != 0; }
-// neighbor_* in bundles between nodes (Shape::bundles).
+inline schedule::Leading leading_of(const Parameters& p) { return {p.leaders, p.threshold, p.depth}; }
+// neighbor_* in bundles between leaders of nodes (Shape::bundles).
 inline bool needs_bundles(const Algorithm& a) {
-    return !a.one_node && (a.collectives & kNeighbors) != 0 && !takes(a, Parameter::threshold);
+    return !a.one_node && (a.collectives & kNeighbors) != 0 && takes(a, Parameter::leaders);
 }
 
 }  // namespace coco::algorithms

@@ -19,10 +19,9 @@
 // Scratch:  what was taken over, what is packed to be sent, and what came for several edges
 // Good for: small blocks and many neighbours in common
 #include <algorithm>
-#include <map>
-#include <set>
 #include <span>
 
+#include "algorithms/carried.h"
 #include "algorithms/edges.h"
 
 namespace coco::algorithms {
@@ -37,121 +36,6 @@ using schedule::kDone;
 using schedule::Load;
 using schedule::Place;
 using schedule::Trade;
-
-// Scratch of a rank: first what it stages for its node; then what comes for several edges; then what it
-// carries. (Blocks sent and received may have different sizes: exec tells the two by their places.)
-class Room {
-  public:
-    Room(std::int32_t rank, std::int32_t first) : rank_(rank), next_(first) {}
-    Place take(std::int32_t blocks) {
-        next_ += blocks;
-        return {rank_, Area::scratch, next_ - blocks};
-    }
-    std::int32_t end() const { return next_; }
-
-  private:
-    std::int32_t rank_, next_;
-};
-
-Place behind(Place place, std::size_t blocks) {
-    return {place.owner, place.area, place.index + static_cast<std::int32_t>(blocks)};
-}
-
-// What a rank carries: where its blocks for others are.
-class Carried {
-  public:
-    Carried(const Shape& shape, EdgeWalk& walk, Room& room)
-        : walk_(walk), room_(room), personal_(shape.exchange == Exchange::alltoall) {
-        const auto& destinations = shape.neighborhood->destinations;
-        for (std::int32_t i = 0; i < shape.neighborhood->send_blocks(); ++i)
-            if (std::int32_t to = destinations[static_cast<std::size_t>(i)]; walk.is_afar(to))
-                by_neighbor_[to].push_back({shape.rank, Area::send, i});
-        by_origin_[shape.rank] = {shape.rank, Area::send, 0};
-    }
-
-    void post(const Trade& trade) {
-        std::vector<Place> given;
-        for (const Cargo& cargo : trade.given) add(cargo, given);
-        std::int32_t count = count_of(trade.taken);
-        taken_ = room_.take(count);
-        // Of one common neighbour one side has nothing to give.
-        if (count != 0) walk_.steps.receive(trade.partner, taken_, count);
-        if (!given.empty()) send(trade.partner, given);
-    }
-    // Requires: the messages of the trade are through.
-    void take_over(const Trade& trade) {
-        for (const Cargo& cargo : trade.taken)
-            for (const Load& load : cargo.loads) {
-                if (!personal_ && fresh_.insert(load.origin).second) keep(load.origin);
-                for (std::int32_t i = 0; personal_ && i < load.blocks; ++i)
-                    by_neighbor_[cargo.rank].push_back(next_taken());
-            }
-        fresh_.clear();
-    }
-    void send(const Cargo& cargo) {
-        std::vector<Place> blocks;
-        add(cargo, blocks);
-        send(cargo.rank, blocks);
-    }
-
-  private:
-    Place next_taken() {
-        Place place = taken_;
-        taken_ = behind(taken_, 1);
-        return place;
-    }
-    void keep(std::int32_t origin) { by_origin_.emplace(origin, next_taken()); }
-
-    // The blocks of a message: in an allgather each origin's once.
-    std::int32_t count_of(const std::vector<Cargo>& cargoes) const {
-        std::set<std::int32_t> origins;
-        std::int32_t blocks = 0;
-        for (const Cargo& cargo : cargoes) {
-            blocks += blocks_in(cargo, true);
-            for (const Load& load : cargo.loads) origins.insert(load.origin);
-        }
-        return personal_ ? blocks : static_cast<std::int32_t>(origins.size());
-    }
-    void add(const Cargo& cargo, std::vector<Place>& to) const {
-        if (personal_) {
-            const auto& blocks = by_neighbor_.at(cargo.rank);
-            to.insert(to.end(), blocks.begin(), blocks.end());
-            return;
-        }
-        for (const Load& load : cargo.loads)
-            if (Place at = by_origin_.at(load.origin); std::ranges::find(to, at) == to.end())
-                to.push_back(at);
-    }
-
-    void send(std::int32_t to, const std::vector<Place>& blocks) {
-        walk_.steps.send(to, together(blocks), static_cast<std::int32_t>(blocks.size()));
-    }
-    // Where they lie behind one another in scratch; packed if they do not.
-    Place together(const std::vector<Place>& blocks) {
-        auto is_next = [&](const Place& place) {
-            return place.area == Area::scratch &&
-                   place == behind(blocks[0], static_cast<std::size_t>(&place - blocks.data()));
-        };
-        if (blocks.size() == 1 || std::ranges::all_of(blocks, is_next)) return blocks[0];
-        std::vector<std::pair<Area, std::int32_t>> key;
-        for (const Place& place : blocks) key.emplace_back(place.area, place.index);
-        auto [packed, made] = packed_.try_emplace(key);
-        if (!made) return packed->second;
-        packed->second = room_.take(static_cast<std::int32_t>(blocks.size()));
-        for (std::size_t i = 0; i < blocks.size(); ++i)
-            walk_.steps.copy(blocks[i], behind(packed->second, i));
-        return packed->second;
-    }
-
-    EdgeWalk& walk_;
-    Room& room_;
-    const bool personal_;
-    std::map<std::int32_t, std::vector<Place>> by_neighbor_;  // alltoall
-    std::map<std::int32_t, Place> by_origin_;                 // allgather
-    std::map<std::vector<std::pair<Area, std::int32_t>>, Place> packed_;
-    Place taken_{};
-    std::set<std::int32_t> fresh_;
-};
 
 // What comes from other nodes, and the copies that it needs once it is there.
 class Arriving {
@@ -193,9 +77,11 @@ class Combined {
         : walk_(shape),
           arrivals_room_(shape.rank, walk_.send_extent()),
           room_(shape.rank, walk_.send_extent() + arriving_blocks(shape)),
-          carried_(shape, walk_, room_),
+          carried_(shape.exchange == Exchange::alltoall, walk_.steps, room_),
           arriving_(shape, walk_, arrivals_room_),
-          shape_(shape) {}
+          shape_(shape) {
+        own();
+    }
 
     schedule::Schedule make() {
         if (shape_.combined_receives == nullptr) walk_.receive_from_afar();
@@ -210,6 +96,12 @@ class Combined {
     }
 
   private:
+    void own() {
+        const auto& destinations = shape_.neighborhood->destinations;
+        for (std::int32_t i = 0; i < shape_.neighborhood->send_blocks(); ++i)
+            if (std::int32_t to = destinations[static_cast<std::size_t>(i)]; walk_.is_afar(to))
+                carried_.own(to, shape_.rank, {shape_.rank, Area::send, walk_.block_of(i)});
+    }
     static std::int32_t arriving_blocks(const Shape& shape) {
         if (shape.combined_receives == nullptr) return 0;
         return blocks_arriving(*shape.combined_receives, shape.exchange == Exchange::alltoall);

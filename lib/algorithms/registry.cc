@@ -69,7 +69,9 @@ constexpr Algorithm kRegistry[] = {
      set_of(Parameter::radix) | set_of(Parameter::leaders), Cut::own, make_sloavx},
     {"aggregate", "what the ranks of a node owe those of another goes as one message, each block once",
      "libcoco",  //
-     kNeighbors, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, Cut::own, make_aggregate},
+     kNeighbors, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
+     set_of(Parameter::leaders) | set_of(Parameter::threshold) | set_of(Parameter::depth), Cut::own,
+     make_aggregate},
     {"combining",
      "ranks with neighbours in common share their messages to them, each sending for both to half",
      "Mirsadeghi, Traeff, Balaji, Afsahi 2017",  //

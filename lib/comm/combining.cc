@@ -1,71 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Carries the letters by which the ranks of a process topology find out who combines what (see
-// schedule/combining.h).
+// The patterns of combining, kept with the process topology that they are for (see schedule/combining.h).
 #include "schedule/combining.h"
 
-#include "base/log.h"
 #include "comm/comm.h"
-#include "comm/deal.h"
-#include "comm/mpi_table.h"
+#include "comm/letters.h"
 #include "comm/neighbors.h"
-#include "os/clock.h"
 
 namespace coco::comm {
-namespace {
-
-using schedule::CombiningMaker;
-using schedule::Letter;
-
-struct Post {
-    std::uint64_t rounds = 0, letters = 0, bytes = 0;  // of this rank
-
-    // As words: sender, length, letter.
-    std::vector<Letter> exchange(const Comm& comm, const std::vector<Letter>& letters_out) {
-        std::vector<std::int32_t> words, to;
-        for (const Letter& letter : letters_out) {
-            words.insert(words.end(), {comm.rank, static_cast<std::int32_t>(letter.words.size())});
-            words.insert(words.end(), letter.words.begin(), letter.words.end());
-            to.resize(words.size(), letter.rank);
-        }
-        ++rounds;
-        letters += letters_out.size();
-        bytes += words.size() * sizeof words[0];
-        const auto came = deal(comm, words, to);
-        std::vector<Letter> in;
-        for (auto at = came.begin(); at != came.end();) {
-            auto begin = at + 2, end = begin + at[1];
-            in.push_back({at[0], {begin, end}});
-            at = end;
-        }
-        return in;
-    }
-};
-
-bool anybody(const Comm& comm, bool wants_more) {
-    std::uint64_t content = !wants_more, all_content = 0;
-    mpi().Allreduce(&content, &all_content, 1, mpi().uint64, mpi().min, comm.handle);
-    return !all_content;
-}
-
-schedule::Combining make(const Comm& comm, const schedule::Neighborhood& graph, std::int32_t threshold,
-                         std::int32_t depth) {
-    const std::uint64_t begin_ns = os::now_ns();
-    CombiningMaker maker(comm.map, comm.rank, graph, threshold, depth);
-    Post post;
-    while (!maker.done()) {
-        maker.hear(post.exchange(comm, maker.speak()));
-        maker.turn(anybody(comm, maker.wants_more()));
-    }
-    auto made = maker.take();
-    COCO_LOG(info, "combining: pattern of " << comm.ranks << " ranks made in " << post.rounds << " rounds, "
-                                            << (os::now_ns() - begin_ns) / 1000 << " us; sent "
-                                            << post.letters << " letters of " << post.bytes
-                                            << " bytes in all; pairs: " << made.sends.trades.size());
-    return made;
-}
-
-}  // namespace
 
 const schedule::Combining& combining_of(Comm& comm, algorithms::Collective collective,
                                         const algorithms::Parameters& parameters) {
@@ -74,8 +16,8 @@ const schedule::Combining& combining_of(Comm& comm, algorithms::Collective colle
     for (const Neighbors::Pattern& kept : near.patterns)
         if (kept.graph == &graph && kept.threshold == parameters.threshold && kept.depth == parameters.depth)
             return *kept.made;
-    auto made =
-        std::make_unique<schedule::Combining>(make(comm, graph, parameters.threshold, parameters.depth));
+    schedule::CombiningMaker maker(comm.map, comm.rank, graph, parameters.threshold, parameters.depth);
+    auto made = std::make_unique<schedule::Combining>(make_by_letters(comm, maker, "combining"));
     return *near.patterns
                 .emplace_back(
                     Neighbors::Pattern{&graph, parameters.threshold, parameters.depth, std::move(made)})

@@ -6,7 +6,9 @@
 
 #include "comm/comm.h"
 #include "comm/deal.h"
+#include "comm/letters.h"
 #include "comm/mpi_table.h"
+#include "schedule/bundles_combined.h"
 
 namespace coco::comm {
 namespace {
@@ -237,12 +239,17 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
     return share;
 }
 
-Bundles make_bundles(const Comm& comm, const Neighborhood& graph, bool personal) {
-    Bundling bundling(comm.map, comm.rank, graph, personal);
+Bundles make_bundles(const Comm& comm, const Neighborhood& graph, bool personal,
+                     const schedule::Leading& leading) {
+    Bundling bundling(comm.map, comm.rank, graph, personal, leading);
     auto deliver = [&](const Bundling::Mail& mail) { return deal(comm, mail.letters, mail.to); };
     auto asked = deliver(bundling.ask());
     auto assigned = deliver(bundling.assign(std::move(asked)));
-    return bundling.finish(deliver(bundling.lay_out(std::move(assigned))));
+    Bundles bundles = bundling.finish(deliver(bundling.lay_out(std::move(assigned))));
+    if (leading.threshold == 0) return bundles;
+    schedule::BundleCombining combining(comm.map, comm.rank, personal, leading, std::move(bundles),
+                                        bundling.take_numbered());
+    return make_by_letters(comm, combining, "aggregate");
 }
 
 }  // namespace
@@ -278,14 +285,16 @@ const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
     return *near.shares.emplace_back(Neighbors::Kept{collective, cut, std::move(share)}).share;
 }
 
-const Bundles& bundles_of(Comm& comm, Collective collective) {
+const Bundles& bundles_of(Comm& comm, Collective collective, const schedule::Leading& leading) {
     Neighbors& near = *comm.neighbors;
     const Neighborhood& graph = near.graph_of(collective);
     const bool personal = algorithms::exchange_of(collective) == algorithms::Exchange::alltoall;
     for (const Neighbors::KeptBundles& kept : near.bundles)
-        if (kept.graph == &graph && kept.personal == personal) return *kept.bundles;
-    auto bundles = std::make_unique<Bundles>(make_bundles(comm, graph, personal));
-    return *near.bundles.emplace_back(Neighbors::KeptBundles{&graph, personal, std::move(bundles)}).bundles;
+        if (kept.graph == &graph && kept.personal == personal && kept.leading == leading)
+            return *kept.bundles;
+    auto bundles = std::make_unique<Bundles>(make_bundles(comm, graph, personal, leading));
+    return *near.bundles.emplace_back(Neighbors::KeptBundles{&graph, personal, leading, std::move(bundles)})
+                .bundles;
 }
 
 }  // namespace coco::comm

@@ -56,6 +56,7 @@ struct Neighbors {
     struct KeptBundles {
         const schedule::Neighborhood* graph;
         bool personal;
+        schedule::Leading leading;
         std::unique_ptr<schedule::Bundles> bundles;
     };
     std::vector<KeptBundles> bundles;
@@ -83,8 +84,10 @@ const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective c
 const schedule::EdgeShare& share_of(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
                                     std::span<const std::uint64_t> weights);
 
-// The bundles between nodes that carry this rank's edges; made when first asked for.
-const schedule::Bundles& bundles_of(Comm& comm, algorithms::Collective collective);
+// The bundles between nodes that carry this rank's edges; made when first asked for. Where nodes combine,
+// what that took is logged.
+const schedule::Bundles& bundles_of(Comm& comm, algorithms::Collective collective,
+                                    const schedule::Leading& leading);
 // Who combines what (combining.cc); made when first asked for, by all ranks together, in rounds of letters.
 // How many and how long is logged. Requires: the communicator has several nodes.
 const schedule::Combining& combining_of(Comm& comm, algorithms::Collective collective,

@@ -53,16 +53,21 @@ class SizedBundlesView : public ExchangeView {
     static constexpr bool kRows = false;
 
     SizedBundlesView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                     const schedule::Bundles& bundles)
+                     const schedule::Schedule& schedule)
         : ExchangeView(comm, call.common, algorithm),
           call_(call),
-          bundles_(bundles),
+          next_message_(schedule.scratch_blocks),
+          scratch_blocks_(schedule.scratch_blocks),
           graph_(comm.neighbors->graph_of(call.common.collective)),
           personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
           data_bytes_(room_bytes_of(call.common) - sizeof(Element)) {}
 
-    static std::int32_t scratch_blocks(const schedule::Bundles& bundles) {
-        return bundles.scratch_blocks + blocks_to_send(bundles);
+    // With those of its messages.
+    static std::int32_t all_blocks(const schedule::Schedule& schedule) {
+        std::int32_t blocks = schedule.scratch_blocks;
+        for (const schedule::Step& step : schedule.steps)
+            if (step.act == schedule::Act::send) blocks += step.count;
+        return blocks;
     }
 
     // Requires: has_scratch().
@@ -71,13 +76,15 @@ class SizedBundlesView : public ExchangeView {
         send_ = ready(call_.local.send, 0, comm_.send_blocks);
         recv_ = ready(call_.local.recv, 1, comm_.recv_blocks);
         row(Area::scratch, comm_.rank).base =
-            take_scratch(comm_) + sizeof(Element) * static_cast<std::uint64_t>(bundles_.scratch_blocks);
+            take_scratch(comm_) + sizeof(Element) * static_cast<std::uint64_t>(scratch_blocks_);
         straight_.assign(static_cast<std::size_t>(graph_.recv_blocks), 0);
         send_straight();
     }
 
     void copy(Place source, Place target) {
-        if (target.area == Area::scratch)
+        if (target.area == Area::scratch && source.area == Area::scratch)
+            pack(source, target);
+        else if (target.area == Area::scratch)
             fill(target, send_.blocks[static_cast<std::size_t>(source.index)]);
         else if (source.area == Area::scratch)
             take(target.index, row(Area::scratch, source.owner).base, element(source));
@@ -101,14 +108,15 @@ class SizedBundlesView : public ExchangeView {
     }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        std::byte* message = data({first.owner, first.area, first.index + blocks_to_send(bundles_)});
+        std::byte* message = data({first.owner, first.area, next_message_});
+        next_message_ += blocks;
         auto* lengths = reinterpret_cast<std::uint64_t*>(message);
         std::byte* next = message + sizeof *lengths * static_cast<std::uint64_t>(blocks);
         for (std::int32_t i = 0; i < blocks; ++i) {
             const Place place{first.owner, first.area, first.index + i};
             lengths[i] = element(place).length;
             if ((lengths[i] & kStraight) != 0) continue;
-            copy_block(next, data(place), lengths[i]);
+            copy_block(next, block_at(place), lengths[i]);
             next += lengths[i];
         }
         comm_.wire->send(to, message, message_bytes(blocks, static_cast<std::uint64_t>(next - message)));
@@ -136,12 +144,6 @@ class SizedBundlesView : public ExchangeView {
     bool truncated() const { return truncated_; }
 
   private:
-    static std::int32_t blocks_to_send(const schedule::Bundles& bundles) {
-        std::int32_t blocks = 0;
-        for (const schedule::Bundle& bundle : bundles.outgoing) blocks += bundle.blocks;
-        return blocks;
-    }
-
     Side ready(const Buffer& buffer, int room, std::vector<comm::BlockAt>& blocks) {
         Side side = plan_side(comm_, buffer,
                               {.exposed = false,
@@ -160,6 +162,10 @@ class SizedBundlesView : public ExchangeView {
     }
     Element& element(Place place) {
         return reinterpret_cast<Element*>(row(Area::scratch, place.owner).base)[-1 - place.index];
+    }
+    const std::byte* block_at(Place place) {
+        return base::displaced(row(Area::scratch, place.owner).base,
+                               static_cast<std::int64_t>(element(place).at));
     }
     static Element own_element(const comm::BlockAt& block) {
         return {static_cast<std::uint64_t>(block.displacement_bytes), block.bytes};
@@ -181,6 +187,13 @@ class SizedBundlesView : public ExchangeView {
         element(target) = {static_cast<std::uint64_t>(target.index) * data_bytes_,
                            straight ? block.bytes | kStraight : block.bytes};
         if (!straight) copy_block(to, base::displaced(send_.base, block.displacement_bytes), block.bytes);
+    }
+
+    // Both in this rank's scratch.
+    void pack(Place source, Place target) {
+        const std::uint64_t length = element(source).length;
+        element(target) = {static_cast<std::uint64_t>(target.index) * data_bytes_, length};
+        if ((length & kStraight) == 0) copy_block(data(target), block_at(source), length);
     }
 
     void take(std::int32_t index, const std::byte* base, Element source) {
@@ -224,7 +237,8 @@ class SizedBundlesView : public ExchangeView {
     }
 
     const Call& call_;
-    const schedule::Bundles& bundles_;
+    std::int32_t next_message_;  // block of scratch
+    const std::int32_t scratch_blocks_;
     const schedule::Neighborhood& graph_;
     const bool personal_;
     const std::uint64_t data_bytes_;  // of a block: as much as its share of a message
@@ -248,13 +262,12 @@ class SizedBundlesView : public ExchangeView {
 
 Outcome run_sized_bundles(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                           comm::Comm::Kept& kept) {
-    const schedule::Bundles& bundles = *kept.key.bundles;
-    if (!has_scratch(comm, kept.sized_fit, SizedBundlesView::scratch_blocks(bundles),
+    if (!has_scratch(comm, kept.sized_fit, SizedBundlesView::all_blocks(*kept.schedule),
                      room_bytes_of(call.common))) {
         comm.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }
-    SizedBundlesView view(comm, call, algorithm, bundles);
+    SizedBundlesView view(comm, call, algorithm, *kept.schedule);
     view.prepare();
     walk(*kept.schedule, view);
     view.finish();

@@ -23,6 +23,10 @@ inline std::uint64_t eager_bytes(const comm::Comm& comm) {
     return comm.waiting.spins == 0 ? kEagerBytesCrowded : kEagerBytes;
 }
 
+// Among neighbours, blocks above this go straight: messages are combined to save their number, at the cost of
+// bytes.
+inline constexpr std::uint64_t kCombinedBytes = 4096;
+
 inline std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, base::kCacheLineBytes); }
 
 // A block of a v or w form.

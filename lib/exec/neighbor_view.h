@@ -15,9 +15,6 @@
 
 namespace coco::exec {
 
-// Plain blocks above this go straight: messages are combined to save their number, at the cost of bytes.
-inline constexpr std::uint64_t kCombinedBytes = 4096;
-
 class NeighborView : public ExchangeView {
   public:
     NeighborView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)

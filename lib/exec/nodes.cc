@@ -108,8 +108,15 @@ comm::ScheduleKey key_of(comm::Comm& comm, const Call& call, const algorithms::A
     if (!is_neighbor(collective)) return key;
     key.neighborhood = &comm.neighbors->graph_of(collective);
     key.share = &comm::share_of(comm, collective, algorithm.cut, {});
-    key.bundles = &comm::bundles_of(comm, collective);
+    key.bundles = &comm::bundles_of(comm, collective, leading_of(parameters));
     return key;
+}
+
+// Bundles of large blocks go straight to their nodes: all ranks know the size of plain forms.
+algorithms::Parameters fitting(const CommonFacts& common, algorithms::Parameters parameters) {
+    if (is_neighbor(common.collective) && !common.sized && common.block_bytes > kCombinedBytes)
+        parameters.threshold = 0;
+    return parameters;
 }
 
 // A rank that sends to nobody, or hears from nobody, may have any buffer there.
@@ -127,7 +134,7 @@ Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Alg
                        const algorithms::Parameters& parameters) {
     const bool neighbor = is_neighbor(call.common.collective);
     if (call.common.sized && !neighbor) return run_sized_over_nodes(comm, call, algorithm, parameters);
-    comm::Comm::Kept& kept = comm.kept_for(key_of(comm, call, algorithm, parameters));
+    comm::Comm::Kept& kept = comm.kept_for(key_of(comm, call, algorithm, fitting(call.common, parameters)));
     if (call.common.sized) return run_sized_bundles(comm, call, algorithm, kept);
     if (!has_scratch(comm, kept.plain_fit, kept.schedule->scratch_blocks, call.common.block_bytes)) {
         comm.raise(schedule::kDone);

@@ -38,7 +38,8 @@ std::optional<Error> read_leaders(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.leaders);
 }
 std::optional<Error> read_threshold(std::string_view value, Choice& choice) {
-    return read_number(value, 1, choice.parameters.threshold);
+    // 0 is said of nodes that do not combine.
+    return read_number(value, needs_bundles(*choice.algorithm) ? 0 : 1, choice.parameters.threshold);
 }
 std::optional<Error> read_depth(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.depth);

@@ -5,119 +5,156 @@
 #include <tuple>
 
 namespace coco::schedule {
+namespace {
 
-Bundling::Bundling(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,
-                   bool personal)
-    : map_(map), rank_(rank), near_(neighborhood), personal_(personal) {
+std::int32_t places_after(std::int32_t rank, std::int32_t other, std::int32_t ranks) {
+    return (other - rank + ranks) % ranks;
+}
+
+}  // namespace
+
+Leaders::Leaders(const topology::NodeMap& map, const Leading& leading) : map_(map), leading_(leading) {
     ranks_on_.resize(static_cast<std::size_t>(map.nodes()));
     for (std::int32_t r = 0; r < map.ranks(); ++r)
         ranks_on_[static_cast<std::size_t>(node_of(r))].push_back(r);
+    for (const auto& ranks : ranks_on_) layers_ = std::max(layers_, static_cast<std::int32_t>(ranks.size()));
+    if (leading.leaders != 0) layers_ = std::min(layers_, leading.leaders);
+}
+
+std::int32_t Leaders::distance(std::int32_t from, std::int32_t to) const {
+    return places_after(from, to, static_cast<std::int32_t>(ranks_on_.size()));
+}
+
+std::int32_t Leaders::of(std::int32_t node, std::int32_t number) const {
+    const auto& ranks = ranks_on_[static_cast<std::size_t>(node)];
+    auto leaders = static_cast<std::int32_t>(ranks.size());
+    if (leading_.leaders != 0) leaders = std::min(leaders, leading_.leaders);
+    return ranks[static_cast<std::size_t>(number % leaders)];
+}
+
+std::int32_t Leaders::sender(std::int32_t from, std::int32_t to) const {
+    return leading_.threshold != 0 ? in_layer(from, layer_of(to)) : of(from, distance(from, to) - 1);
+}
+std::int32_t Leaders::receiver(std::int32_t from, std::int32_t to) const {
+    return of(to, distance(from, to) - 1);
+}
+std::int32_t Leaders::in_layer(std::int32_t node, std::int32_t layer) const { return of(node, layer); }
+
+Bundling::Bundling(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,
+                   bool personal, const Leading& leading)
+    : leaders_(map, leading),
+      rank_(rank),
+      here_(leaders_.node_of(rank)),
+      near_(neighborhood),
+      personal_(personal),
+      combined_(leading.threshold != 0) {
     auto is_other_mate = [&](std::int32_t to) {
-        return to >= 0 && to != rank && node_of(to) == node_of(rank);
+        return to >= 0 && to != rank && leaders_.node_of(to) == here_;
     };
     if (std::ranges::any_of(near_.destinations, is_other_mate))
         bundles_.staged_blocks = personal ? near_.send_blocks() : 1;
     bundles_.scratch_blocks = bundles_.staged_blocks;
 }
 
-std::int32_t Bundling::distance(std::int32_t from, std::int32_t to) const {
-    auto nodes = static_cast<std::int32_t>(ranks_on_.size());
-    return (to - from + nodes) % nodes;
-}
-
-// On `node`, one of the two, for what goes from node to node.
-std::int32_t Bundling::leader_of(std::int32_t node, std::int32_t from, std::int32_t to) const {
-    const auto& ranks = ranks_on_[static_cast<std::size_t>(node)];
-    return ranks[static_cast<std::size_t>(distance(from, to) - 1) % ranks.size()];
-}
-
 bool Bundling::is_same_block(const Edge& a, const Edge& b) const {
     return a.sender == b.sender && (!personal_ || a.sent == b.sent);
 }
 
-Bundle& Bundling::append(std::vector<Bundle>& bundles, std::int32_t peer) {
-    return bundles.emplace_back(Bundle{peer, bundles_.scratch_blocks, 0, {}});
-}
-
 Bundling::Mail Bundling::ask() const {
     Mail mail;
-    const std::int32_t here = node_of(rank_);
     for (const Edge& edge : near_.incoming) {
-        const std::int32_t from = node_of(edge.sender);
-        if (from == here) continue;
+        const std::int32_t from = leaders_.node_of(edge.sender);
+        if (from == here_) continue;
         mail.letters.push_back({edge, -1, -1, -1});
-        mail.to.push_back(leader_of(here, from, here));
+        mail.to.push_back(leaders_.receiver(from, here_));
     }
     return mail;
 }
 
 Bundling::Mail Bundling::assign(std::vector<Bundled> asked) {
-    const std::int32_t here = node_of(rank_);
     std::ranges::sort(asked, {}, [&](const Bundled& b) {
-        return std::tuple(distance(node_of(b.edge.sender), here), b.edge.sender, b.edge.sent, b.edge.receiver,
-                          b.edge.received);
+        return std::tuple(leaders_.distance(leaders_.node_of(b.edge.sender), here_), b.edge.sender,
+                          b.edge.sent, b.edge.receiver, b.edge.received);
     });
     Mail mail;
+    std::vector<Bundle>& incoming = bundles_.incoming;
     const Edge* last = nullptr;
     for (Bundled& block : asked) {
-        const std::int32_t from = node_of(block.edge.sender);
-        if (last == nullptr || node_of(last->sender) != from)
-            append(bundles_.incoming, leader_of(from, from, here));
-        const bool is_new = last == nullptr || !is_same_block(*last, block.edge);
-        if (is_new) {
-            ++bundles_.incoming.back().blocks;
-            ++bundles_.scratch_blocks;
+        const std::int32_t from = leaders_.node_of(block.edge.sender);
+        if (last == nullptr || leaders_.node_of(last->sender) != from) {
+            const auto turn = static_cast<std::int32_t>(incoming.size());
+            incoming.push_back({leaders_.sender(from, here_), bundles_.scratch_blocks, 0, turn, {}, {}});
         }
+        Bundle& bundle = incoming.back();
+        const bool is_new = last == nullptr || !is_same_block(*last, block.edge);
+        last = &block.edge;
+        bundle.blocks += is_new;
+        if (!combined_) bundles_.scratch_blocks += is_new;
         block.leader = rank_;
-        block.index = bundles_.scratch_blocks - 1;
-        block.turn = static_cast<std::int32_t>(bundles_.incoming.size()) - 1;
+        block.index = (combined_ ? 0 : bundle.first) + bundle.blocks - 1;
+        block.turn = bundle.turn;
+        if (is_new) {
+            mail.letters.push_back(block);
+            mail.to.push_back(bundle.peer);
+        }
+        if (combined_) continue;
         mail.letters.push_back(block);
         mail.to.push_back(block.edge.receiver);
-        last = &block.edge;
-        if (!is_new) continue;
-        mail.letters.push_back(block);
-        mail.to.push_back(bundles_.incoming.back().peer);
     }
+    if (!combined_) return mail;
+    incoming.clear();
+    numbered_ = std::move(asked);
     return mail;
 }
 
 Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
-    const std::int32_t here = node_of(rank_);
     for (const Bundled& block : assigned)
-        if (node_of(block.edge.receiver) == here) bundles_.taken.push_back(block);
-    std::erase_if(assigned, [&](const Bundled& b) { return node_of(b.edge.receiver) == here; });
+        if (leaders_.node_of(block.edge.receiver) == here_) bundles_.taken.push_back(block);
+    std::erase_if(assigned, [&](const Bundled& b) { return leaders_.node_of(b.edge.receiver) == here_; });
     // In the order in which the other leader wants them.
     std::ranges::sort(assigned, {}, [&](const Bundled& b) {
-        return std::tuple(distance(here, node_of(b.edge.receiver)), b.index);
+        return std::tuple(leaders_.distance(here_, leaders_.node_of(b.edge.receiver)), b.index);
     });
     Mail mail;
     for (Bundled& block : assigned) {
         auto& outgoing = bundles_.outgoing;
-        if (outgoing.empty() || outgoing.back().peer != block.leader) append(outgoing, block.leader);
-        Bundle& bundle = outgoing.back();
-        const std::int32_t filler = block.edge.sender;
-        // A sender's blocks lie behind one another.
-        if (filler != rank_ && (bundle.fillers.empty() || bundle.fillers.back() != filler))
-            bundle.fillers.push_back(filler);
-        ++bundle.blocks;
+        if (outgoing.empty() || outgoing.back().peer != block.leader)
+            outgoing.push_back({block.leader, bundles_.scratch_blocks, 0, 0, {}, {}});
+        load(outgoing.back(), block.edge);
         block.leader = rank_;
         block.index = bundles_.scratch_blocks++;
         mail.letters.push_back(block);
-        mail.to.push_back(filler);
+        mail.to.push_back(block.edge.sender);
     }
     return mail;
 }
 
+void Bundling::load(Bundle& bundle, const Edge& edge) const {
+    // A sender's blocks lie behind one another.
+    if (edge.sender != rank_ && (bundle.fillers.empty() || bundle.fillers.back() != edge.sender))
+        bundle.fillers.push_back(edge.sender);
+    ++bundle.blocks;
+    if (personal_)
+        bundle.loads = {{here_, bundle.blocks}};
+    else
+        bundle.loads.push_back({edge.sender, 1});
+}
+
 Bundles Bundling::finish(std::vector<Bundled> laid_out) {
     bundles_.filled = std::move(laid_out);
-    // Its own bundles first, then those of the mates after it: not all begin with the same leader.
-    auto turn_to = [&](std::int32_t leader) { return (leader - rank_ + map_.ranks()) % map_.ranks(); };
-    std::ranges::sort(bundles_.filled, {},
-                      [&](const Bundled& b) { return std::pair(turn_to(b.leader), b.index); });
-    std::ranges::sort(bundles_.taken, {}, [&](const Bundled& b) {
-        return std::tuple(b.turn, turn_to(b.leader), b.index, b.edge.received);
+    for (const Bundle& bundle : bundles_.outgoing) bundles_.sends.last.push_back({bundle.peer, bundle.loads});
+    const std::int32_t ranks = leaders_.ranks();
+    std::ranges::sort(bundles_.filled, {}, [&](const Bundled& b) {
+        return std::pair(places_after(rank_, b.leader, ranks), b.index);
     });
+    sort_taken(bundles_.taken, rank_, ranks);
     return std::move(bundles_);
+}
+
+void sort_taken(std::vector<Bundled>& taken, std::int32_t rank, std::int32_t ranks) {
+    std::ranges::sort(taken, {}, [&](const Bundled& b) {
+        return std::tuple(b.turn, places_after(rank, b.leader, ranks), b.index, b.edge.received);
+    });
 }
 
 }  // namespace coco::schedule

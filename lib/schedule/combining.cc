@@ -24,6 +24,26 @@ void append(std::vector<Load>& to, const std::vector<Load>& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
+constexpr std::int32_t kUsualThreshold = 4;
+
+bool is_afar(const topology::NodeMap& map, std::int32_t rank, std::int32_t other) {
+    return other >= 0 &&
+           map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
+}
+CombiningMaker::Blocks blocks_to(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& near) {
+    CombiningMaker::Blocks blocks;
+    for (std::int32_t to : near.destinations)
+        if (is_afar(map, rank, to)) ++blocks[to];
+    return blocks;
+}
+CombiningMaker::Blocks blocks_from(const topology::NodeMap& map, std::int32_t rank,
+                                   const Neighborhood& near) {
+    CombiningMaker::Blocks blocks;
+    for (const Edge& edge : near.incoming)
+        if (is_afar(map, rank, edge.sender)) ++blocks[edge.sender];
+    return blocks;
+}
+
 }  // namespace
 
 std::int32_t blocks_in(const Cargo& cargo, bool personal) {
@@ -42,19 +62,16 @@ std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal) {
 
 CombiningMaker::CombiningMaker(const topology::NodeMap& map, std::int32_t rank,
                                const Neighborhood& neighborhood, std::int32_t threshold, std::int32_t depth)
-    : rank_(rank), threshold_(threshold), depth_(depth == 0 ? INT32_MAX : depth) {
-    auto is_afar = [&](std::int32_t other) {
-        return other >= 0 &&
-               map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
-    };
-    auto count = [](std::vector<Load>& loads, std::int32_t origin) {
-        if (loads.empty()) loads.push_back({origin, 0});
-        ++loads.front().blocks;
-    };
-    for (std::int32_t to : neighborhood.destinations)
-        if (is_afar(to)) count(out_[to].loads, rank);
-    for (const Edge& edge : neighborhood.incoming)
-        if (is_afar(edge.sender)) count(in_[edge.sender], edge.sender);
+    : CombiningMaker(rank, blocks_to(map, rank, neighborhood), blocks_from(map, rank, neighborhood),
+                     threshold, depth) {}
+
+CombiningMaker::CombiningMaker(std::int32_t vertex, const Blocks& to, const Blocks& from,
+                               std::int32_t threshold, std::int32_t depth)
+    : rank_(vertex),
+      threshold_(threshold == 0 ? kUsualThreshold : threshold),
+      depth_(depth == 0 ? INT32_MAX : depth) {
+    for (const auto& [neighbor, blocks] : to) out_[neighbor].loads = {{vertex, blocks}};
+    for (const auto& [neighbor, blocks] : from) in_[neighbor] = {{neighbor, blocks}};
 }
 
 std::vector<Letter> CombiningMaker::speak() {

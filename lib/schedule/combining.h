@@ -82,16 +82,22 @@ struct Letter {
 //     }
 class CombiningMaker {
   public:
-    // Requires: threshold > 0: neighbours in common that make two ranks friends. depth: 0: any.
+    // threshold: neighbours in common that make two ranks friends; 0: 4. depth: 0: any.
     CombiningMaker(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,
                    std::int32_t threshold, std::int32_t depth);
+    // The same for the vertices of another graph, as nodes with edges between them: how many blocks go to
+    // whom, and come from whom.
+    using Blocks = std::map<std::int32_t, std::int32_t>;
+    CombiningMaker(std::int32_t vertex, const Blocks& to, const Blocks& from, std::int32_t threshold,
+                   std::int32_t depth);
 
     bool done() const { return stage_ == Stage::done; }
     std::vector<Letter> speak();
     void hear(std::span<const Letter> letters);
     bool wants_more() const;
     void turn(bool any_wants_more);
-    // Requires: done().
+    // Requires (both): done().
+    std::size_t pairs() const { return made_.sends.trades.size(); }
     Combining take();
 
   private:

@@ -3,6 +3,7 @@
 // Calls over several nodes: forms that share a schedule, one after the other; rests of messages between many
 // leaders of unequal nodes; all forms, for who counts their messages. On one node: neighbours' messages.
 // Usage: nodes_test mixed | rests | refused | smaller | surplus | private_ring | counted BYTES...
+//        nodes_test neighbors SPLIT BYTES...
 #include <mpi.h>
 
 #include <cstdio>
@@ -169,6 +170,62 @@ void counted(int bytes) {
         for (int times = 0; times < 2; ++times) call(bytes);
 }
 
+// Of a graph in which the ranks below `split` send to all others.
+class TwoSides {
+  public:
+    TwoSides(int split, int bytes)
+        : blocks_(bytes),
+          out_(g_rank < split ? g_ranks - split : 0),
+          in_(g_rank < split ? 0 : split),
+          split_(split) {
+        std::vector<int> peers;
+        for (int i = 0; i < out_ + in_; ++i) peers.push_back(out_ != 0 ? split + i : i);
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in_, peers.data(), MPI_UNWEIGHTED, out_, peers.data(),
+                                       MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm_);
+    }
+    ~TwoSides() { MPI_Comm_free(&comm_); }
+    TwoSides(const TwoSides&) = delete;
+    TwoSides& operator=(const TwoSides&) = delete;
+
+    // The first two are the library's.
+    void run() {
+        for (int times = 0; times < 4; ++times) gather(times % 2 != 0);
+        gather(false);
+        gather(true);
+        for (int times = 0; times < 4; ++times) exchange(times % 2 != 0);
+    }
+
+  private:
+    void gather(bool sized) {
+        Blocks& b = blocks_;
+        if (sized)
+            MPI_Neighbor_allgatherv(b.send.data(), b.bytes, MPI_CHAR, b.recv.data(), b.counts.data(),
+                                    b.displacements.data(), MPI_CHAR, comm_);
+        else
+            MPI_Neighbor_allgather(b.send.data(), b.bytes, MPI_CHAR, b.recv.data(), b.bytes, MPI_CHAR, comm_);
+        check(0);
+    }
+    void exchange(bool sized) {
+        Blocks& b = blocks_;
+        if (sized)
+            MPI_Neighbor_alltoallv(b.send.data(), b.counts.data(), b.displacements.data(), MPI_CHAR,
+                                   b.recv.data(), b.counts.data(), b.displacements.data(), MPI_CHAR, comm_);
+        else
+            MPI_Neighbor_alltoall(b.send.data(), b.bytes, MPI_CHAR, b.recv.data(), b.bytes, MPI_CHAR, comm_);
+        check(g_rank - split_);
+    }
+    void check(int block) {
+        Blocks& b = blocks_;
+        for (int i = 0; i < in_ * b.bytes; ++i)
+            g_failures += b.recv[static_cast<std::size_t>(i)] != mark(i / b.bytes, block);
+        b.recv.assign(b.recv.size(), 0);
+    }
+
+    Blocks blocks_;
+    int out_, in_, split_;
+    MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -184,6 +241,8 @@ int main(int argc, char** argv) {
     if (what == "private_ring") private_ring();
     for (int i = 2; what == "counted" && i < argc; ++i) counted(std::atoi(argv[i]));
     if (what == "counted") lone_block(3000);
+    for (int i = 3; what == "neighbors" && i < argc; ++i)
+        TwoSides(std::atoi(argv[2]), std::atoi(argv[i])).run();
     MPI_Finalize();
     return g_failures != 0;
 }

@@ -191,30 +191,11 @@ std::vector<std::vector<schedule::Bundled>> deliver(const std::vector<schedule::
     return came;
 }
 
-}  // namespace
-
-std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
-                                          bool personal) {
-    std::vector<schedule::Bundling> ranks;
-    std::vector<schedule::Bundling::Mail> mail;
-    for (std::size_t r = 0; r < all.size(); ++r)
-        mail.push_back(ranks.emplace_back(map, static_cast<std::int32_t>(r), all[r], personal).ask());
-    auto came = deliver(mail);
-    for (std::size_t r = 0; r < all.size(); ++r) mail[r] = ranks[r].assign(came[r]);
-    came = deliver(mail);
-    for (std::size_t r = 0; r < all.size(); ++r) mail[r] = ranks[r].lay_out(came[r]);
-    came = deliver(mail);
-    std::vector<schedule::Bundles> bundles;
-    for (std::size_t r = 0; r < all.size(); ++r) bundles.push_back(ranks[r].finish(came[r]));
-    return bundles;
-}
-
-std::vector<schedule::Combining> combine(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
-                                         std::int32_t threshold, std::int32_t depth, int* rounds) {
-    std::vector<schedule::CombiningMaker> makers;
-    for (std::int32_t r = 0; r < map.ranks(); ++r)
-        makers.emplace_back(map, r, all[static_cast<std::size_t>(r)], threshold, depth);
-    while (!makers.front().done()) {
+// What comm does: rounds of letters.
+template <class Maker>
+int go_rounds(std::vector<Maker>& makers) {
+    int rounds = 0;
+    for (; !makers.front().done(); ++rounds) {
         std::vector<std::vector<schedule::Letter>> inbox(makers.size());
         for (std::size_t r = 0; r < makers.size(); ++r)
             for (schedule::Letter& letter : makers[r].speak())
@@ -223,8 +204,43 @@ std::vector<schedule::Combining> combine(const topology::NodeMap& map, const std
         for (std::size_t r = 0; r < makers.size(); ++r) makers[r].hear(inbox[r]);
         bool more = std::ranges::any_of(makers, [](const auto& maker) { return maker.wants_more(); });
         for (auto& maker : makers) maker.turn(more);
-        if (rounds != nullptr) ++*rounds;
     }
+    return rounds;
+}
+
+}  // namespace
+
+std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
+                                          bool personal, const schedule::Leading& leading) {
+    std::vector<schedule::Bundling> ranks;
+    std::vector<schedule::Bundling::Mail> mail;
+    for (std::size_t r = 0; r < all.size(); ++r)
+        mail.push_back(
+            ranks.emplace_back(map, static_cast<std::int32_t>(r), all[r], personal, leading).ask());
+    auto came = deliver(mail);
+    for (std::size_t r = 0; r < all.size(); ++r) mail[r] = ranks[r].assign(came[r]);
+    came = deliver(mail);
+    for (std::size_t r = 0; r < all.size(); ++r) mail[r] = ranks[r].lay_out(came[r]);
+    came = deliver(mail);
+    std::vector<schedule::Bundles> bundles;
+    for (std::size_t r = 0; r < all.size(); ++r) bundles.push_back(ranks[r].finish(came[r]));
+    if (leading.threshold == 0) return bundles;
+    std::vector<schedule::BundleCombining> makers;
+    for (std::size_t r = 0; r < all.size(); ++r)
+        makers.emplace_back(map, static_cast<std::int32_t>(r), personal, leading, std::move(bundles[r]),
+                            ranks[r].take_numbered());
+    go_rounds(makers);
+    for (std::size_t r = 0; r < all.size(); ++r) bundles[r] = makers[r].take();
+    return bundles;
+}
+
+std::vector<schedule::Combining> combine(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
+                                         std::int32_t threshold, std::int32_t depth, int* rounds) {
+    std::vector<schedule::CombiningMaker> makers;
+    for (std::int32_t r = 0; r < map.ranks(); ++r)
+        makers.emplace_back(map, r, all[static_cast<std::size_t>(r)], threshold, depth);
+    const int gone = go_rounds(makers);
+    if (rounds != nullptr) *rounds += gone;
     std::vector<schedule::Combining> made;
     for (auto& maker : makers) made.push_back(maker.take());
     return made;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/bundles.h"
+#include "schedule/bundles_combined.h"
 #include "schedule/combining.h"
 #include "schedule/edges.h"
 
@@ -45,7 +46,7 @@ std::vector<schedule::EdgeShare> shares_of(const topology::NodeMap& map,
 // By rank. personal: for alltoall.
 std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map,
                                           const std::vector<schedule::Neighborhood>& neighborhoods,
-                                          bool personal);
+                                          bool personal, const schedule::Leading& leading = {});
 
 // Who combines what, by rank; made by letters, as comm carries them. rounds: how many it took.
 std::vector<schedule::Combining> combine(const topology::NodeMap& map,

@@ -395,9 +395,10 @@ Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchang
     auto shares = shares_of(map, neighborhoods, algorithm.cut);
     std::vector<schedule::Bundles> bundles;
     const bool bundled = needs_bundles(algorithm);
-    if (bundled) bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall);
+    if (bundled)
+        bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall, leading_of(parameters));
     std::vector<schedule::Combining> combining;
-    if (takes(algorithm, algorithms::Parameter::threshold))
+    if (!bundled && takes(algorithm, algorithms::Parameter::threshold))
         combining = combine(map, neighborhoods, parameters.threshold, parameters.depth);
     auto is_straight = [&](std::int32_t rank) {
         auto i = static_cast<std::size_t>(rank);

@@ -127,6 +127,8 @@ TEST_CASE("choices", "[policy]") {
     CHECK(algorithms::text_of(choice.parameters) == ":route=scatter");
     REQUIRE_FALSE(parse_choice("combining:threshold=2,depth=0", Collective::neighbor_allgather, choice));
     CHECK(algorithms::text_of(choice.parameters) == ":threshold=2,depth=0");
+    REQUIRE_FALSE(parse_choice("aggregate:threshold=0,leaders=2", Collective::neighbor_alltoall, choice));
+    CHECK(algorithms::text_of(choice.parameters) == ":leaders=2");
     CHECK(error("combining:threshold=0", Collective::neighbor_alltoall) ==
           "parameter 'threshold=0': must be a number from 1 to 1048576");
 }

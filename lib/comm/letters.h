@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Carries the letters of schedule/combining.h and bundles_combined.h between the ranks of a communicator, at
+// set-up, and says what it took. Thread safety: that of the communicator.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "comm/deal.h"
+#include "os/clock.h"
+#include "schedule/combining.h"
+
+namespace coco::comm {
+
+struct Post {
+    std::uint64_t rounds = 0, letters = 0, bytes = 0;  // of this rank
+
+    // As words: sender, length, letter.
+    std::vector<schedule::Letter> exchange(const Comm& comm,
+                                           const std::vector<schedule::Letter>& letters_out) {
+        std::vector<std::int32_t> words, to;
+        for (const schedule::Letter& letter : letters_out) {
+            words.insert(words.end(), {comm.rank, static_cast<std::int32_t>(letter.words.size())});
+            words.insert(words.end(), letter.words.begin(), letter.words.end());
+            to.resize(words.size(), letter.rank);
+        }
+        ++rounds;
+        letters += letters_out.size();
+        bytes += words.size() * sizeof words[0];
+        const auto came = deal(comm, words, to);
+        std::vector<schedule::Letter> in;
+        for (auto at = came.begin(); at != came.end();) {
+            auto begin = at + 2, end = begin + at[1];
+            in.push_back({at[0], {begin, end}});
+            at = end;
+        }
+        return in;
+    }
+};
+
+inline bool anybody(const Comm& comm, bool wants_more) {
+    std::uint64_t content = !wants_more, all_content = 0;
+    mpi().Allreduce(&content, &all_content, 1, mpi().uint64, mpi().min, comm.handle);
+    return !all_content;
+}
+
+// Takes a maker through its rounds. Maker: as schedule::CombiningMaker. Requires: all ranks of the
+// communicator call it in the same call.
+template <class Maker>
+auto make_by_letters(const Comm& comm, Maker& maker, std::string_view what) {
+    const std::uint64_t begin_ns = os::now_ns();
+    Post post;
+    while (!maker.done()) {
+        maker.hear(post.exchange(comm, maker.speak()));
+        maker.turn(anybody(comm, maker.wants_more()));
+    }
+    COCO_LOG(info, what << ": pattern of " << comm.ranks << " ranks made in " << post.rounds << " rounds, "
+                        << (os::now_ns() - begin_ns) / 1000 << " us; sent " << post.letters << " letters of "
+                        << post.bytes << " bytes in all; pairs: " << maker.pairs());
+    return maker.take();
+}
+
+}  // namespace coco::comm
