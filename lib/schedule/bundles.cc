@@ -65,8 +65,7 @@ Bundling::Mail Bundling::ask() const {
     for (const Edge& edge : near_.incoming) {
         const std::int32_t from = leaders_.node_of(edge.sender);
         if (from == here_) continue;
-        mail.letters.push_back({edge, -1, -1, -1});
-        mail.to.push_back(leaders_.receiver(from, here_));
+        mail.send({edge, -1, -1, -1}, leaders_.receiver(from, here_));
     }
     return mail;
 }
@@ -77,34 +76,30 @@ Bundling::Mail Bundling::assign(std::vector<Bundled> asked) {
                           b.edge.sent, b.edge.receiver, b.edge.received);
     });
     Mail mail;
-    std::vector<Bundle>& incoming = bundles_.incoming;
     const Edge* last = nullptr;
     for (Bundled& block : asked) {
         const std::int32_t from = leaders_.node_of(block.edge.sender);
-        if (last == nullptr || leaders_.node_of(last->sender) != from) {
-            const auto turn = static_cast<std::int32_t>(incoming.size());
-            incoming.push_back({leaders_.sender(from, here_), bundles_.scratch_blocks, 0, turn, {}, {}});
-        }
-        Bundle& bundle = incoming.back();
+        if (last == nullptr || leaders_.node_of(last->sender) != from) begin_incoming(from);
         const bool is_new = last == nullptr || !is_same_block(*last, block.edge);
         last = &block.edge;
+        Bundle& bundle = bundles_.incoming.back();
         bundle.blocks += is_new;
         if (!combined_) bundles_.scratch_blocks += is_new;
         block.leader = rank_;
         block.index = (combined_ ? 0 : bundle.first) + bundle.blocks - 1;
         block.turn = bundle.turn;
-        if (is_new) {
-            mail.letters.push_back(block);
-            mail.to.push_back(bundle.peer);
-        }
-        if (combined_) continue;
-        mail.letters.push_back(block);
-        mail.to.push_back(block.edge.receiver);
+        if (is_new) mail.send(block, bundle.peer);
+        if (!combined_) mail.send(block, block.edge.receiver);
     }
     if (!combined_) return mail;
-    incoming.clear();
+    bundles_.incoming.clear();
     numbered_ = std::move(asked);
     return mail;
+}
+
+void Bundling::begin_incoming(std::int32_t from) {
+    const auto turn = static_cast<std::int32_t>(bundles_.incoming.size());
+    bundles_.incoming.push_back({leaders_.sender(from, here_), bundles_.scratch_blocks, 0, turn, {}, {}});
 }
 
 Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
@@ -123,8 +118,7 @@ Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
         load(outgoing.back(), block.edge);
         block.leader = rank_;
         block.index = bundles_.scratch_blocks++;
-        mail.letters.push_back(block);
-        mail.to.push_back(block.edge.sender);
+        mail.send(block, block.edge.sender);
     }
     return mail;
 }

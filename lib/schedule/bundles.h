@@ -92,6 +92,10 @@ class Bundling {
     struct Mail {
         std::vector<Bundled> letters;
         std::vector<std::int32_t> to;  // by letter
+        void send(const Bundled& letter, std::int32_t rank) {
+            letters.push_back(letter);
+            to.push_back(rank);
+        }
     };
 
     // personal: a block for each edge (alltoall), else for each sender and node (allgather).
@@ -114,6 +118,7 @@ class Bundling {
 
   private:
     bool is_same_block(const Edge& a, const Edge& b) const;
+    void begin_incoming(std::int32_t from);
     void load(Bundle& bundle, const Edge& edge) const;
 
     const Leaders leaders_;
