@@ -41,6 +41,12 @@ int main(int argc, char** argv) {
         ->expected(3);
     info_command->add_option("--nodes", question.nodes, "nodes, for --explain")
         ->check(CLI::Range(1, 1 << 20));
+    info_command
+        ->add_option("--degree", question.degree,
+                     "for --explain of neighbours: edges from a rank to other nodes, the mean")
+        ->check(CLI::NonNegativeNumber);
+    info_command->add_option("--calls", question.calls, "for --explain: which call on the communicator it is")
+        ->check(CLI::PositiveNumber);
     info_command->add_flag("--algorithms", algorithms, "list the algorithms");
     info_command->add_flag("--settings-markdown", markdown, "the environment variables as a table");
 

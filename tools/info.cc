@@ -45,6 +45,23 @@ void print_settings() {
     }
 }
 
+// Neighbours' blocks are common to all ranks in some topologies, and in others not.
+void print_explained(const policy::Policy& policy, policy::Facts facts) {
+    using algorithms::Collective;
+    constexpr algorithms::CollectiveSet kNoBlock =
+        set_of(Collective::alltoallv) | set_of(Collective::alltoallw) |
+        set_of(Collective::neighbor_alltoallv) | set_of(Collective::neighbor_alltoallw) |
+        set_of(Collective::neighbor_allgatherv);
+    if ((kNoBlock & set_of(facts.collective)) != 0) facts.block_bytes.reset();
+    const bool depends = is_neighbor(facts.collective) && facts.block_bytes;
+    if (depends)
+        std::cout << "In topologies in which all ranks know the largest block (docs/neighbors.md):\n";
+    std::cout << policy::explain(policy, facts);
+    if (!depends) return;
+    facts.block_is_own = true;
+    std::cout << "In others:\n" << policy::explain(policy, facts);
+}
+
 }  // namespace
 
 int info() {
@@ -97,10 +114,9 @@ int explain(const Question& question) {
     auto nodes = static_cast<std::uint64_t>(question.nodes);
     policy::Facts facts{*collective, question.nodes, static_cast<std::int32_t>((ranks + nodes - 1) / nodes),
                         1, block};
-    using algorithms::Collective;
-    if (*collective == Collective::alltoallv || *collective == Collective::alltoallw)
-        facts.block_bytes.reset();
-    std::cout << policy::explain(policy, facts);
+    facts.calls = question.calls;
+    if (is_neighbor(*collective)) facts.degree = question.degree;
+    print_explained(policy, facts);
     return 0;
 }
 

@@ -14,6 +14,7 @@ int settings_markdown();
 struct Question {
     std::string collective, ranks, block;
     std::int32_t nodes = 1;
+    std::uint64_t degree = 0, calls = 1;  // degree: neighbours' edges to other nodes
 };
 int explain(const Question& question);
 

@@ -25,7 +25,8 @@ namespace coco::comm {
     X(Alloc_mem) X(Comm_create) X(Comm_get_errhandler) X(Errhandler_free) X(Waitall)                 \
     X(Request_get_status) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw) X(Neighbor_allgather)                   \
     X(Neighbor_allgatherv) X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count)                \
-    X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors)
+    X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors)                                 \
+    X(Op_create) X(Op_free) X(Type_contiguous) X(Type_commit)
 
 // Large-count forms and sessions, MPI 4.
 #if MPI_VERSION >= 4

@@ -9,6 +9,7 @@
 #include "comm/letters.h"
 #include "comm/mpi_table.h"
 #include "schedule/bundles_combined.h"
+#include "schedule/sides.h"
 
 namespace coco::comm {
 namespace {
@@ -126,21 +127,69 @@ Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::i
     return graph;
 }
 
-// What all ranks must know alike; the least of each number counts.
+// What all ranks must know alike. Of the first numbers the least counts, of edges_between_nodes the sum.
+// Behind it travel the groups of sides (schedule/sides.h), 8 bytes a rank however many edges there are.
 struct Facts {
     std::uint64_t joined, forms_agree, has_edges, has_wires, blocks_missing;
+    std::uint64_t edges_between_nodes;
+    std::uint64_t ranks;
     static constexpr std::uint64_t kManyBlocks = 1ull << 40;
+
+    std::span<std::int32_t> sides() {
+        return {reinterpret_cast<std::int32_t*>(this + 1), 2 * static_cast<std::size_t>(ranks)};
+    }
+    void add(Facts& more) {
+        for (auto number : {&Facts::joined, &Facts::forms_agree, &Facts::has_edges, &Facts::has_wires,
+                            &Facts::blocks_missing})
+            this->*number = std::min(this->*number, more.*number);
+        edges_between_nodes += more.edges_between_nodes;
+        schedule::join_sides(more.sides(), sides());
+    }
 };
 
-Facts facts_of(const Neighbors& near, bool joined) {
+Facts facts_of(const Comm& comm, const Neighbors& near, bool joined) {
     const Neighborhood& graph = near.graphs[0];
     auto has_edge = [](std::int32_t to) { return to >= 0; };
+    auto leaves = [&](std::int32_t to) { return to >= 0 && comm.map.node[to] != comm.map.node[comm.rank]; };
     std::int32_t most = std::max(graph.recv_blocks, graph.send_blocks());
-    return {.joined = joined,
-            .forms_agree = near.graphs[0] == near.graphs[1] && near.graphs[0] == near.graphs[2],
-            .has_edges = !graph.incoming.empty() || std::ranges::any_of(graph.destinations, has_edge),
-            .has_wires = Wire::alive() < Wire::kMost,
-            .blocks_missing = Facts::kManyBlocks - static_cast<std::uint64_t>(most)};
+    return {
+        .joined = joined,
+        .forms_agree = near.graphs[0] == near.graphs[1] && near.graphs[0] == near.graphs[2],
+        .has_edges = !graph.incoming.empty() || std::ranges::any_of(graph.destinations, has_edge),
+        .has_wires = Wire::alive() < Wire::kMost,
+        .blocks_missing = Facts::kManyBlocks - static_cast<std::uint64_t>(most),
+        .edges_between_nodes = static_cast<std::uint64_t>(std::ranges::count_if(graph.destinations, leaves)),
+        .ranks = static_cast<std::uint64_t>(comm.ranks)};
+}
+
+void add_facts(void* more, void* facts, int*, MPI_Datatype*) {
+    static_cast<Facts*>(facts)->add(*static_cast<Facts*>(more));
+}
+
+// Facts, and the sides behind them.
+using FactBytes = std::vector<std::byte>;
+Facts& facts_in(FactBytes& bytes) { return *reinterpret_cast<Facts*>(bytes.data()); }
+
+FactBytes all_facts_of(const Comm& comm, const Neighbors& near, bool joined) {
+    const schedule::Sides sides = schedule::sides_of(comm.rank, comm.ranks, near.graphs[0]);
+    FactBytes bytes(sizeof(Facts) + sides.size() * sizeof sides[0]);
+    facts_in(bytes) = facts_of(comm, near, joined);
+    std::ranges::copy(sides, facts_in(bytes).sides().begin());
+    return bytes;
+}
+
+// One element of one type, so that no library cuts it in pieces on the way.
+FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
+    FactBytes all(mine.size());
+    MPI_Datatype type;
+    MPI_Op op;
+    mpi().Type_contiguous(static_cast<int>(mine.size()), mpi().byte, &type);
+    mpi().Type_commit(&type);
+    mpi().Op_create(&add_facts, 1, &op);
+    mpi().Allreduce(mine.data(), all.data(), 1, type, op, comm.handle);
+    mpi().Op_free(&op);
+    mpi().Type_free(&type);
+    return all;
 }
 
 std::vector<std::int32_t> list_nobody(const std::vector<int>& peers) {
@@ -189,14 +238,17 @@ stats::Reason make(Comm& comm, Neighbors& near) {
         joined = joined && is_whole(lists, came);
         near.graphs.push_back(join(comm, lists, came));
     }
-    Facts mine = facts_of(near, joined), all{};
-    mpi().Allreduce(&mine, &all, sizeof mine / sizeof mine.joined, mpi().uint64, mpi().min, comm.handle);
+    FactBytes facts = add_over_ranks(comm, all_facts_of(comm, near, joined));
+    Facts& all = facts_in(facts);
     if (!all.joined) return stats::Reason::bad_arguments;
     if (all.forms_agree) near.graphs.resize(1);
     near.lonely = !all.has_edges;
+    near.sizes_agree = schedule::sides_agree(all.sides());
+    near.edges_between_nodes = all.edges_between_nodes;
     near.most_blocks = static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing);
     list_readers(comm, near);
     near.to_nobody = list_nobody(lists.destinations);
+    near.sends_nothing = near.to_nobody.size() == lists.destinations.size();
     near.from_nobody = list_nobody(lists.sources);
     if (comm.wire != nullptr) return stats::Reason::none;
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;

@@ -31,9 +31,13 @@ struct Neighbors {
     stats::Reason closed = stats::Reason::none;  // not none: all calls on neighbours are handed back
     // As alltoall, alltoallv and alltoallw join blocks; one, where all three agree on all ranks.
     std::vector<schedule::Neighborhood> graphs;
-    bool lonely = false;           // some rank has no edge at all, and knows nothing of block sizes
-    std::int32_t most_blocks = 0;  // of any rank's send or receive buffer
-    bool has_readers = false;      // some other rank of the node receives from this one
+    bool lonely = false;  // some rank has no edge at all, and knows nothing of block sizes
+    // The larger of a rank's two block sizes is the same on all ranks, in a plain form (schedule/sides.h).
+    bool sizes_agree = false;
+    std::uint64_t edges_between_nodes = 0;  // of all ranks
+    std::int32_t most_blocks = 0;           // of any rank's send or receive buffer
+    bool has_readers = false;               // some other rank of the node receives from this one
+    bool sends_nothing = false;             // this rank, to anybody
     struct Run {
         std::int32_t first, count;
     };

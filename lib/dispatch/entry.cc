@@ -25,6 +25,7 @@ struct Chosen {
     const Algorithm* algorithm;  // null: mpi
     algorithms::Parameters parameters;
     bool by_force;
+    std::uint64_t last_call;  // of this collective that it holds for
 };
 
 // Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard
@@ -42,41 +43,35 @@ bool is_bounded(const Common& common, const comm::Comm& comm) {
     return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
 }
 
-// Neighbours may send and receive blocks of different sizes, and choose unlike. Only algorithms in which
-// receivers copy understand each other: all else, MPI too, is chosen as if no size were known, and nothing
-// else where it was.
-policy::Verdict select_among_neighbors(const policy::Facts& facts) {
-    policy::Facts common = facts;
-    common.block_bytes = std::nullopt;
-    auto pulls = [](const policy::Verdict& verdict) {
-        const Algorithm* algorithm = verdict.choice.algorithm;
-        return algorithm != nullptr && algorithm->one_node && !algorithm->writes_peer_recv;
-    };
-    policy::Verdict verdict = policy::select(the_policy(), common);
-    if (!pulls(verdict)) return verdict;
-    verdict = policy::select(the_policy(), facts);
-    if (!pulls(verdict)) verdict.choice = {algorithms::find("naive"), {}};
-    return verdict;
+policy::Facts facts_of(const comm::Comm& comm, const Common& common, std::uint64_t calls) {
+    policy::Facts facts{.collective = common.facts.collective,
+                        .nodes = comm.nodes,
+                        .ranks_per_node = comm.ranks_per_node,
+                        .domains = comm.domains,
+                        .block_bytes = std::nullopt,
+                        .calls = calls};
+    if (!is_neighbor(common.facts.collective)) return facts;
+    facts.block_is_own = !comm.neighbors->sizes_agree;
+    facts.degree = comm.neighbors->edges_between_nodes / static_cast<std::uint64_t>(comm.ranks);
+    return facts;
 }
 
+// Counts the call. Requires: all ranks make it, and ask.
 Chosen choose(comm::Comm& comm, const Common& common) {
     comm::Comm::Memo& memo = comm.memo[static_cast<int>(common.facts.collective)];
     bool bounded = is_bounded(common, comm);
     bool known = common.has_block || bounded;
     std::uint64_t block_bytes = common.has_block ? common.block_bytes : bounded ? bound_of(comm) : 0;
-    if (memo.block_bytes != block_bytes) {
-        policy::Facts facts{.collective = common.facts.collective,
-                            .nodes = comm.nodes,
-                            .ranks_per_node = comm.ranks_per_node,
-                            .domains = comm.domains,
-                            .block_bytes = std::nullopt};
+    const std::uint64_t calls = ++comm.calls_made[static_cast<int>(common.facts.collective)];
+    if (memo.block_bytes != block_bytes || calls > memo.last_call) {
+        policy::Facts facts = facts_of(comm, common, calls);
         if (known) facts.block_bytes = block_bytes;
-        policy::Verdict verdict = is_neighbor(common.facts.collective) ? select_among_neighbors(facts)
-                                                                       : policy::select(the_policy(), facts);
-        memo = {block_bytes, verdict.choice.algorithm, verdict.choice.parameters, verdict.forced};
+        policy::Verdict verdict = policy::select(the_policy(), facts);
+        memo = {block_bytes, verdict.choice.algorithm, verdict.choice.parameters, verdict.forced,
+                verdict.last_call};
     }
     if (bounded && block_bytes != 0 && memo.algorithm != nullptr) comm.calls_unseen = comm::kLeastUnseen;
-    return {memo.algorithm, memo.parameters, memo.by_force};
+    return {memo.algorithm, memo.parameters, memo.by_force, memo.last_call};
 }
 
 std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
@@ -139,6 +134,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     Repeat repeat{.comm = &comm,
                   .algorithm = chosen.algorithm,
                   .parameters = chosen.parameters,
+                  .last_call = chosen.last_call,
                   .call = {.common = common.facts, .local = {}}};
     exec::Call& call = repeat.call;
     read_local(args, comm, common, workspace(), call.local);
@@ -225,6 +221,7 @@ Taken take(const Args& args) noexcept {
     Undivided undivided(args.collective);
     Taken taken;
     if (const Repeat* repeat = repeat_of(args)) {
+        ++repeat->comm->calls_made[static_cast<int>(args.collective)];
         heap::tend();
         exec::Outcome outcome =
             exec::run(*repeat->comm, repeat->call, *repeat->algorithm, repeat->parameters);

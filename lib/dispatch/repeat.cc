@@ -39,7 +39,8 @@ bool is_like(const Args& args, const Remembered& last) {
     return last.comm == args.comm && last.recv_type == args.recv.type && last.recv_count == args.recv.count &&
            last.send_type == args.send.type && last.send_count == args.send.count &&
            last.generation == generation_now() && is_plain_pointer(args) && args.root >= 0 &&
-           args.root < last.repeat.comm->ranks;
+           args.root < last.repeat.comm->ranks &&
+           last.repeat.comm->calls_made[static_cast<int>(args.collective)] < last.repeat.last_call;
 }
 
 std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {

@@ -17,6 +17,7 @@ struct Repeat {
     comm::Comm* comm = nullptr;
     const algorithms::Algorithm* algorithm = nullptr;
     algorithms::Parameters parameters{};
+    std::uint64_t last_call = UINT64_MAX;  // the policy may choose otherwise for those behind it
     exec::Call call{};
 };
 

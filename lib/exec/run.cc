@@ -22,6 +22,15 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
     return blocks * common.block_bytes <= comm::kStageBytes ? algorithm : plain_pull(common.collective);
 }
 
+// Whether all blocks of a plain form of neighbours, on all ranks, are of one size. All ranks say the same:
+// where a rank's two sizes are not those of all others, nobody can tell.
+bool is_of_one_size(const comm::Comm& comm, const Call& call) {
+    const comm::Neighbors& near = *comm.neighbors;
+    if (!near.sizes_agree) return false;
+    bool one_sided = near.sends_nothing || near.graph_of(call.common.collective).incoming.empty();
+    return one_sided || call.local.send.block_bytes == call.local.recv.block_bytes;
+}
+
 }  // namespace
 
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
@@ -30,8 +39,7 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
     comm::set_current(comm.handle);
     if (algorithms::is_neighbor(call.common.collective)) {
         if (!needs_bundles(algorithm)) return run_neighbors(comm, call, algorithm, parameters);
-        // Bundles have blocks of one size, which ranks without edges do not know.
-        bool fits = call.common.sized || !comm.neighbors->lonely;
+        bool fits = call.common.sized || is_of_one_size(comm, call);
         return fits ? run_over_nodes(comm, call, algorithm, parameters)
                     : run_neighbors(comm, call, plain_pull(call.common.collective), {});
     }

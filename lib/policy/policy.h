@@ -34,6 +34,7 @@ struct Choice {
 struct Rule {
     algorithms::Collective collective;
     Range nodes, ranks, block, domains;  // ranks: per node, the largest; block: bytes; domains: NUMA domains
+    Range degree, calls;                 // as in Facts
     Choice choice;
     std::string text;    // as written, for --explain and COCO_STATS
     std::string reason;  // the rule's own `reason = "..."`, if given
@@ -49,6 +50,15 @@ struct Facts {
     // allgatherv: the largest block); absent for alltoallv and alltoallw. A rule with `block` never matches
     // then.
     std::optional<std::uint64_t> block_bytes;
+    // Neighbours may send and receive blocks of unlike sizes, so that the one that this rank names is not what
+    // others do. Only algorithms in which receivers copy understand each other then, and may be chosen by it;
+    // all else, mpi too, is chosen as if no size were known.
+    bool block_is_own = false;
+    // neighbor_*: edges from a rank to other nodes, the mean of all ranks, rounded down; else absent, and a
+    // rule with `degree` never matches.
+    std::optional<std::uint64_t> degree = std::nullopt;
+    // Of this collective on this communicator since it was set up, this one included.
+    std::uint64_t calls = 1;
 };
 
 struct Policy {
@@ -74,6 +84,7 @@ struct Verdict {
     Choice choice;
     int rule = -1;  // index of the rule; -1: forced, or no rule matched
     bool forced = false;
+    std::uint64_t last_call = UINT64_MAX;  // as long as `calls` is no larger, other facts alike, it stays
 };
 Verdict select(const Policy& policy, const Facts& facts);
 // A few lines that say which rule applies to these facts and why the ones before it do not.

@@ -75,20 +75,27 @@ class Reader {
             if (key.str() == "reason") rule.reason = *value;
             return std::nullopt;
         }
-        Range* range = key.str() == "nodes"     ? &rule.nodes
-                       : key.str() == "ranks"   ? &rule.ranks
-                       : key.str() == "domains" ? &rule.domains
-                       : key.str() == "block"   ? &rule.block
-                                                : nullptr;
+        Range* range = range_named(key.str(), rule);
         if (range == nullptr)
             return at(key, "unknown key '" + text(key.str()) +
-                               "': must be collective, nodes, ranks, domains, block, algorithm or reason");
+                               "': must be collective, nodes, ranks, domains, block, degree, calls, "
+                               "algorithm or reason");
         auto parsed = range_of(node);
         if (!parsed)
             return at(node,
                       text(key.str()) + " must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
         *range = *parsed;
         return std::nullopt;
+    }
+
+    static Range* range_named(std::string_view key, Rule& rule) {
+        return key == "nodes"     ? &rule.nodes
+               : key == "ranks"   ? &rule.ranks
+               : key == "domains" ? &rule.domains
+               : key == "block"   ? &rule.block
+               : key == "degree"  ? &rule.degree
+               : key == "calls"   ? &rule.calls
+                                  : nullptr;
     }
 
     static std::optional<Range> range_of(const toml::node& node) {
@@ -121,7 +128,7 @@ class Reader {
     // In one fixed order, so that equal rules have equal texts on all ranks.
     static std::string text_of(const toml::table& table, Collective collective) {
         std::string line = "collective = \"" + text(algorithms::name_of(collective)) + "\"";
-        for (const char* key : {"nodes", "ranks", "domains", "block", "algorithm"}) {
+        for (const char* key : {"nodes", "ranks", "domains", "block", "degree", "calls", "algorithm"}) {
             const toml::node* node = table.get(key);
             if (node == nullptr) continue;
             auto word = node->value_exact<std::string_view>();

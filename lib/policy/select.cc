@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include "policy/policy.h"
 
 namespace coco::policy {
@@ -19,10 +21,10 @@ struct Test {
 // The first condition that fails; name is null if all hold.
 Test first_failing(const Rule& rule, const Facts& facts) {
     auto value = [](std::int32_t n) { return std::optional(static_cast<std::uint64_t>(n)); };
-    const Test tests[] = {{"nodes", rule.nodes, value(facts.nodes)},
-                          {"ranks", rule.ranks, value(facts.ranks_per_node)},
-                          {"domains", rule.domains, value(facts.domains)},
-                          {"block", rule.block, facts.block_bytes}};
+    const Test tests[] = {
+        {"nodes", rule.nodes, value(facts.nodes)},       {"ranks", rule.ranks, value(facts.ranks_per_node)},
+        {"domains", rule.domains, value(facts.domains)}, {"block", rule.block, facts.block_bytes},
+        {"degree", rule.degree, facts.degree},           {"calls", rule.calls, facts.calls}};
     for (const Test& test : tests)
         if (!test.holds()) return test;
     return {nullptr, {}, {}};
@@ -37,11 +39,59 @@ std::string place_of(const Policy& policy, const Rule& rule) {
     return policy.source + ":" + std::to_string(rule.line);
 }
 
-std::string why_not(const Test& test) {
+std::string why_not(const Rule& rule, const Facts& facts) {
+    const Test test = first_failing(rule, facts);
+    if (test.name == nullptr) return "other ranks may see another block, and all must choose this alike";
     if (!test.fact) return std::string(test.name) + " is not known to all ranks for this collective";
     std::string range = std::to_string(test.range.first) + "-";
     if (test.range.last != UINT64_MAX) range += std::to_string(test.range.last);
     return std::string(test.name) + " is " + std::to_string(*test.fact) + ", outside " + range;
+}
+
+// The last call for which no rule's `calls` begins or ceases to hold.
+std::uint64_t last_call_alike(const Policy& policy, const Facts& facts) {
+    std::uint64_t last = UINT64_MAX;
+    for (const Rule& rule : policy.rules) {
+        if (rule.collective != facts.collective) continue;
+        if (facts.calls < rule.calls.first)
+            last = std::min(last, rule.calls.first - 1);
+        else if (facts.calls <= rule.calls.last)
+            last = std::min(last, rule.calls.last);
+    }
+    return last;
+}
+
+bool receivers_copy(const Choice& choice) {
+    const algorithms::Algorithm* algorithm = choice.algorithm;
+    return algorithm != nullptr && algorithm->one_node && !algorithm->writes_peer_recv;
+}
+
+// Whether a rule goes by a block that other ranks may not see, for an algorithm that all must run.
+bool parts_ranks(const Rule& rule, const Facts& facts) {
+    return facts.block_is_own && facts.block_bytes && !receivers_copy(rule.choice);
+}
+
+Verdict first_match(const Policy& policy, const Facts& facts) {
+    Verdict verdict;
+    verdict.last_call = last_call_alike(policy, facts);
+    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+        const Rule& rule = policy.rules[i];
+        if (rule.collective != facts.collective || first_failing(rule, facts).name != nullptr) continue;
+        if (parts_ranks(rule, facts)) continue;
+        verdict.choice = rule.choice;
+        verdict.rule = static_cast<int>(i);
+        break;
+    }
+    return verdict;
+}
+
+// The facts by which all ranks choose alike: without the block, unless what they choose so is an algorithm in
+// which receivers copy; within those each may go by its own.
+Facts common_to_all(const Policy& policy, const Facts& facts) {
+    if (!facts.block_is_own) return facts;
+    Facts common = facts;
+    common.block_bytes = std::nullopt;
+    return receivers_copy(first_match(policy, common).choice) ? facts : common;
 }
 
 }  // namespace
@@ -49,12 +99,7 @@ std::string why_not(const Test& test) {
 Verdict select(const Policy& policy, const Facts& facts) {
     const auto& forced = policy.forced[static_cast<int>(facts.collective)];
     if (forced) return {*forced, -1, true};
-    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
-        const Rule& rule = policy.rules[i];
-        if (rule.collective == facts.collective && first_failing(rule, facts).name == nullptr)
-            return {rule.choice, static_cast<int>(i), false};
-    }
-    return {};
+    return first_match(policy, common_to_all(policy, facts));
 }
 
 std::string explain(const Policy& policy, const Facts& facts) {
@@ -62,12 +107,13 @@ std::string explain(const Policy& policy, const Facts& facts) {
     std::string lines =
         std::string(algorithms::name_of(facts.collective)) + ": " + name_of(verdict.choice) + '\n';
     if (verdict.forced) return lines + "  forced by the environment, before any rule\n";
+    const Facts used = common_to_all(policy, facts);
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {
         const Rule& rule = policy.rules[i];
         if (rule.collective != facts.collective) continue;
         bool applies = static_cast<int>(i) == verdict.rule;
         lines += "  " + place_of(policy, rule) + ": " + (applies ? "applies: " : "passed over: ") + rule.text;
-        if (!applies) lines += " (" + why_not(first_failing(rule, facts)) + ")";
+        if (!applies) lines += " (" + why_not(rule, used) + ")";
         if (applies && !rule.reason.empty()) lines += " (" + rule.reason + ")";
         lines += '\n';
         if (applies) return lines;

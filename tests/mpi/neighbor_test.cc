@@ -362,9 +362,7 @@ void check_particulars() {
                       std::getenv("COCO_HEAP_LIMIT") == nullptr;
     if (ours && world_size() > 1) {
         check_w_on_stars();
-        // Bundles have blocks of one size, as MPI asks for.
-        const char* forced = std::getenv("COCO_NEIGHBOR_ALLTOALL");
-        if (forced == nullptr || !std::string_view(forced).starts_with("aggregate")) check_unlike_sizes();
+        check_unlike_sizes();
     }
     check_nothing_of_no_type();
     if (world_size() > 1) check_idle_sender();

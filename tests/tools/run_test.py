@@ -108,6 +108,17 @@ class Info(unittest.TestCase):
         self.assertEqual(result.stdout.splitlines()[0].split(":")[0], "bcast")
         self.assertIn("applies", result.stdout)
 
+    def test_explain_neighbors(self):
+        result = coco("info", "--explain", "neighbor_allgather", "16", "512", "--nodes", "4", "--degree", "3")
+        known, _, others = result.stdout.partition("In others:\n")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("neighbor_allgather: aggregate\n", known)
+        self.assertIn("neighbor_allgather: eager\n", others)
+        self.assertIn("other ranks may see another block", others)
+        once = coco("info", "--explain", "neighbor_allgatherv", "16", "512", "--nodes", "4", "--calls", "1000")
+        self.assertNotIn("In others:", once.stdout)
+        self.assertEqual(coco("info", "--explain", "bcast", "4", "8", "--calls", "0").returncode, 2)
+
     def test_all(self):
         result = coco("info")
         self.assertEqual(result.returncode, 0, result.stderr)

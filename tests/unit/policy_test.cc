@@ -161,11 +161,94 @@ TEST_CASE("a rule with block never matches where the block is not common", "[pol
     CHECK(chosen(policy, facts(Collective::alltoallv, {})) == "mpi");
 }
 
+namespace {
+
+constexpr const char* kNeighborRules = R"(
+[[rule]]
+collective = "neighbor_alltoall"
+block = "-1K"
+degree = "4-"
+calls = "100-199"
+algorithm = "combining"
+[[rule]]
+collective = "neighbor_alltoall"
+nodes = "2-"
+block = "-2K"
+algorithm = "aggregate"
+[[rule]]
+collective = "neighbor_alltoall"
+block = "-4K"
+algorithm = "eager"
+[[rule]]
+collective = "neighbor_alltoall"
+calls = "-500"
+algorithm = "naive"
+)";
+
+Facts neighbor_facts(std::uint64_t block_bytes, bool block_is_own, std::uint64_t calls = 1) {
+    Facts f = facts(Collective::neighbor_alltoall, block_bytes, 4, 4);
+    f.block_is_own = block_is_own;
+    f.degree = 4;
+    f.calls = calls;
+    return f;
+}
+
+}  // namespace
+
+TEST_CASE("rules by calls and degree", "[policy]") {
+    const Policy policy = policy_of(kNeighborRules);
+    auto at = [&](std::uint64_t calls) { return select(policy, neighbor_facts(8, false, calls)); };
+    auto name = [](const Verdict& verdict) { return verdict.choice.algorithm->name; };
+    CHECK(name(at(1)) == "aggregate");
+    CHECK(at(1).last_call == 99);
+    CHECK(at(99).last_call == 99);
+    CHECK(name(at(100)) == "combining");
+    CHECK(at(100).last_call == 199);
+    CHECK(name(at(200)) == "aggregate");
+    CHECK(at(200).last_call == 500);  // of a rule that does not count here
+    CHECK(at(501).last_call == UINT64_MAX);
+    Facts few = neighbor_facts(8, false, 100);
+    few.degree = 3;
+    CHECK(chosen(policy, few) == "aggregate");
+    few.degree.reset();
+    CHECK(chosen(policy, few) == "aggregate");
+    CHECK(explain(policy, few).find("degree is not known") != std::string::npos);
+    CHECK(explain(policy, neighbor_facts(8, false, 7)).find("(calls is 7, outside 100-199)") !=
+          std::string::npos);
+    CHECK(policy.rules[0].text ==
+          "collective = \"neighbor_alltoall\", block = \"-1K\", degree = \"4-\", calls = \"100-199\", "
+          "algorithm = \"combining\"");
+    CHECK(error_of("[[rule]]\ncalls = 'often'\nalgorithm = 'mpi'\n") ==
+          "file.toml:2:9: calls must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
+}
+
+TEST_CASE("a block that other ranks may not see chooses between receivers' copies only", "[policy]") {
+    const Policy policy = policy_of(kNeighborRules);
+    CHECK(chosen(policy, neighbor_facts(2048, false)) == "aggregate");
+    CHECK(chosen(policy, neighbor_facts(8, true, 100)) == "eager");
+    CHECK(chosen(policy, neighbor_facts(2048, true)) == "eager");
+    CHECK(chosen(policy, neighbor_facts(4096, true)) == "eager");
+    CHECK(chosen(policy, neighbor_facts(8192, true)) == "naive");
+    CHECK(explain(policy, neighbor_facts(2048, true)).find("(other ranks may see another block") !=
+          std::string::npos);
+    // From call 501 on no rule without a block matches: all ranks see that.
+    for (std::uint64_t block_bytes : {8, 4096, 8192}) {
+        CHECK(chosen(policy, neighbor_facts(block_bytes, true, 501)) == "mpi");
+        CHECK(
+            explain(policy, neighbor_facts(block_bytes, true, 501)).starts_with("neighbor_alltoall: mpi\n"));
+    }
+    CHECK(chosen(policy, neighbor_facts(4096, false, 501)) == "eager");
+    const Policy aggregating = policy_of(
+        "[[rule]]\nblock='-4K'\ncollective='neighbor_alltoall'\nalgorithm='eager'\n"
+        "[[rule]]\ncollective='neighbor_alltoall'\nalgorithm='aggregate'\n");
+    CHECK(chosen(aggregating, neighbor_facts(8, true)) == "aggregate");
+    CHECK(chosen(aggregating, neighbor_facts(8, false)) == "eager");
+}
+
 TEST_CASE("errors name file, line and column", "[policy]") {
     CHECK(error_of("[[rule]]\nalgoritm = 'mpi'\n") ==
           "file.toml:2:1: unknown key 'algoritm': must be collective, nodes, ranks, domains, block, "
-          "algorithm or "
-          "reason");
+          "degree, calls, algorithm or reason");
     CHECK(error_of("[[rule]]\ncollective = 'alltoal'\nalgorithm = 'mpi'\n") ==
           "file.toml:2:14: unknown collective 'alltoal': must be one of alltoall, alltoallv, alltoallw, "
           "allgather, allgatherv, bcast, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw, "

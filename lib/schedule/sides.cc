@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/sides.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace coco::schedule {
+namespace {
+
+std::int32_t send_side(std::int32_t rank) { return 2 * rank; }
+std::int32_t recv_side(std::int32_t rank) { return 2 * rank + 1; }
+
+// Every side points to one that is no larger, on the way to the least of its group.
+std::int32_t& parent(std::span<std::int32_t> sides, std::int32_t side) {
+    return sides[static_cast<std::size_t>(side)];
+}
+
+std::int32_t least_of(std::span<std::int32_t> sides, std::int32_t side) {
+    while (parent(sides, side) != side) {
+        std::int32_t& up = parent(sides, side);
+        up = parent(sides, up);
+        side = up;
+    }
+    return side;
+}
+
+void unite(std::span<std::int32_t> sides, std::int32_t a, std::int32_t b) {
+    a = least_of(sides, a);
+    b = least_of(sides, b);
+    if (a != b) parent(sides, std::max(a, b)) = std::min(a, b);
+}
+
+// In order, so that what each points to is the least of its group already.
+void flatten(std::span<std::int32_t> sides) {
+    for (std::int32_t& least : sides) least = parent(sides, least);
+}
+
+// The groups of a rank's sides, the lower first; -1: no edges on a side, which are left out where possible.
+using Groups = std::pair<std::int32_t, std::int32_t>;
+
+constexpr std::int32_t kNone = -1;
+
+std::vector<std::int32_t> groups_of(std::span<const std::int32_t> sides) {
+    std::vector<std::int32_t> groups(sides.begin(), sides.end());
+    std::vector<char> shared(sides.size());
+    for (std::size_t side = 0; side < sides.size(); ++side)
+        if (static_cast<std::size_t>(sides[side]) != side)
+            shared[side] = shared[static_cast<std::size_t>(sides[side])] = 1;
+    for (std::size_t side = 0; side < sides.size(); ++side)
+        if (!shared[side]) groups[side] = kNone;
+    return groups;
+}
+
+Groups groups_at(const std::vector<std::int32_t>& groups, std::size_t rank) {
+    std::int32_t send = groups[2 * rank], recv = groups[2 * rank + 1];
+    if (send == kNone) send = recv;
+    if (recv == kNone) recv = send;
+    return std::minmax({send, recv});
+}
+
+}  // namespace
+
+Sides sides_of(std::int32_t rank, std::int32_t ranks, const Neighborhood& neighborhood) {
+    Sides sides(2 * static_cast<std::size_t>(ranks));
+    std::iota(sides.begin(), sides.end(), 0);
+    for (std::int32_t to : neighborhood.destinations)
+        if (to >= 0) unite(sides, send_side(rank), recv_side(to));
+    for (const Edge& edge : neighborhood.incoming) unite(sides, send_side(edge.sender), recv_side(rank));
+    flatten(sides);
+    return sides;
+}
+
+void join_sides(std::span<const std::int32_t> more, std::span<std::int32_t> sides) {
+    for (std::size_t side = 0; side < more.size(); ++side)
+        unite(sides, static_cast<std::int32_t>(side), more[side]);
+    flatten(sides);
+}
+
+bool sides_agree(std::span<const std::int32_t> sides) {
+    const std::vector<std::int32_t> groups = groups_of(sides);
+    const Groups first = groups_at(groups, 0);
+    for (std::size_t rank = 0; 2 * rank < groups.size(); ++rank)
+        if (const Groups here = groups_at(groups, rank); here != first || here.first == kNone) return false;
+    return true;
+}
+
+}  // namespace coco::schedule
