@@ -273,11 +273,7 @@ TEST_CASE("the built-in rules", "[policy]") {
     for (const Rule& rule : policy.rules) CHECK_FALSE(rule.reason.empty());
     for (int c = 0; c < algorithms::kCollectives; ++c) {
         auto collective = static_cast<Collective>(c);
-        if (is_neighbor(collective)) {
-            for (std::int32_t nodes : {1, 4})
-                CHECK(chosen(policy, facts(collective, 64, nodes, 2)) == "eager");
-            continue;
-        }
+        if (is_neighbor(collective)) continue;
         std::optional<std::uint64_t> block;
         if (collective != Collective::alltoallv && collective != Collective::alltoallw) block = 64;
         bool sized = collective == Collective::alltoallv || collective == Collective::alltoallw;
@@ -299,6 +295,43 @@ TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
     CHECK(chosen_for(256 << 10, 4, 8) == "mpi");
     CHECK(chosen_for(8, 2, 8) == "mpi");
     CHECK(chosen_for(8, 1, 4) == "mpi");
+}
+
+TEST_CASE("the built-in rules for neighbours", "[policy]") {
+    Policy policy = policy_of(default_rules());
+    auto chosen_for = [&](Collective collective, std::optional<std::uint64_t> bytes, std::int32_t ranks,
+                          std::int32_t nodes, std::uint64_t degree, bool block_is_own = false) {
+        Facts f = facts(collective, bytes, ranks, nodes);
+        f.degree = degree;
+        f.block_is_own = block_is_own;
+        return chosen(policy, f);
+    };
+    const Collective alltoall = Collective::neighbor_alltoall, allgather = Collective::neighbor_allgather;
+    for (Collective c : {alltoall, allgather}) {
+        CHECK(chosen_for(c, 64, 4, 1, 0) == "eager");
+        CHECK(chosen_for(c, 64 << 10, 4, 1, 0) == "naive");
+        CHECK(chosen_for(c, 2048, 4, 4, 8) == "aggregate");
+        CHECK(chosen_for(c, 64, 4, 4, 0) == "eager");
+        CHECK(chosen_for(c, 64, 4, 4, 8, true) == "eager");  // not all ranks see 64
+        CHECK(chosen_for(c, 64 << 10, 4, 4, 8) == "naive");
+        CHECK(chosen_for(c, 64, 1, 8, 3) == "mpi");
+        CHECK(chosen_for(c, 64, 1, 8, 3, true) == "mpi");
+    }
+    CHECK(chosen_for(alltoall, 4096, 4, 4, 8) == "eager");
+    CHECK(chosen_for(allgather, 4096, 4, 4, 8) == "aggregate");
+    for (Collective c :
+         {Collective::neighbor_alltoallv, Collective::neighbor_alltoallw, Collective::neighbor_allgatherv}) {
+        CHECK(chosen_for(c, std::nullopt, 4, 1, 0) == "eager");
+        CHECK(chosen_for(c, std::nullopt, 4, 4, 8) == "eager");
+        CHECK(chosen_for(c, std::nullopt, 1, 8, 3) == "eager");
+    }
+    // Two ranks a node: by how many edges that makes from one to another.
+    CHECK(chosen_for(alltoall, 64, 2, 4, 4) == "aggregate");
+    CHECK(chosen_for(alltoall, 64, 2, 4, 3) == "eager");
+    CHECK(chosen_for(alltoall, 64, 2, 8, 4) == "mpi");
+    CHECK(chosen_for(alltoall, 64, 2, 8, 4, true) == "mpi");
+    CHECK(chosen_for(alltoall, 64, 2, 8, 7, true) == "eager");
+    CHECK(chosen_for(allgather, 64, 2, 8, 7) == "aggregate");
 }
 
 TEST_CASE("the environment goes before the rules", "[policy]") {
