@@ -62,7 +62,7 @@ block = "-4K"
 algorithm = "aggregate"
 reason = "what a node's ranks need of another's crosses the network once"
 
-# 8 x 1: eager and naive 1.1 to 1.3 times as fast as MPICH's, but 0.9 times Open MPI's.
+# 8 x 1: eager and naive 1.1 to 1.3 times as fast as MPICH's, but 0.9 to 1.0 times Open MPI's.
 [[rule]]
 collective = ["neighbor_alltoall", "neighbor_allgather"]
 nodes = "2-"
