@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
 #include <random>
 #include <sstream>
+#include <utility>
 
+#include "peers.h"
 #include "turns.h"
 
 namespace bench {
@@ -36,54 +37,24 @@ std::vector<int> dimensions_of(int d) {
     return dims;
 }
 
-Graph random_graph(const std::string& name, const Words& words) {
-    double density = read_number(name, words[1], 0, 1);
-    int seed = words.size() > 2 ? read_int(name, words[2], 0, 1 << 30) : 1;
-    auto is_edge = [&](int from, int to) {
-        return from != to && static_cast<double>(mix(seed, from, to) >> 11) < density * 0x1p53;
-    };
+Graph graph_among(Peers peers) {
     Graph graph;
-    for (int r = 0; r < ranks(); ++r) {
-        if (is_edge(r, rank())) graph.sources.push_back(r);
-        if (is_edge(rank(), r)) graph.destinations.push_back(r);
-    }
+    graph.sources = std::move(peers.sources);
+    graph.destinations = std::move(peers.destinations);
     return graph;
 }
 
-// The rank that lies `sign` times the offset from this one; offsets are numbers with a digit for each
-// dimension.
-int rank_at(const std::vector<int>& dims, int radius, int offset, int sign) {
-    int there = 0, width = 1, here = rank();
-    for (std::size_t d = dims.size(); d-- > 0; here /= dims[d], offset /= 2 * radius + 1) {
-        int away = sign * (offset % (2 * radius + 1) - radius);
-        there += width * (((here % dims[d] + away) % dims[d] + dims[d]) % dims[d]);
-        width *= dims[d];
-    }
-    return there;
-}
-
-void keep_others_once(std::vector<int>& list) {
-    std::vector<int> kept;
-    for (int r : list)
-        if (r != rank() && std::find(kept.begin(), kept.end(), r) == kept.end()) kept.push_back(r);
-    list = kept;
+Graph random_graph(const std::string& name, const Words& words) {
+    double density = read_number(name, words[1], 0, 1);
+    int seed = words.size() > 2 ? read_int(name, words[2], 0, 1 << 30) : 1;
+    return graph_among(random_peers(density, seed, rank(), ranks()));
 }
 
 Graph moore_graph(const std::string& name, const Words& words) {
     int d = read_int(name, words[1], 1, kMostDimensions), radius = read_int(name, words[2], 1, kMostRadius);
     if (words.size() > 3 && words[3] != "all") give_up(name + ": '" + words[3] + "' is not 'all'");
-    double offsets = std::pow(2 * radius + 1, d);
-    if (offsets > 1e6) give_up(name + ": more than a million neighbours");
-    std::vector<int> dims = dimensions_of(d);
-    Graph graph;
-    for (int i = 0; i < static_cast<int>(offsets); ++i) {
-        if (i == static_cast<int>(offsets) / 2) continue;  // the middle: this rank itself
-        graph.destinations.push_back(rank_at(dims, radius, i, 1));
-        graph.sources.push_back(rank_at(dims, radius, i, -1));
-    }
-    if (words.size() == 3)
-        for (auto* list : {&graph.sources, &graph.destinations}) keep_others_once(*list);
-    return graph;
+    if (std::pow(2 * radius + 1, d) > 1e6) give_up(name + ": more than a million neighbours");
+    return graph_among(moore_peers(dimensions_of(d), radius, words.size() > 3, rank()));
 }
 
 MPI_Comm make_adjacent(const Graph& g) {
@@ -124,17 +95,6 @@ Graph grid_graph(const std::string& name, const Words& words) {
 }
 
 }  // namespace
-
-unsigned long mix(unsigned long a, unsigned long b, unsigned long c) {
-    unsigned long x = a * 0x9e3779b97f4a7c15 + b;
-    for (unsigned long more : {c, 0ul}) {  // splitmix64
-        x += 0x9e3779b97f4a7c15;
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-        x = (x ^ (x >> 31)) + more;
-    }
-    return x;
-}
 
 Graph graph_of(const std::string& name, bool shuffled) {
     Words words = split(name);

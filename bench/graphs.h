@@ -29,7 +29,4 @@ struct Graph {
 // destinations.
 Graph graph_of(const std::string& name, bool shuffled);
 
-// A number that depends on nothing but a, b and c.
-unsigned long mix(unsigned long a, unsigned long b, unsigned long c);
-
 }  // namespace bench

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "graphs.h"
+#include "peers.h"
 #include "turns.h"
 
 namespace {
