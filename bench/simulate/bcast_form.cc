@@ -34,7 +34,7 @@ class BcastForm final : public Form {
         for (std::size_t i = 0; i < trains_.size(); ++i) {
             BcastView view(world_, self_, trains_[i], schedules_[i]);
             coco::exec::walk(schedules_[i], view);
-            if (trains_[i].alias ? i + 1 == trains_.size() : i + 1 < trains_.size()) view.wait_for_readers();
+            if (trains_[i].alias && i + 1 == trains_.size()) view.wait_for_readers();
             view.finish();
         }
         if (plan.mpi) ClockedView(world_, self_).finish();
@@ -53,16 +53,23 @@ class BcastForm final : public Form {
         trains_.clear();
         schedules_.clear();
         if (plan.mpi) return;
-        auto wanted = static_cast<std::int64_t>(plan.choice.parameters.segment_bytes);
-        std::int64_t unit =
-            std::clamp<std::int64_t>(wanted != 0 ? wanted : kSegmentBytes, 1024, kSegmentBytesMax);
-        unit = std::min(unit, world_.block_bytes);
-        for (std::int64_t at = 0; at < world_.block_bytes; at += kTrain * unit) {
-            std::int64_t bytes = std::min(world_.block_bytes - at, kTrain * unit);
+        const std::int64_t unit = unit_bytes_for(plan.choice.parameters);
+        const std::int64_t train = std::max<std::int64_t>(kTrain, world_.map.nodes()) * unit;
+        for (std::int64_t at = 0; at < world_.block_bytes; at += train) {
+            std::int64_t bytes = std::min(world_.block_bytes - at, train);
             trains_.push_back({std::ssize(trains_), at, bytes, unit, world_.block_bytes >= kAliasBytesMin});
             schedules_.push_back(
                 schedule_of(plan.choice, static_cast<std::int32_t>((bytes + unit - 1) / unit)));
         }
+    }
+    // A scatter wants a part for each node.
+    std::int64_t unit_bytes_for(const coco::algorithms::Parameters& parameters) const {
+        auto wanted = static_cast<std::int64_t>(parameters.segment_bytes);
+        std::int64_t unit = wanted != 0 ? wanted : kSegmentBytes;
+        if (parameters.route == coco::algorithms::Route::scatter)
+            unit = std::min(unit, world_.block_bytes / world_.map.nodes());
+        unit = std::clamp<std::int64_t>((unit + 63) / 64 * 64, 1024, kSegmentBytesMax);
+        return std::min(unit, world_.block_bytes);
     }
     Schedule schedule_of(const coco::policy::Choice& choice, std::int32_t segments) const {
         return choice.algorithm->make_schedule({.exchange = coco::algorithms::Exchange::bcast,

@@ -2,7 +2,8 @@
 //
 // A train of a bcast's segments on one simulated rank, as lib/exec/nodes_bcast.cc sends them: what a leader
 // shows its mates is a ring of copies or, for long buffers, the buffer itself. All buffers count as being on
-// the shared heap. Not modelled: the tape and its records.
+// the shared heap, so a ring is for buffers below kAliasBytesMin and its trains fit the stage beside one
+// another: nobody waits for its readers between them. Not modelled: the tape and its records.
 #pragma once
 #include "view.h"
 
@@ -43,8 +44,7 @@ class BcastView : public QueueView {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         start_receive(from, at(first), bytes_of(first.index, blocks), 0, requests_.emplace_back());
     }
-    // Who shows its own buffer returns when all have read it; a ring is filled anew when all are done with
-    // it.
+    // Who shows its own buffer returns when all have read it.
     void wait_for_readers() {
         if (!publishes_) return;
         for (std::int32_t mate = 0; mate < world_.ranks; ++mate)

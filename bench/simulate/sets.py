@@ -132,7 +132,7 @@ SETS = [
       for collective in ("alltoallv", "alltoallv-sparse") for hosts in (64, 128, 1024)],
     *map(sloavx_against_sloav, ("alltoallv", "alltoallv-uneven", "alltoallv-sparse")),
     Case("bcast-8x8", "bcast", 8, 8, False, powers(1024, 8 << 20),
-         ours("leader", "leader:radix=4", "leader:radix=8", "leader:segment=8K", "leader:segment=64K")
+         ours("leader", "leader:radix=4", "leader:radix=8", "leader:segment=8K", "leader:segment=64K", "leader:route=scatter")
          + selected("mpich", "ompi", "mvapich2", "impi"),
          [Ratio(who, f"SMPI {rival}", 1 << 24, 1.25) for who in ("leader", BEST)
           for rival in ("mpich", "ompi", "mvapich2", "impi")]),
@@ -171,5 +171,5 @@ def checks():
             names = [*SLOAVS, "sloavx", "sloavx:radix=4", "sloavx:leaders=2", "leader", "leader:multinode_morton", "multileader",
                      "sloav+phases"]
             yield Case("", collective, hosts, per_host, False, [1, 100, 5000, 40000]), names
-        names = ["leader", "leader:radix=4", "leader:segment=1K", "mpi"]
+        names = ["leader", "leader:radix=4", "leader:segment=1K", "leader:route=scatter", "leader:route=chain", "mpi"]
         yield Case("", "bcast", hosts, per_host, False, [8, 20000, 300000, 3000000]), names
