@@ -36,10 +36,12 @@ class Form {
 // Of World::collective.
 std::unique_ptr<Form> make_form(World& world, int self);
 
-// plain_form.cc: alltoall, allgather; sized_form.cc: alltoallv; bcast_form.cc: bcast from rank 0.
+// plain_form.cc: alltoall, allgather; sized_form.cc: alltoallv; bcast_form.cc: bcast from rank 0;
+// neighbor_form.cc: neighbor_alltoall, neighbor_allgather.
 std::unique_ptr<Form> make_plain_form(World& world, int self);
 std::unique_ptr<Form> make_sized_form(World& world, int self);
 std::unique_ptr<Form> make_bcast_form(World& world, int self);
+std::unique_ptr<Form> make_neighbor_form(World& world, int self);
 
 // The byte at `i` of the block that `sender` owes `receiver`.
 inline std::byte content(int sender, int receiver, std::int64_t i) {

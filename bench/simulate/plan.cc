@@ -210,7 +210,8 @@ std::optional<Plan> other_plan(const std::string& name, const World& world, cons
 
 }  // namespace
 
-std::optional<Plan> make_plan(const std::string& name, const World& world, int rank, std::string& error) {
+std::optional<Plan> make_plan(const std::string& name, World& world, int rank, std::string& error) {
+    if (is_neighbor(world.collective)) return make_neighbor_plan(name, world, rank, error);
     if (name == "mpi") return library_plan({}, world, rank);
     if (name == "default") return default_plan(world, rank);
     if (name.find('+') != std::string::npos) {

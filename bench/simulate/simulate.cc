@@ -4,21 +4,24 @@
 // the schedules that lib/algorithms makes, walked by lib/exec/walk.h, with SMPI's messages. Made and started
 // by bench/simulate/run. docs/simulation.md says what the times mean.
 //
-//   simulate COLLECTIVE RANKS_PER_NODE BYTES[,BYTES...] MOVED COPIES GAP CONTENDER...
+//   simulate COLLECTIVE[,COLLECTIVE...] RANKS_PER_NODE BYTES[,BYTES...] MOVED COPIES[,COPIES...] GAP
+//   CONTENDER...
 //     COLLECTIVE  alltoall, allgather, bcast, or alltoallv with blocks of BYTES, alltoallv-uneven: of 0 to
-//                 BYTES, alltoallv-sparse: one of 16 of BYTES, the others empty
+//                 BYTES, alltoallv-sparse: one of 16 of BYTES, the others empty; neighbor_alltoall@GRAPH or
+//                 neighbor_allgather@GRAPH (names of graphs: graph.h; one graph in a run)
 //     MOVED       blocks are really moved, and looked at in the end, while all buffers together have at most
 //                 so many MiB; beyond that only times are modelled; of alltoallv the way of each block is
 //                 looked at
 //     COPIES      what copying on a node costs: so many GB/s and Costs::copy_s for each run of blocks; or
 //     free
 //     GAP         nanoseconds that a node's network card takes to start a message, all its ranks together
-// Prints a CSV line for each contender and size (bench/simulate/run names the columns); exit status 1 if a
-// block was wrong.
+// Prints a CSV line for each contender and size, and one for what neighbours had to find out first
+// (bench/simulate/run names the columns); exit status 1 if a block was wrong.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <simgrid/kernel/resource/NetworkModelIntf.hpp>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,25 +37,37 @@ double wall_s() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+using Words = std::vector<std::string>;
+
 struct Options {
-    std::string collective;
+    Words collectives, copies;
     std::vector<int> sizes;
-    std::vector<std::string> contenders;
+    Words contenders;
     double most_moved_bytes = 0;
-    std::string copies;
     double gap_s = 0;
 };
 
 class Measurement {
   public:
-    Measurement(World& world, int self, const Options& options)
-        : world_(world), self_(self), options_(options), form_(make_form(world, self)) {}
+    Measurement(World& world, int self, const Options& options, const std::string& collective,
+                const std::string& copies)
+        : world_(world),
+          self_(self),
+          options_(options),
+          collective_(collective),
+          copies_(copies),
+          form_(make_form(world, self)) {}
 
     // What is chosen by size is planned anew for each.
     void run(const std::string& contender) {
         for (std::size_t i = 0; i < options_.sizes.size(); ++i) {
+            const std::int64_t before = world_.block_bytes;
+            const bool crosses = (options_.sizes[i] > kCombinedBytes) != (before > kCombinedBytes);
+            world_.barrier->wait();
             world_.block_bytes = options_.sizes[i];
-            if (i == 0 || contender == "default") plan(contender);
+            if (i == 0 || contender == "default" || (crosses && is_neighbor(world_.collective)))
+                plan(contender);
+            if (i == 0 && self_ == 0 && plan_.setup != nullptr) print_setup(contender);
             measure(contender);
         }
     }
@@ -67,6 +82,7 @@ class Measurement {
             std::exit(2);
         }
         plan_ = std::move(*made);
+        own().scratch_blocks = plan_.first.scratch_blocks;
         world_.barrier->wait();
         made_s_ = wall_s() - begin_s;
     }
@@ -117,8 +133,8 @@ class Measurement {
 
     void print(const std::string& contender, double start, double took_s) const {
         auto ranks = static_cast<double>(world_.ranks);
-        std::printf("%s,%d,%d,\"%s\",%s,%lld,%.3f,%s,%.1f,%.0f,%.1f,%.2f,%.2f\n", options_.collective.c_str(),
-                    world_.map.nodes(), world_.per_node, contender.c_str(), options_.copies.c_str(),
+        std::printf("%s,%d,%d,\"%s\",%s,%lld,%.3f,%s,%.1f,%.0f,%.1f,%.2f,%.2f\n", collective_.c_str(),
+                    world_.map.nodes(), world_.per_node, contender.c_str(), copies_.c_str(),
                     static_cast<long long>(world_.block_bytes), (world_.last_end - start) * 1e6, looked_at(),
                     static_cast<double>(world_.messages) / ranks,
                     static_cast<double>(world_.message_bytes) / ranks,
@@ -127,9 +143,24 @@ class Measurement {
         if (world_.wrong != 0) std::exit(1);
     }
 
+    void print_setup(const std::string& contender) const {
+        const SetupCost& cost = *plan_.setup;
+        auto ranks = static_cast<double>(world_.ranks);
+        double scheduling_s = 0;
+        for (const Rank& rank : world_.rank) scheduling_s += rank.scheduling_s;
+        std::printf("%s,%d,%d,\"%s\",%lld,%.1f,%.0f,%.1f,%.1f,%.1f\n", collective_.c_str(),
+                    world_.map.nodes(), world_.per_node, contender.c_str(),
+                    static_cast<long long>(cost.rounds), static_cast<double>(cost.letters) / ranks,
+                    static_cast<double>(cost.bytes) / ranks, cost.network_s * 1e6, cost.cpu_s * 1e6,
+                    scheduling_s / ranks * 1e6);
+        std::fflush(stdout);
+    }
+
     World& world_;
     const int self_;
     const Options& options_;
+    const std::string& collective_;
+    const std::string& copies_;
     const std::unique_ptr<Form> form_;
     Plan plan_;
     double made_s_ = 0;
@@ -140,14 +171,19 @@ World& shared_world(int ranks, int per_node) {
     return world;
 }
 
+Words split(const std::string& list) {
+    Words words;
+    std::istringstream in(list);
+    for (std::string word; std::getline(in, word, ',');) words.push_back(word);
+    return words;
+}
+
 Options parse(char** arguments) {
     Options options;
-    options.collective = arguments[1];
-    std::string sizes = arguments[3];
-    for (std::size_t at = 0; at < sizes.size(); at = sizes.find_first_of(',', at), at += at < sizes.size())
-        options.sizes.push_back(std::atoi(sizes.c_str() + at));
+    options.collectives = split(arguments[1]);
+    for (const std::string& size : split(arguments[3])) options.sizes.push_back(std::atoi(size.c_str()));
     options.most_moved_bytes = std::atof(arguments[4]) * 1048576;
-    options.copies = arguments[5];
+    options.copies = split(arguments[5]);
     options.gap_s = std::atof(arguments[6]) * 1e-9;
     for (char** name = arguments + 7; *name != nullptr; ++name) options.contenders.emplace_back(*name);
     return options;
@@ -178,11 +214,22 @@ void limit_messages(double gap_s) {
     simgrid::s4u::Engine::get_instance()->get_netzone_root()->get_network_model()->set_lat_factor_cb(factor);
 }
 
+// Neighbours: once for all collectives of a run. Returns: false if there is no such graph.
+bool give_graph(const std::string& name, Collective collective, World& world) {
+    const std::size_t at = name.find('@');
+    if (world.graph != nullptr || !is_neighbor(collective)) return true;
+    auto graph = at == std::string::npos ? std::nullopt : make_graph(name.substr(at + 1), world.map);
+    if (!graph) return false;
+    world.graph = std::make_unique<Graph>(std::move(*graph));
+    world.setup = std::make_unique<Setup>(*world.graph, world.map);
+    return true;
+}
+
 // Returns: false if there is no such collective.
 bool choose_collective(const std::string& name, World& world) {
-    std::string plain = name.substr(0, name.find('-'));
+    std::string plain = name.substr(0, name.find_first_of("-@"));
     auto collective = coco::algorithms::collective_of(plain);
-    if (!collective) return false;
+    if (!collective || !give_graph(name, *collective, world)) return false;
     world.collective = *collective;
     if (name.ends_with("-uneven")) world.counts = Counts::uneven;
     if (name.ends_with("-sparse")) world.counts = Counts::sparse;
@@ -200,11 +247,14 @@ int simulate_rank(int count, char** arguments) {
     }
     World& world = shared_world(ranks, per_node);
     Options options = parse(arguments);
-    if (!choose_collective(options.collective, world)) return 2;
-    world.costs = costs_of(options.copies);
     if (self == 0 && options.gap_s > 0) limit_messages(options.gap_s);
-    Measurement measurement(world, self, options);
-    for (const std::string& name : options.contenders) measurement.run(name);
+    for (const std::string& collective : options.collectives)
+        for (const std::string& copies : options.copies) {
+            if (!choose_collective(collective, world)) return 2;
+            world.costs = costs_of(copies);
+            Measurement measurement(world, self, options, collective, copies);
+            for (const std::string& name : options.contenders) measurement.run(name);
+        }
     return 0;
 }
 
@@ -213,6 +263,7 @@ int simulate_rank(int count, char** arguments) {
 std::unique_ptr<Form> make_form(World& world, int self) {
     using coco::algorithms::Exchange;
     if (world.collective == Collective::alltoallv) return make_sized_form(world, self);
+    if (is_neighbor(world.collective)) return make_neighbor_form(world, self);
     if (coco::algorithms::exchange_of(world.collective) == Exchange::bcast)
         return make_bcast_form(world, self);
     return make_plain_form(world, self);

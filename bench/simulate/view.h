@@ -30,6 +30,8 @@ class ClockedView {
         rank(self_).raise(milestone, now_);
     }
 
+    void work(double seconds) { now_ += seconds; }
+
     // SimGrid's clock comes to this rank's.
     void catch_up() {
         double behind = now_ - simgrid::s4u::Engine::get_clock();

@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "graph.h"
 #include "schedule/schedule.h"
+#include "setup.h"
 #include "topology/node_map.h"
 
 namespace simulate {
@@ -27,6 +29,8 @@ struct Costs {
     double element_s = 3e-9;     // v forms: to copy an element, or to write or read its length
     double flag_s = 150e-9;      // until a raised flag is seen by a mate
     double raise_s = 20e-9;      // to raise a flag
+    // Of small messages, where they are computed instead of simulated: as machine.py tells SMPI.
+    double send_s = 300e-9, receive_s = 200e-9;
 };
 
 // Buffers of one rank, by area; null where nothing is moved.
@@ -59,6 +63,8 @@ class Rank {
     Areas areas;
     Elements table, received;                             // v forms: scratch and recv
     std::map<std::int32_t, std::deque<Elements>> coming;  // v forms: in messages to this rank, by sender
+    std::int64_t scratch_blocks = 0;                      // of its schedule
+    double scheduling_s = 0;                              // neighbours: real CPU time to make that
 
   private:
     struct Raised {
@@ -90,6 +96,9 @@ struct World {
     coco::topology::NodeMap map;
     Costs costs;
     std::vector<Rank> rank;
+    // Neighbours; else null.
+    std::unique_ptr<Graph> graph;
+    std::unique_ptr<Setup> setup;
     simgrid::s4u::BarrierPtr barrier;  // takes no simulated time
 
     // Of the measurement under way.
