@@ -105,7 +105,7 @@ def graphs(sizes):
 
 COMBININGS = (("combining:depth=0",), ("combining",))
 SETS = [
-    Set("neighbors-1024x1", 1024, 1, False, graphs(MANY_SIZES), COMBININGS),
+    Set("neighbors-1024x1", 1024, 1, False, graphs(MANY_SIZES), (*COMBININGS, ("combining:threshold=8,depth=0",))),
     *[Set(f"neighbors-{hosts}x{1024 // hosts}", hosts, 1024 // hosts, True, graphs(MANY_SIZES),
           (("aggregate",), *COMBININGS, ("naive",)), {"aggregate": 0.6}) for hosts in (64, 256)],
 ]
