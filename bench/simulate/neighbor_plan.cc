@@ -32,7 +32,10 @@ algorithms::Shape shape_of(const coco::policy::Choice& choice, const World& worl
                             .neighborhood = &world.graph->near[r],
                             .share = &world.graph->share[r]};
     if (algorithms::needs_bundles(*choice.algorithm)) {
-        const auto& made = world.setup->bundles(shape.exchange == Exchange::alltoall);
+        auto parameters = choice.parameters;
+        if (world.block_bytes > kCombinedBytes) parameters.threshold = 0;
+        const auto& made =
+            world.setup->bundles(shape.exchange == Exchange::alltoall, algorithms::leading_of(parameters));
         shape.bundles = &made.of[r];
         cost = &made.cost;
     } else if (takes(*choice.algorithm, algorithms::Parameter::threshold)) {

@@ -5,12 +5,17 @@
 #include <cmath>
 #include <ctime>
 
+#include "schedule/bundles_combined.h"
+
 namespace simulate {
 namespace {
 
+using coco::schedule::BundleCombining;
 using coco::schedule::Bundled;
+using coco::schedule::Bundles;
 using coco::schedule::Bundling;
 using coco::schedule::CombiningMaker;
+using coco::schedule::Leading;
 using coco::schedule::Letter;
 
 double cpu_now_s() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -53,7 +58,8 @@ class Round {
 };
 
 // What all makers speak goes to those whom it is for. Returns: the round's cost.
-SetupCost pass_letters(std::vector<CombiningMaker>& makers) {
+template <class Maker>
+SetupCost pass_letters(std::vector<Maker>& makers) {
     Round round(makers.size());
     std::vector<std::vector<Letter>> inbox(makers.size());
     for (std::size_t r = 0; r < makers.size(); ++r)
@@ -67,6 +73,19 @@ SetupCost pass_letters(std::vector<CombiningMaker>& makers) {
         inbox[r] = {};
     }
     return round.cost(true);
+}
+
+// Takes them through their rounds.
+template <class Maker>
+auto make_by_letters(std::vector<Maker>& makers, SetupCost& cost) {
+    while (!makers[0].done()) {
+        cost.add(pass_letters(makers));
+        bool any = std::ranges::any_of(makers, &Maker::wants_more);
+        for (Maker& maker : makers) maker.turn(any);
+    }
+    std::vector<decltype(makers[0].take())> made;
+    for (Maker& maker : makers) made.push_back(maker.take());
+    return made;
 }
 
 using Mails = std::vector<Bundling::Mail>;
@@ -88,6 +107,19 @@ std::vector<std::vector<Bundled>> pass_mail(const Mails& mails, SetupCost& cost)
     return inbox;
 }
 
+std::vector<Bundles> bundle(std::vector<Bundling>& all, SetupCost& cost) {
+    Mails mails;
+    for (const Bundling& one : all) mails.push_back(one.ask());
+    auto inbox = pass_mail(mails, cost);
+    for (std::size_t r = 0; r < all.size(); ++r) mails[r] = all[r].assign(std::move(inbox[r]));
+    inbox = pass_mail(mails, cost);
+    for (std::size_t r = 0; r < all.size(); ++r) mails[r] = all[r].lay_out(std::move(inbox[r]));
+    inbox = pass_mail(mails, cost);
+    std::vector<Bundles> made;
+    for (std::size_t r = 0; r < all.size(); ++r) made.push_back(all[r].finish(std::move(inbox[r])));
+    return made;
+}
+
 }  // namespace
 
 void SetupCost::add(const SetupCost& other) {
@@ -106,32 +138,28 @@ const Made<coco::schedule::Combining>& Setup::combining(std::int32_t threshold, 
     std::vector<CombiningMaker> makers;
     for (std::int32_t r = 0; r < map_.ranks(); ++r)
         makers.emplace_back(map_, r, graph_.near[static_cast<std::size_t>(r)], threshold, depth);
-    while (!makers[0].done()) {
-        made.cost.add(pass_letters(makers));
-        bool any = std::ranges::any_of(makers, &CombiningMaker::wants_more);
-        for (CombiningMaker& maker : makers) maker.turn(any);
-    }
-    for (CombiningMaker& maker : makers) made.of.push_back(maker.take());
+    made.of = make_by_letters(makers, made.cost);
     made.cost.cpu_s = (cpu_now_s() - begin_s) / map_.ranks();
     return made;
 }
 
-const Made<coco::schedule::Bundles>& Setup::bundles(bool personal) {
-    auto [at, fresh] = bundles_.try_emplace(personal);
-    Made<coco::schedule::Bundles>& made = at->second;
-    if (!fresh) return made;
+const Made<Bundles>& Setup::bundles(bool personal, const Leading& leading) {
+    for (const KeptBundles& kept : bundles_)
+        if (kept.personal == personal && kept.leading == leading) return kept.made;
+    bundles_.push_back({personal, leading, {}});
+    Made<Bundles>& made = bundles_.back().made;
     const double begin_s = cpu_now_s();
     std::vector<Bundling> all;
     for (std::int32_t r = 0; r < map_.ranks(); ++r)
-        all.emplace_back(map_, r, graph_.near[static_cast<std::size_t>(r)], personal);
-    Mails mails;
-    for (const Bundling& one : all) mails.push_back(one.ask());
-    auto inbox = pass_mail(mails, made.cost);
-    for (std::size_t r = 0; r < all.size(); ++r) mails[r] = all[r].assign(std::move(inbox[r]));
-    inbox = pass_mail(mails, made.cost);
-    for (std::size_t r = 0; r < all.size(); ++r) mails[r] = all[r].lay_out(std::move(inbox[r]));
-    inbox = pass_mail(mails, made.cost);
-    for (std::size_t r = 0; r < all.size(); ++r) made.of.push_back(all[r].finish(std::move(inbox[r])));
+        all.emplace_back(map_, r, graph_.near[static_cast<std::size_t>(r)], personal, leading);
+    made.of = bundle(all, made.cost);
+    if (leading.threshold != 0) {
+        std::vector<BundleCombining> makers;
+        for (std::size_t r = 0; r < all.size(); ++r)
+            makers.emplace_back(map_, static_cast<std::int32_t>(r), personal, leading, std::move(made.of[r]),
+                                all[r].take_numbered());
+        made.of = make_by_letters(makers, made.cost);
+    }
     made.cost.cpu_s = (cpu_now_s() - begin_s) / map_.ranks();
     return made;
 }

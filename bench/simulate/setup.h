@@ -4,6 +4,7 @@
 // between nodes. All ranks' makers run here, in one process, and letters go from hand to hand; what that
 // would cost on the simulated machine is counted and computed, not simulated. Thread safety: none.
 #pragma once
+#include <list>
 #include <map>
 #include <utility>
 #include <vector>
@@ -35,13 +36,18 @@ class Setup {
 
     // Made by whoever asks first.
     const Made<coco::schedule::Combining>& combining(std::int32_t threshold, std::int32_t depth);
-    const Made<coco::schedule::Bundles>& bundles(bool personal);
+    const Made<coco::schedule::Bundles>& bundles(bool personal, const coco::schedule::Leading& leading);
 
   private:
     const Graph& graph_;
     const coco::topology::NodeMap& map_;
     std::map<std::pair<std::int32_t, std::int32_t>, Made<coco::schedule::Combining>> combining_;
-    std::map<bool, Made<coco::schedule::Bundles>> bundles_;
+    struct KeptBundles {
+        bool personal;
+        coco::schedule::Leading leading;
+        Made<coco::schedule::Bundles> made;
+    };
+    std::list<KeptBundles> bundles_;
 };
 
 }  // namespace simulate
