@@ -91,8 +91,7 @@ struct Comm {
     bool control_is_lone = false;  // private memory: alone on the node, without a shared heap
     std::byte* segment = nullptr;
 
-    std::uint64_t epoch = 0;                                  // of the last call begun
-    std::uint64_t calls_made[algorithms::kCollectives] = {};  // since it was set up; all ranks count alike
+    std::uint64_t epoch = 0;                // of the last call begun
     std::uint64_t done_epoch = 0;           // every rank of the node is known to have finished this call
     std::uint64_t slot_epoch[kSlots] = {};  // which call each of our slots was last used for
     Ring<kStageBytes> stage;
@@ -158,6 +157,7 @@ struct Comm {
         std::uint64_t last_call = 0;  // of this collective that it holds for
     };
     Memo memo[algorithms::kCollectives];
+    std::uint64_t calls_made[algorithms::kCollectives] = {};  // since it was set up; all ranks count alike
 
     ~Comm();
 

@@ -162,7 +162,8 @@ Facts facts_of(const Comm& comm, const Neighbors& near, bool joined) {
         .ranks = static_cast<std::uint64_t>(comm.ranks)};
 }
 
-void add_facts(void* more, void* facts, int*, MPI_Datatype*) {
+void add_facts(void* more, void* facts, int* count, MPI_Datatype*) {
+    if (*count == 0) return;  // of a library that has cut one element in pieces, some empty
     static_cast<Facts*>(facts)->add(*static_cast<Facts*>(more));
 }
 
@@ -183,7 +184,9 @@ FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
     FactBytes all(mine.size());
     MPI_Datatype type;
     MPI_Op op;
-    mpi().Type_contiguous(static_cast<int>(mine.size()), mpi().byte, &type);
+    // Of words, so that it is aligned where the library puts it.
+    static_assert(sizeof(Facts) % sizeof(std::uint64_t) == 0);
+    mpi().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi().uint64, &type);
     mpi().Type_commit(&type);
     mpi().Op_create(&add_facts, 1, &op);
     mpi().Allreduce(mine.data(), all.data(), 1, type, op, comm.handle);
@@ -243,7 +246,9 @@ stats::Reason make(Comm& comm, Neighbors& near) {
     if (!all.joined) return stats::Reason::bad_arguments;
     if (all.forms_agree) near.graphs.resize(1);
     near.lonely = !all.has_edges;
-    near.sizes_agree = schedule::sides_agree(all.sides());
+    const std::int32_t groups = schedule::groups_of_all(all.sides());
+    near.sizes_agree = groups != 0;
+    near.one_size = groups == 1;
     near.edges_between_nodes = all.edges_between_nodes;
     near.most_blocks = static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing);
     list_readers(comm, near);

@@ -34,6 +34,7 @@ struct Neighbors {
     bool lonely = false;  // some rank has no edge at all, and knows nothing of block sizes
     // The larger of a rank's two block sizes is the same on all ranks, in a plain form (schedule/sides.h).
     bool sizes_agree = false;
+    bool one_size = false;                  // likewise, and a rank's two sizes are the same
     std::uint64_t edges_between_nodes = 0;  // of all ranks
     std::int32_t most_blocks = 0;           // of any rank's send or receive buffer
     bool has_readers = false;               // some other rank of the node receives from this one

@@ -30,7 +30,7 @@ class Wire {
     // Start one message. Between two ranks messages arrive in the order in which they were sent; the receiver
     // asks for as many bytes as are sent.
     // tag: messages match within their tag. A message up to 1 GiB may be shorter than its receiver asks for.
-    static constexpr int kFirstTag = 0, kSecondTag = 1, kThirdTag = 2, kMarkedTag = 3;
+    static constexpr int kFirstTag = 0, kSecondTag = 1, kThirdTag = 2, kBundleTag = 3, kMarkedTag = 4;
     void send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag = kFirstTag);
     void receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag = kFirstTag);
     // Messages that bear a mark, which their receiver compares with its own: what both should think alike of

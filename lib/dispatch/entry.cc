@@ -176,10 +176,14 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     Common common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
-        if (common.doubtful && comm.wire == nullptr && choose(comm, common).algorithm != nullptr)
-            exec::refuse_together(comm, args.collective);
+        // The other ranks count this call.
+        const bool ours = common.doubtful && choose(comm, common).algorithm != nullptr;
+        if (ours && comm.wire == nullptr) exec::refuse_together(comm, args.collective);
         return hand_back(taken, stats::Reason::bad_arguments);
     }
+    // On one node mates compare sizes; over several they would choose unlike, and wait for ever.
+    if (common.names_two_sizes && comm.wire != nullptr) [[unlikely]]
+        exec::stop_lopsided(comm, args.collective);
     // Nothing to move, and all ranks know it. (In a bcast the root's length counts: it has to be told.)
     if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast &&
         !is_neighbor(args.collective)) {

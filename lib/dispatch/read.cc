@@ -324,10 +324,12 @@ bool receives_nothing(Collective collective, const comm::Comm& comm) {
 
 // By which the policy chooses in a plain form. Neighbours: where that makes it the same on all ranks, the
 // larger of the two sizes of the sides that have edges.
-std::uint64_t chosen_by(const Args& args, const comm::Comm& comm, std::uint64_t block_bytes) {
+void choose_by_both_sides(const Args& args, const comm::Comm& comm, Common& common) {
     if (!is_neighbor(args.collective) || !comm.neighbors->sizes_agree || comm.neighbors->sends_nothing)
-        return block_bytes;
-    return std::max(block_bytes, bytes_of(send_side(args, comm), 0));
+        return;
+    const std::uint64_t sent_bytes = bytes_of(send_side(args, comm), 0);
+    common.names_two_sizes = comm.neighbors->one_size && sent_bytes != common.block_bytes;
+    common.block_bytes = std::max(common.block_bytes, sent_bytes);
 }
 
 }  // namespace
@@ -355,7 +357,7 @@ Common read_common(const Args& args, const comm::Comm& comm) {
         common.block_bytes =
             receives_nothing(args.collective, comm) ? bytes_of(send_side(args, comm), 0) : bytes_of(recv, 0);
         if (args.collective != Collective::bcast) common.facts.block_bytes = common.block_bytes;
-        common.block_bytes = chosen_by(args, comm, common.block_bytes);
+        choose_by_both_sides(args, comm, common);
         common.recv_dense = common.recv_type.is_dense(static_cast<std::uint64_t>(args.recv.count));
         if (!common.facts.in_place && args.collective != Collective::bcast) {
             common.send_dense = common.send_type.is_dense(static_cast<std::uint64_t>(args.send.count));

@@ -22,6 +22,8 @@ struct Common {
     // Not valid, but perhaps on this rank alone, where the MPI library might go on: an alltoall or allgather
     // that receives more or less than it sends, or receives where it sends from.
     bool doubtful = false;
+    // Neighbours of which all must name one size (comm::Neighbors::one_size), and this rank names two.
+    bool names_two_sizes = false;
     bool has_block = true;
     std::uint64_t block_bytes = 0;
     // The types of both sides (not of w forms), and whether all their blocks are runs of bytes.

@@ -60,7 +60,9 @@ class SizedBundlesView : public ExchangeView {
           scratch_blocks_(schedule.scratch_blocks),
           graph_(comm.neighbors->graph_of(call.common.collective)),
           personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
-          data_bytes_(room_bytes_of(call.common) - sizeof(Element)) {}
+          data_bytes_(room_bytes_of(call.common) - sizeof(Element)) {
+        signature_ ^= kBundled;
+    }
 
     // With those of its messages.
     static std::int32_t all_blocks(const schedule::Schedule& schedule) {
@@ -119,12 +121,13 @@ class SizedBundlesView : public ExchangeView {
             copy_block(next, block_at(place), lengths[i]);
             next += lengths[i];
         }
-        comm_.wire->send(to, message, message_bytes(blocks, static_cast<std::uint64_t>(next - message)));
+        comm_.wire->send(to, message, message_bytes(blocks, static_cast<std::uint64_t>(next - message)),
+                         comm::Wire::kBundleTag);
         ++messages_;
     }
 
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        comm_.wire->receive(from, data(first), most_bytes(blocks));
+        comm_.wire->receive(from, data(first), most_bytes(blocks), comm::Wire::kBundleTag);
         coming_.push_back({messages_++, first.index, blocks});
     }
 

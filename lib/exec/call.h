@@ -70,5 +70,7 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
 // Hands a call back whose arguments on this rank are such that nobody can tell whether MPI would take them:
 // right where all ranks do so. Ends the job if some do not: they would wait for this rank for ever.
 void refuse_together(comm::Comm& comm, algorithms::Collective collective);
+// Ends the job: neighbours that all have to name one size, and this rank names two.
+[[noreturn]] void stop_lopsided(const comm::Comm& comm, algorithms::Collective collective);
 
 }  // namespace coco::exec

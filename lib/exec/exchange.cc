@@ -23,16 +23,31 @@ void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t si
         stop_unequal(comm, peer);
 }
 
-void stop_unequal(const comm::Comm& comm, std::int32_t peer) {
-    base::log(
-        base::LogLevel::error,
-        base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of " << comm.ranks
-                     << " ranks are in different collectives, or call one with different block sizes: the "
-                        "program is wrong (COCO_DISABLE=1 leaves the check to MPI)");
+namespace {
+
+[[noreturn]] void stop_wrong(const comm::Comm& comm, base::Text& what) {
+    what << ": the program is wrong (COCO_DISABLE=1 leaves the check to MPI)";
+    base::log(base::LogLevel::error, what);
     // A launcher may drop what was printed just before a job is killed: once in some fifty runs of MPICH's.
     usleep(100'000);
     comm::mpi().Abort(comm.handle, MPI_ERR_ARG);
     __builtin_trap();
+}
+
+}  // namespace
+
+void stop_unequal(const comm::Comm& comm, std::int32_t peer) {
+    stop_wrong(comm,
+               base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of "
+                            << comm.ranks
+                            << " ranks are in different collectives, or call one with different block sizes");
+}
+
+void stop_lopsided(const comm::Comm& comm, algorithms::Collective collective) {
+    stop_wrong(comm, base::Text() << "rank " << comm.rank << " of a communicator of " << comm.ranks
+                                  << " ranks receives blocks of another size than it sends in "
+                                  << algorithms::name_of(collective).data()
+                                  << ", where its neighbours have to name one size");
 }
 
 stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own) {

@@ -35,6 +35,9 @@ struct Spot {
     std::uint64_t bytes;
 };
 
+// In the signature of calls on neighbours whose blocks go in bundles: a mate that has chosen otherwise, in a
+// wrong program, must not take one slot for the other.
+inline constexpr std::uint32_t kBundled = 0x10;
 // Of a call: ranks that publish unequal signatures are in different calls, and the program is wrong.
 std::uint32_t signature_of(const CommonFacts& common);
 // Ends the job if `peer` is in another call than this rank.

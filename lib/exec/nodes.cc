@@ -24,7 +24,11 @@ class NodesView : public ExchangeView {
     static constexpr bool kRows = false;
 
     NodesView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
-        : ExchangeView(comm, call.common, algorithm), call_(call), bytes_(call.common.block_bytes) {}
+        : ExchangeView(comm, call.common, algorithm), call_(call), bytes_(call.common.block_bytes) {
+        if (!is_neighbor(common_.collective)) return;
+        signature_ ^= kBundled;
+        tag_ = comm::Wire::kBundleTag;
+    }
 
     // Requires: has_scratch().
     void prepare() {
@@ -64,10 +68,10 @@ class NodesView : public ExchangeView {
     }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        comm_.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_);
+        comm_.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        comm_.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_);
+        comm_.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
     }
     void complete(std::int32_t left) { comm_.complete(static_cast<std::size_t>(left)); }
 
@@ -98,6 +102,7 @@ class NodesView : public ExchangeView {
 
     const Call& call_;
     const std::uint64_t bytes_;
+    int tag_ = comm::Wire::kFirstTag;
     Side send_, recv_;
 };
 

@@ -77,12 +77,12 @@ void join_sides(std::span<const std::int32_t> more, std::span<std::int32_t> side
     flatten(sides);
 }
 
-bool sides_agree(std::span<const std::int32_t> sides) {
+std::int32_t groups_of_all(std::span<const std::int32_t> sides) {
     const std::vector<std::int32_t> groups = groups_of(sides);
     const Groups first = groups_at(groups, 0);
     for (std::size_t rank = 0; 2 * rank < groups.size(); ++rank)
-        if (const Groups here = groups_at(groups, rank); here != first || here.first == kNone) return false;
-    return true;
+        if (const Groups here = groups_at(groups, rank); here != first || here.first == kNone) return 0;
+    return first.first == first.second ? 1 : 2;
 }
 
 }  // namespace coco::schedule

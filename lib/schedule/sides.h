@@ -24,8 +24,8 @@ using Sides = std::vector<std::int32_t>;
 Sides sides_of(std::int32_t rank, std::int32_t ranks, const Neighborhood& neighborhood);
 // What both know together. Requires: of as many ranks.
 void join_sides(std::span<const std::int32_t> more, std::span<std::int32_t> sides);
-// Whether all ranks have sides in the same one or two groups. sides: joined over all ranks. A side without
-// edges is in none; a rank without edges never agrees.
-bool sides_agree(std::span<const std::int32_t> sides);
+// Of how many groups all ranks have their sides, if they are the same one or two; else 0. sides: joined over
+// all ranks. A side without edges is in none; a rank without edges never agrees.
+std::int32_t groups_of_all(std::span<const std::int32_t> sides);
 
 }  // namespace coco::schedule

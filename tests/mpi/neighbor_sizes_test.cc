@@ -6,6 +6,7 @@
 //
 //   neighbor_sizes_test          all topologies
 //   neighbor_sizes_test same N   N equal calls of neighbor_allgather on a ring, and nothing else
+//   neighbor_sizes_test wrong    a wrong one: rank 0 of an odd ring names two sizes
 #include <mpi.h>
 
 #include <algorithm>
@@ -138,12 +139,26 @@ void play_same(int calls) {
     MPI_Comm_free(&comm);
 }
 
+void play_wrong() {
+    const Graph graph = even_ring();
+    MPI_Comm comm = make(graph);
+    std::vector<long> sent(64, world_rank()), came(64);
+    // The first calls are the library's.
+    for (int i = 0; i < 6; ++i) {
+        const int count = i == 5 && world_rank() == 0 ? 4 : 1;
+        MPI_Neighbor_alltoall(sent.data(), 1, MPI_LONG, came.data(), count, MPI_LONG, comm);
+    }
+    MPI_Comm_free(&comm);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     if (argc > 2 && std::string(argv[1]) == "same")
         play_same(std::atoi(argv[2]));
+    else if (argc > 1 && std::string(argv[1]) == "wrong")
+        play_wrong();
     else
         for (const Graph& graph : {ring_of_sizes(), even_ring(), halves(), star(), half_star()}) play(graph);
     const int verdict = finish("neighbor sizes");

@@ -300,10 +300,12 @@ TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
 TEST_CASE("the built-in rules for neighbours", "[policy]") {
     Policy policy = policy_of(default_rules());
     auto chosen_for = [&](Collective collective, std::optional<std::uint64_t> bytes, std::int32_t ranks,
-                          std::int32_t nodes, std::uint64_t degree, bool block_is_own = false) {
+                          std::int32_t nodes, std::uint64_t degree, bool block_is_own = false,
+                          std::uint64_t calls = 50) {
         Facts f = facts(collective, bytes, ranks, nodes);
         f.degree = degree;
         f.block_is_own = block_is_own;
+        f.calls = calls;
         return chosen(policy, f);
     };
     const Collective alltoall = Collective::neighbor_alltoall, allgather = Collective::neighbor_allgather;
@@ -311,6 +313,8 @@ TEST_CASE("the built-in rules for neighbours", "[policy]") {
         CHECK(chosen_for(c, 64, 4, 1, 0) == "eager");
         CHECK(chosen_for(c, 64 << 10, 4, 1, 0) == "naive");
         CHECK(chosen_for(c, 2048, 4, 4, 8) == "aggregate");
+        CHECK(chosen_for(c, 64, 4, 4, 8, false, 49) == "eager");  // may end before bundles have paid
+        CHECK(chosen_for(c, 64, 16, 4, 8) == "eager");            // all of two nodes' edges by one leader
         CHECK(chosen_for(c, 64, 4, 4, 0) == "eager");
         CHECK(chosen_for(c, 64, 4, 4, 8, true) == "eager");  // not all ranks see 64
         CHECK(chosen_for(c, 64 << 10, 4, 4, 8) == "naive");
