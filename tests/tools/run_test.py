@@ -109,7 +109,8 @@ class Info(unittest.TestCase):
         self.assertIn("applies", result.stdout)
 
     def test_explain_neighbors(self):
-        result = coco("info", "--explain", "neighbor_allgather", "16", "512", "--nodes", "4", "--degree", "3")
+        result = coco("info", "--explain", "neighbor_allgather", "16", "512", "--nodes", "4", "--degree", "3",
+                      "--calls", "50")
         known, _, others = result.stdout.partition("In others:\n")
         self.assertEqual(result.returncode, 0)
         self.assertIn("neighbor_allgather: aggregate\n", known)
