@@ -99,6 +99,24 @@ void check_after_its_like(const Functions& f) {
     }
 }
 
+// A handler that throws, through the library's frames and ours.
+void thrower(MPI_Comm*, int* code, ...) { throw *code; }
+void check_thrower() {
+    MPI_Errhandler throwing;
+    MPI_Comm_create_errhandler(thrower, &throwing);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, throwing);
+    int caught = 0;
+    for (int i = 0; i < 3; ++i) try {
+            MPI_Bcast(to, -1, MPI_INT, 0, MPI_COMM_WORLD);
+        } catch (int) {
+            ++caught;
+        }
+    CHECK(caught == 3);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&throwing);
+    warm_up(MPI_COMM_WORLD);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -122,6 +140,7 @@ int main(int argc, char** argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
     MPI_Bcast(to, -1, MPI_INT, 0, MPI_COMM_WORLD);
     CHECK(handled == 1);
+    check_thrower();
     const int verdict = finish("errors");
     MPI_Finalize();
     return verdict;
