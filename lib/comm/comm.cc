@@ -292,10 +292,13 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
 
 namespace {
 
-// Neither the roots of a loop over them nor the lengths of a train's last part meet one another there.
+// Neither the roots of a loop over them nor the lengths of a train's last part meet one another there, nor do
+// the algorithms for a small and for a large one in turn.
 std::size_t bcast_place(const ScheduleKey& key) {
-    constexpr std::uint32_t kApart = 37;
-    return (static_cast<std::uint32_t>(key.root) + kApart * static_cast<std::uint32_t>(key.segments)) %
+    constexpr std::uint32_t kApart = 37, kAlgorithmsApart = 11;
+    const auto algorithm = static_cast<std::uint32_t>(key.algorithm - algorithms::registry().data());
+    return (static_cast<std::uint32_t>(key.root) + kApart * static_cast<std::uint32_t>(key.segments) +
+            kAlgorithmsApart * algorithm) %
            Comm::kBcastSchedules;
 }
 
