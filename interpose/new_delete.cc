@@ -38,9 +38,7 @@ void* make_or_null(std::size_t bytes, std::size_t alignment = kUnaligned) noexce
 
 // For a call that no exception may leave. The program's new handler may find memory all the same.
 void* make_or_stop(std::size_t bytes, std::size_t alignment) {
-    const char* call = std::exchange(coco::heap::t_undivided, nullptr);
     void* block = make_or_null(bytes, alignment);
-    coco::heap::t_undivided = call;
     if (block == nullptr) coco::heap::stop_undivided(bytes);
     return block;
 }
@@ -65,8 +63,11 @@ void* make_or_null(std::size_t bytes, std::size_t alignment) noexcept {
     static auto* aligned = reinterpret_cast<Operator<std::align_val_t, const std::nothrow_t&>*>(
         library_operator("_ZnwmSt11align_val_tRKSt9nothrow_t"));
     if (plain == nullptr || aligned == nullptr) return nullptr;
-    return alignment == kUnaligned ? plain(bytes, std::nothrow)
-                                   : aligned(bytes, std::align_val_t{alignment}, std::nothrow);
+    const char* call = std::exchange(coco::heap::t_undivided, nullptr);
+    void* block = alignment == kUnaligned ? plain(bytes, std::nothrow)
+                                          : aligned(bytes, std::align_val_t{alignment}, std::nothrow);
+    coco::heap::t_undivided = call;
+    return block;
 }
 
 std::size_t number(std::align_val_t alignment) { return static_cast<std::size_t>(alignment); }

@@ -14,7 +14,7 @@
 
 namespace coco::dispatch {
 
-thread_local int t_inside = 0;
+constinit thread_local int t_inside = 0;
 
 namespace {
 

@@ -11,7 +11,7 @@ namespace coco::dispatch {
 
 // This thread is inside one of our doors: what comes in now is passed on, it was seen already (or is our
 // own).
-extern thread_local int t_inside;
+extern constinit thread_local int t_inside;
 
 struct Inside {
     Inside() { ++t_inside; }

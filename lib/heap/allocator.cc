@@ -88,7 +88,7 @@ HeapFigures figures() {
     return figures;
 }
 
-thread_local const char* t_undivided = nullptr;
+constinit thread_local const char* t_undivided = nullptr;
 
 void stop_undivided(std::size_t bytes) {
     base::log(base::LogLevel::error, base::Text() << "out of memory, " << bytes << " bytes, in the midst of "

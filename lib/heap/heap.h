@@ -33,7 +33,7 @@ void tend();
 // The MPI function that this thread is in the midst of while other ranks wait for it; null: none. No
 // exception may leave it then, half done, for a program to catch and go on: operator new ends the job
 // instead. Set by dispatch.
-extern thread_local const char* t_undivided;
+extern constinit thread_local const char* t_undivided;
 // Says that there is no memory for that function, in one line, and aborts.
 [[noreturn]] void stop_undivided(std::size_t bytes);
 
