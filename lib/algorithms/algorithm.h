@@ -134,5 +134,7 @@ inline schedule::Leading leading_of(const Parameters& p) { return {p.leaders, p.
 inline bool needs_bundles(const Algorithm& a) {
     return !a.one_node && (a.collectives & kNeighbors) != 0 && takes(a, Parameter::leaders);
 }
+// Of all ways to write the same parameters the shortest, so that what is made for them is made once.
+Parameters shortest(const Algorithm& algorithm, Parameters parameters);
 
 }  // namespace coco::algorithms

@@ -131,6 +131,14 @@ std::string text_of(const Parameters& parameters) {
     return text;
 }
 
+Parameters shortest(const Algorithm& algorithm, Parameters parameters) {
+    const Parameters preset;
+    if (needs_bundles(algorithm) && parameters.threshold == 0) parameters.depth = preset.depth;
+    if (!needs_bundles(algorithm) && parameters.threshold == schedule::kUsualThreshold)
+        parameters.threshold = preset.threshold;
+    return parameters;
+}
+
 std::span<const Algorithm> registry() { return kRegistry; }
 
 const Algorithm* find(std::string_view name) {

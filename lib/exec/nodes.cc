@@ -117,11 +117,14 @@ comm::ScheduleKey key_of(comm::Comm& comm, const Call& call, const algorithms::A
     return key;
 }
 
-// Bundles of large blocks go straight to their nodes: all ranks know the size of plain forms.
-algorithms::Parameters fitting(const CommonFacts& common, algorithms::Parameters parameters) {
-    if (is_neighbor(common.collective) && !common.sized && common.block_bytes > kCombinedBytes)
-        parameters.threshold = 0;
-    return parameters;
+// Bundles of large blocks go straight to their nodes: all ranks know the size of plain forms. And where no
+// node has more ranks than may lead, all do.
+algorithms::Parameters fitting(const comm::Comm& comm, const CommonFacts& common,
+                               const algorithms::Algorithm& algorithm, algorithms::Parameters parameters) {
+    if (!needs_bundles(algorithm)) return parameters;
+    if (!common.sized && common.block_bytes > kCombinedBytes) parameters.threshold = 0;
+    if (parameters.leaders >= comm.ranks_per_node) parameters.leaders = 0;
+    return shortest(algorithm, parameters);
 }
 
 // A rank that sends to nobody, or hears from nobody, may have any buffer there.
@@ -139,7 +142,8 @@ Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Alg
                        const algorithms::Parameters& parameters) {
     const bool neighbor = is_neighbor(call.common.collective);
     if (call.common.sized && !neighbor) return run_sized_over_nodes(comm, call, algorithm, parameters);
-    comm::Comm::Kept& kept = comm.kept_for(key_of(comm, call, algorithm, fitting(call.common, parameters)));
+    comm::Comm::Kept& kept =
+        comm.kept_for(key_of(comm, call, algorithm, fitting(comm, call.common, algorithm, parameters)));
     if (call.common.sized) return run_sized_bundles(comm, call, algorithm, kept);
     if (!has_scratch(comm, kept.plain_fit, kept.schedule->scratch_blocks, call.common.block_bytes)) {
         comm.raise(schedule::kDone);

@@ -112,6 +112,7 @@ std::optional<Error> parse_choice(std::string_view text, algorithms::Collective 
         colon = text.find(',');
         if (auto error = parse_parameter(text.substr(0, colon), parsed)) return error;
     }
+    if (parsed.algorithm != nullptr) parsed.parameters = shortest(*parsed.algorithm, parsed.parameters);
     choice = parsed;
     return std::nullopt;
 }

@@ -69,6 +69,9 @@ std::int32_t blocks_in(const Cargo& cargo, bool personal);
 // Of all arrivals of several blocks.
 std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal);
 
+// Neighbours in common that make two ranks friends, where nothing is said.
+inline constexpr std::int32_t kUsualThreshold = 4;
+
 // From or to a rank; at most one a round.
 struct Letter {
     std::int32_t rank;
@@ -82,7 +85,7 @@ struct Letter {
 //     }
 class CombiningMaker {
   public:
-    // threshold: neighbours in common that make two ranks friends; 0: 4. depth: 0: any.
+    // threshold: neighbours in common that make two ranks friends; 0: kUsualThreshold. depth: 0: any.
     CombiningMaker(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,
                    std::int32_t threshold, std::int32_t depth);
     // The same for the vertices of another graph, as nodes with edges between them: how many blocks go to
