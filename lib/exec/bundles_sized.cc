@@ -85,7 +85,7 @@ class SizedBundlesView : public ExchangeView {
 
     void copy(Place source, Place target) {
         if (target.area == Area::scratch && source.area == Area::scratch)
-            pack(source, target);
+            element(target) = element(source);  // to be sent: that gathers the data, which stays
         else if (target.area == Area::scratch)
             fill(target, send_.blocks[static_cast<std::size_t>(source.index)]);
         else if (source.area == Area::scratch)
@@ -192,12 +192,6 @@ class SizedBundlesView : public ExchangeView {
         if (!straight) copy_block(to, base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
 
-    // Both in this rank's scratch.
-    void pack(Place source, Place target) {
-        const std::uint64_t length = element(source).length;
-        element(target) = {static_cast<std::uint64_t>(target.index) * data_bytes_, length};
-        if ((length & kStraight) == 0) copy_block(data(target), block_at(source), length);
-    }
 
     void take(std::int32_t index, const std::byte* base, Element source) {
         if ((source.length & kStraight) != 0) {
