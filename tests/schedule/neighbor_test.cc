@@ -90,19 +90,35 @@ TEST_CASE("every exchange among neighbours is right on every graph of four", "[s
             for (const auto* map : {&one, &two, &three, &four}) check(row, *map, graph, false);
 }
 
-TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule][neighbors]") {
+namespace {
+
+// Calls of these rows on one communicator of five, two by two in turn.
+void check_in_turn(const topology::NodeMap& map, const std::vector<Row>& rows) {
     std::mt19937 random(4);
-    auto map = topology::make_node_map({0, 0, 0, 1, 1}, {0, 0, 1, 0, 0});
     std::vector<Call> calls;
     for (const Graph& graph : {grid({5}, true), random_graph(5, 0.4, true, random)})
-        for (const Row& row : neighbor_rows())
-            calls.push_back(make_neighbor_call(*row.algorithm, row.exchange, map, neighborhoods_of(graph)));
+        for (const Row& row : rows)
+            calls.push_back(make_neighbor_call(*row.algorithm, row.exchange, map, neighborhoods_of(graph),
+                                               row.parameters));
     for (const auto& staged : {std::vector<bool>{}, {true, false, true, false, true}, std::vector(5, true)})
         for (const Call& a : calls)
             for (const Call& b : calls) {
                 std::string fault = simulate(map, {a, b, a, b}, {.staged = staged}).fault;
                 REQUIRE(fault == "");
             }
+}
+
+}  // namespace
+
+TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule][neighbors]") {
+    check_in_turn(topology::make_node_map({0, 0, 0, 1, 1}, {0, 0, 1, 0, 0}), neighbor_rows());
+}
+
+TEST_CASE("nodes that combine and nodes that do not follow one another in any way", "[schedule][neighbors]") {
+    std::vector<Row> rows = neighbor_rows();
+    std::erase_if(rows, [](const Row& row) { return !needs_bundles(*row.algorithm); });
+    // Three nodes: each two of them have the third in common.
+    check_in_turn(topology::make_node_map({0, 1, 2, 0, 1}, {0, 0, 0, 0, 0}), rows);
 }
 
 namespace {
