@@ -24,8 +24,8 @@ using schedule::Milestone;
 using schedule::Place;
 
 // A block's in scratch, with its length and where it lies. A gathered block serves many receivers: it pays
-// for longer to cross the network once.
-constexpr std::uint64_t kPersonalRoomBytes = 4 * 1024, kGatheredRoomBytes = 16 * 1024;
+// for longer to cross the network once. But nodes combine no longer blocks than in plain forms.
+constexpr std::uint64_t kRoomBytes = kCombinedBytes, kGatheredRoomBytes = 16 * 1024;
 constexpr std::uint64_t kStraight = std::uint64_t{1} << 63;  // of a length: the block is not here
 
 // Beside a block. Lies in scratch, is written and read by all ranks of the node.
@@ -41,9 +41,9 @@ struct Coming {
     std::int32_t blocks;
 };
 
-std::uint64_t room_bytes_of(const CommonFacts& common) {
-    return algorithms::exchange_of(common.collective) == algorithms::Exchange::alltoall ? kPersonalRoomBytes
-                                                                                        : kGatheredRoomBytes;
+std::uint64_t room_bytes_of(const comm::ScheduleKey& key) {
+    const bool gathered = key.exchange == algorithms::Exchange::allgather;
+    return gathered && key.parameters.threshold == 0 ? kGatheredRoomBytes : kRoomBytes;
 }
 
 // A rank's scratch: elements, from the last block's to the first's, then the data. What is sent is put
@@ -53,14 +53,14 @@ class SizedBundlesView : public ExchangeView {
     static constexpr bool kRows = false;
 
     SizedBundlesView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                     const schedule::Schedule& schedule)
+                     const schedule::Schedule& schedule, std::uint64_t room_bytes)
         : ExchangeView(comm, call.common, algorithm),
           call_(call),
           next_message_(schedule.scratch_blocks),
           scratch_blocks_(schedule.scratch_blocks),
           graph_(comm.neighbors->graph_of(call.common.collective)),
           personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
-          data_bytes_(room_bytes_of(call.common) - sizeof(Element)) {
+          data_bytes_(room_bytes - sizeof(Element)) {
         signature_ ^= kBundled;
     }
 
@@ -192,7 +192,6 @@ class SizedBundlesView : public ExchangeView {
         if (!straight) copy_block(to, base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
 
-
     void take(std::int32_t index, const std::byte* base, Element source) {
         if ((source.length & kStraight) != 0) {
             straight_[static_cast<std::size_t>(index)] = 1;
@@ -259,12 +258,12 @@ class SizedBundlesView : public ExchangeView {
 
 Outcome run_sized_bundles(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                           comm::Comm::Kept& kept) {
-    if (!has_scratch(comm, kept.sized_fit, SizedBundlesView::all_blocks(*kept.schedule),
-                     room_bytes_of(call.common))) {
+    const std::uint64_t room_bytes = room_bytes_of(kept.key);
+    if (!has_scratch(comm, kept.sized_fit, SizedBundlesView::all_blocks(*kept.schedule), room_bytes)) {
         comm.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }
-    SizedBundlesView view(comm, call, algorithm, *kept.schedule);
+    SizedBundlesView view(comm, call, algorithm, *kept.schedule, room_bytes);
     view.prepare();
     walk(*kept.schedule, view);
     view.finish();
