@@ -50,9 +50,9 @@ struct Facts {
     // allgatherv: the largest block); absent for alltoallv and alltoallw. A rule with `block` never matches
     // then.
     std::optional<std::uint64_t> block_bytes;
-    // Neighbours may send and receive blocks of unlike sizes, so that the one that this rank names is not what
-    // others do. Only algorithms in which receivers copy understand each other then, and may be chosen by it;
-    // all else, mpi too, is chosen as if no size were known.
+    // Neighbours may send and receive blocks of unlike sizes, so that the one that this rank names is not
+    // what others do. Only algorithms in which receivers copy understand each other then, and may be chosen
+    // by it; all else, mpi too, is chosen as if no size were known.
     bool block_is_own = false;
     // neighbor_*: edges from a rank to other nodes, the mean of all ranks, rounded down; else absent, and a
     // rule with `degree` never matches.

@@ -24,7 +24,6 @@ void append(std::vector<Load>& to, const std::vector<Load>& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-
 bool is_afar(const topology::NodeMap& map, std::int32_t rank, std::int32_t other) {
     return other >= 0 &&
            map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
