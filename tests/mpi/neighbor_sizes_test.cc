@@ -5,7 +5,8 @@
 // rules. The sizes go through those at which rules change, in calls enough for rules that count them.
 //
 //   neighbor_sizes_test          all topologies
-//   neighbor_sizes_test same N   N equal calls of neighbor_allgather on a ring, and nothing else
+//   neighbor_sizes_test same N [all]   N equal calls of neighbor_allgather on a ring, or of all with all, and
+//                                      nothing else
 //   neighbor_sizes_test wrong    a wrong one: rank 0 of an odd ring names two sizes
 #include <mpi.h>
 
@@ -125,8 +126,15 @@ Graph half_star() {
     return {{0}, rank == size - 1 ? std::vector<int>{} : std::vector<int>{0}, ints};
 }
 
-void play_same(int calls) {
-    const Graph graph = even_ring();
+// Everybody to everybody else.
+Graph everybody() {
+    std::vector<int> others;
+    for (int r = 0; r < world_size(); ++r)
+        if (r != world_rank()) others.push_back(r);
+    return {others, others, [](int, int scale) { return scale; }};
+}
+
+void play_same(const Graph& graph, int calls) {
     MPI_Comm comm = make(graph);
     std::vector<int> came(graph.sources.size() + 1);
     int mine = 0;
@@ -156,7 +164,7 @@ void play_wrong() {
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     if (argc > 2 && std::string(argv[1]) == "same")
-        play_same(std::atoi(argv[2]));
+        play_same(argc > 3 ? everybody() : even_ring(), std::atoi(argv[2]));
     else if (argc > 1 && std::string(argv[1]) == "wrong")
         play_wrong();
     else
