@@ -254,6 +254,7 @@ stats::Reason make(Comm& comm, Neighbors& near) {
     list_readers(comm, near);
     near.to_nobody = list_nobody(lists.destinations);
     near.sends_nothing = near.to_nobody.size() == lists.destinations.size();
+    near.receives_nothing = near.graphs[0].incoming.empty();
     near.from_nobody = list_nobody(lists.sources);
     if (comm.wire != nullptr) return stats::Reason::none;
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;

@@ -38,7 +38,7 @@ struct Neighbors {
     std::uint64_t edges_between_nodes = 0;  // of all ranks
     std::int32_t most_blocks = 0;           // of any rank's send or receive buffer
     bool has_readers = false;               // some other rank of the node receives from this one
-    bool sends_nothing = false;             // this rank, to anybody
+    bool sends_nothing = false, receives_nothing = false;  // this rank, to or from anybody
     struct Run {
         std::int32_t first, count;
     };

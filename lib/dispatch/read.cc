@@ -319,7 +319,7 @@ bool has_common_block(Collective collective, const comm::Comm& comm) {
 }
 
 bool receives_nothing(Collective collective, const comm::Comm& comm) {
-    return is_neighbor(collective) && comm.neighbors->graph_of(collective).incoming.empty();
+    return is_neighbor(collective) && comm.neighbors->receives_nothing;
 }
 
 // By which the policy chooses in a plain form. Neighbours: where that makes it the same on all ranks, the

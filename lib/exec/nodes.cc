@@ -117,8 +117,8 @@ comm::ScheduleKey key_of(comm::Comm& comm, const Call& call, const algorithms::A
     return key;
 }
 
-// Bundles of large blocks go straight to their nodes: all ranks know the size of plain forms. And where no
-// node has more ranks than may lead, all do.
+// Bundles of large blocks go straight to their nodes: in plain forms all are of one size (run.cc). And where
+// no node has more ranks than may lead, all do.
 algorithms::Parameters fitting(const comm::Comm& comm, const CommonFacts& common,
                                const algorithms::Algorithm& algorithm, algorithms::Parameters parameters) {
     if (!needs_bundles(algorithm)) return parameters;
@@ -130,9 +130,8 @@ algorithms::Parameters fitting(const comm::Comm& comm, const CommonFacts& common
 // A rank that sends to nobody, or hears from nobody, may have any buffer there.
 Call without_idle_buffers(const comm::Comm& comm, Call call) {
     if (!is_neighbor(call.common.collective)) return call;
-    const schedule::Neighborhood& graph = comm.neighbors->graph_of(call.common.collective);
-    if (std::ranges::all_of(graph.destinations, [](std::int32_t to) { return to < 0; })) call.local.send = {};
-    if (graph.incoming.empty()) call.local.recv = {};
+    if (comm.neighbors->sends_nothing) call.local.send = {};
+    if (comm.neighbors->receives_nothing) call.local.recv = {};
     return call;
 }
 

@@ -27,8 +27,8 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
 bool is_of_one_size(const comm::Comm& comm, const Call& call) {
     const comm::Neighbors& near = *comm.neighbors;
     if (!near.sizes_agree) return false;
-    bool one_sided = near.sends_nothing || near.graph_of(call.common.collective).incoming.empty();
-    return one_sided || call.local.send.block_bytes == call.local.recv.block_bytes;
+    return near.sends_nothing || near.receives_nothing ||
+           call.local.send.block_bytes == call.local.recv.block_bytes;
 }
 
 }  // namespace
