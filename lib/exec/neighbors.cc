@@ -45,8 +45,9 @@ std::uint32_t NeighborView::signature(const Buffer& side) const {
 void NeighborView::arrived(std::int32_t peer) {
     const Slot& slot = comm_.slot_of(peer);
     if (writes_) {
-        constexpr std::uint32_t kCollectiveBits = 0xF;
-        if (slot.writer != slot_->writer || ((slot.signature ^ signature_) & kCollectiveBits) != 0)
+        // A slot of bundles says nothing of writers: what stands there is of an earlier call.
+        constexpr std::uint32_t kKindBits = 0xF | kBundled;
+        if (slot.writer != slot_->writer || ((slot.signature ^ signature_) & kKindBits) != 0)
             stop_unequal(comm_, peer);
     } else {
         check_signature(comm_, peer, expected_);
