@@ -24,6 +24,13 @@ struct Remembered {
 
 thread_local Remembered t_remembered[algorithms::kCollectives];
 
+struct Left {
+    std::uint64_t generation = 0;
+    MPI_Comm comm;
+};
+
+thread_local Left t_left[algorithms::kCollectives];
+
 // Both only go up: equal sums are equal summands.
 std::uint64_t generation_now() { return comm::generation() + type_generation(); }
 
@@ -117,6 +124,15 @@ void remember(const Args& args, const Common& common, const Repeat& repeat) {
                                                        .send_size_bytes = common.send_type.size_bytes,
                                                        .recv_size_bytes = common.recv_type.size_bytes,
                                                        .repeat = repeat};
+}
+
+bool is_left_for_good(const Args& args) {
+    const Left& left = t_left[static_cast<int>(args.collective)];
+    return left.comm == args.comm && left.generation == comm::generation();
+}
+
+void remember_left(const Args& args) {
+    t_left[static_cast<int>(args.collective)] = {comm::generation(), args.comm};
 }
 
 }  // namespace coco::dispatch
