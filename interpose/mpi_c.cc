@@ -4,6 +4,8 @@
 // above us). Each forwards to dispatch; what is handed back goes on by the name it came in: MPI_X to the next
 // tool or the library, PMPI_X to the library. A call seen while this thread is inside one of ours goes
 // straight to the library.
+#include "comm/comm.h"
+#include "comm/wire.h"
 #include "dispatch/entry.h"
 #include "heap/heap.h"
 
@@ -156,6 +158,45 @@ COCO_DOOR int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Ses
 }
 COCO_DOOR int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
     return start_session(mpi().Session_init, info, errhandler, session);
+}
+#endif
+
+// The ends of communicators.
+namespace {
+
+int end_communicator(int (*pass_on)(MPI_Comm*), MPI_Comm* comm) {
+    if (comm == nullptr || coco::dispatch::t_inside != 0) return pass_on(comm);
+    coco::comm::Dying dying(*comm);
+    return pass_on(comm);
+}
+
+}  // namespace
+
+COCO_DOOR int MPI_Comm_free(MPI_Comm* comm) {
+    return end_communicator(next_or("MPI_Comm_free", mpi().Comm_free), comm);
+}
+COCO_DOOR int PMPI_Comm_free(MPI_Comm* comm) { return end_communicator(mpi().Comm_free, comm); }
+COCO_DOOR int MPI_Comm_disconnect(MPI_Comm* comm) {
+    return end_communicator(next_or("MPI_Comm_disconnect", mpi().Comm_disconnect), comm);
+}
+COCO_DOOR int PMPI_Comm_disconnect(MPI_Comm* comm) { return end_communicator(mpi().Comm_disconnect, comm); }
+
+// Open MPI: what Wire has to know of.
+#ifdef OPEN_MPI
+namespace {
+
+int duplicate(decltype(mpi().Comm_idup) pass_on, MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+    coco::comm::Wire::have_no_more();
+    return pass_on(comm, made, request);
+}
+
+}  // namespace
+
+COCO_DOOR int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+    return duplicate(next_or("MPI_Comm_idup", mpi().Comm_idup), comm, made, request);
+}
+COCO_DOOR int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+    return duplicate(mpi().Comm_idup, comm, made, request);
 }
 #endif
 

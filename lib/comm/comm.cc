@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 #include "comm/control_pool.h"
 #include "comm/discover.h"
@@ -23,6 +24,7 @@ struct LastUsed {
     std::uint64_t generation;
 };
 thread_local LastUsed t_last{};
+thread_local MPI_Comm t_dying{};  // null: none
 
 // A duplicate starts afresh: its ranks may stand elsewhere in their calls.
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -108,7 +110,15 @@ std::uint64_t generation() {
 
 void forget_handles() { g_generation.fetch_add(1, std::memory_order_release); }
 
+Dying::Dying(MPI_Comm handle) : outer_(std::exchange(t_dying, handle)) { forget_handles(); }
+Dying::~Dying() {
+    t_dying = outer_;
+    forget_handles();
+}
+
 Comm* of(MPI_Comm handle) {
+    if (handle == t_dying) [[unlikely]]
+        return &invalid();
     std::uint64_t now = generation();
     if (t_last.handle == handle && t_last.generation == now) return t_last.comm;
     Comm* comm = find_or_make(handle);

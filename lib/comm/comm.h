@@ -224,6 +224,18 @@ struct Comm {
 // it is used again; then set up by the collective that asks, which all its ranks are in. Returns: never null.
 // Requires: a valid communicator.
 Comm* of(MPI_Comm handle);
+// Around MPI_Comm_free and MPI_Comm_disconnect: what delete functions call on the communicator meanwhile is
+// the MPI library's. (What we know of it may be gone, and an attribute that is set now is never deleted.)
+class Dying {
+  public:
+    explicit Dying(MPI_Comm handle);
+    ~Dying();
+    Dying(const Dying&) = delete;
+    Dying& operator=(const Dying&) = delete;
+
+  private:
+    MPI_Comm outer_;
+};
 // Goes up when a communicator is freed or MPI ends: what is remembered of handles elsewhere is stale then.
 std::uint64_t generation();
 // Makes it go up.

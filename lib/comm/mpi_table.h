@@ -18,7 +18,7 @@ namespace coco::comm {
     X(Alltoall) X(Alltoallv) X(Alltoallw) X(Allgather) X(Allgatherv) X(Bcast) X(Allreduce) X(Gatherv)        \
     X(Gather) X(Barrier) X(Iprobe) X(Irecv) X(Isend) X(Test) X(Cancel) X(Wait) X(Comm_rank) X(Comm_size)     \
     X(Comm_test_inter) X(Comm_group) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks)      \
-    X(Comm_split) X(Comm_free)                                                                               \
+    X(Comm_split) X(Comm_free) X(Comm_disconnect) X(Comm_idup)                                                                               \
     X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_call_errhandler) X(Comm_set_errhandler)   \
     X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_envelope) X(Type_get_contents)  \
     X(Type_free) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr) X(Pack) X(Unpack)                   \
@@ -34,7 +34,8 @@ namespace coco::comm {
     X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Allgather_c) X(Allgatherv_c) X(Bcast_c)                    \
     X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c) X(Neighbor_allgather_c)           \
     X(Neighbor_allgatherv_c)                                                                                 \
-    X(Session_init) X(Group_from_session_pset) X(Type_get_envelope_c)
+    X(Session_init) X(Group_from_session_pset) X(Type_get_envelope_c) X(Type_get_contents_c)                     \
+    X(Pack_c) X(Unpack_c)
 #else
 #define COCO_MPI_FUNCTIONS_4(X)
 #endif

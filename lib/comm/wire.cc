@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/log.h"
 #include "comm/mpi_table.h"
 
 namespace coco::comm {
@@ -17,6 +18,7 @@ constexpr std::uint64_t kPieceBytes = 1 << 30;
 struct Alive {
     std::mutex mutex;
     std::vector<Wire*> wires;
+    bool no_more = false;
 };
 // Never destroyed: communicators may be freed after static destructors have run.
 Alive& all_alive() {
@@ -36,7 +38,18 @@ void in_pieces(std::uint64_t bytes, Start start) {
 int Wire::alive() {
     Alive& a = all_alive();
     std::lock_guard lock(a.mutex);
-    return static_cast<int>(a.wires.size());
+    return a.no_more ? kMost : static_cast<int>(a.wires.size());
+}
+
+void Wire::have_no_more() {
+    Alive& a = all_alive();
+    std::lock_guard lock(a.mutex);
+    if (!a.no_more)
+        COCO_LOG(
+            info,
+            "MPI_Comm_idup was called: of communicators that are new, those over several nodes and those "
+            "with neighbours are left to MPI");
+    a.no_more = true;
 }
 
 std::unique_ptr<Wire> Wire::make(MPI_Comm parent) {

@@ -18,8 +18,12 @@ class Wire {
   public:
     // How many private communicators a process may have: MPICH has about 2,000 communicators in all.
     static constexpr int kMost = 64;
-    // Of this process, now.
+    // Of this process, now; kMost where it may have no more.
     static int alive();
+    // Open MPI makes one communicator at a time in a process: while it makes one for the program, and the
+    // program does not wait for it (MPI_Comm_idup), one of ours would wait for ranks that wait for us. Nobody
+    // hears when it is done, so there are no more from then on.
+    static void have_no_more();
 
     // Collective over the communicator. Returns: null if MPI has no communicator left.
     static std::unique_ptr<Wire> make(MPI_Comm parent);

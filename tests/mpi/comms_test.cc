@@ -2,7 +2,8 @@
 //
 // Communicators that come and go: 1,000 made, used until they are set up, and freed; then 1,000 grids and
 // graphs whose neighbours exchange blocks; then 2,000 splits used once. Neither resident memory nor
-// descriptors may grow once the first hundred have been.
+// descriptors may grow once the first hundred have been. Before, calls in the functions that delete
+// attributes.
 #include <dirent.h>
 #include <mpi.h>
 
@@ -114,10 +115,37 @@ void churn(const char* what, int times, int calls, MPI_Comm (*make)(int), void (
                 settled.kib, now.kib, settled.descriptors, now.descriptors, settled.mappings, now.mappings);
 }
 
+// What is called on a communicator by the delete functions of its attributes, in its last moment, is not
+// remembered of the next one, which may have its handle and other ranks.
+int call_on_dying(MPI_Comm comm, int, void*, void*) {
+    use(comm, 1);
+    return MPI_SUCCESS;
+}
+
+void use_in_delete_functions() {
+    int before, behind;  // deleted before what libcoco has set, and after it
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_on_dying, &before, nullptr);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_on_dying, &behind, nullptr);
+    for (int calls : {0, 1, 5}) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_attr(comm, behind, nullptr);
+        use(comm, calls);
+        MPI_Comm_set_attr(comm, before, nullptr);
+        MPI_Comm_free(&comm);
+        MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, -world_rank(), &comm);
+        use(comm, 6);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Comm_free_keyval(&before);
+    MPI_Comm_free_keyval(&behind);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
+    use_in_delete_functions();
     churn("made and used", kMade, 10, make_split, use);
     churn("graphs", kGraphs, 10, make_ring, use_ring);
     churn("split and used once", kSplits, 1, make_split, use);

@@ -165,6 +165,23 @@ void run(Graph& graph, Graph::Form form) {
     MPI_Request_free(&request);
 }
 
+// A communicator that is being made meanwhile, of which rank 0 hears first, while calls on another, new, are
+// the first of their kind. Open MPI makes one communicator at a time.
+void duplicate_among_blocking(int ints) {
+    MPI_Comm others, made;
+    MPI_Comm_dup(MPI_COMM_WORLD, &others);  // the older one, whose duplicate goes first
+    Graph graph(ints);
+    for (int turn = 0; turn < 6; ++turn) {
+        MPI_Request request;
+        if (world_rank() == 0) MPI_Comm_idup(others, &made, &request);
+        graph.block(turn);
+        if (world_rank() != 0) MPI_Comm_idup(others, &made, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&made);
+    }
+    MPI_Comm_free(&others);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -173,6 +190,7 @@ int main(int argc, char** argv) {
         Graph graph(ints);
         for (int form = 0; form < Graph::kForms; ++form) run(graph, static_cast<Graph::Form>(form));
     }
+    duplicate_among_blocking(500);
     int status = finish("requests_test");
     MPI_Finalize();
     return status;
