@@ -79,12 +79,14 @@ void NeighborView::receive_all(std::int32_t peer) {
 }
 
 void NeighborView::look_for_truncation() {
-    for (const Edge& edge : graph_.incoming)
-        if (edge.sender != comm_.rank && comm_.map.node[edge.sender] == comm_.map.node[comm_.rank]) {
-            arrived(edge.sender);
-            Spot sent = spot_of({edge.sender, Area::send, personal_ ? edge.sent : 0});
-            truncated_ |= sent.bytes > own(Area::recv, edge.received).bytes;
-        }
+    for (const Edge& edge : graph_.incoming) {
+        if (comm_.map.node[edge.sender] != comm_.map.node[comm_.rank]) continue;
+        const bool to_itself = edge.sender == comm_.rank;
+        if (!to_itself) arrived(edge.sender);
+        const schedule::Place block{edge.sender, Area::send, personal_ ? edge.sent : 0};
+        const Spot sent = to_itself ? own(block) : spot_of(block);
+        truncated_ |= sent.bytes > own(Area::recv, edge.received).bytes;
+    }
 }
 
 namespace {

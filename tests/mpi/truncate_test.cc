@@ -107,10 +107,11 @@ bool is_victim(const Case& c) {
     return c.victim == world_rank() || (c.victim < 0 && (c.kind != Kind::bcast || world_rank() != 0));
 }
 
-// What this rank says it can receive from `source`: victims err about every other peer.
+// What this rank says it can receive from `source`: victims err about every other peer, and among neighbours
+// about themselves.
 int room_ints(const Case& c, int source) {
     int sent = sent_ints(c, source, world_rank());
-    bool errs = is_victim(c) && source != world_rank() &&
+    bool errs = is_victim(c) && (source != world_rank() || neighbors != MPI_COMM_NULL) &&
                 (c.kind == Kind::bcast || source % 2 == 0 || world_size() == 2);
     return errs ? c.victim_ints : sent;
 }
