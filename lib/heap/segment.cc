@@ -228,8 +228,10 @@ bool is_own_descriptor(int fd) {
     return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == g_device && facts.st_ino == g_inode;
 }
 
-// Locked pages (mlock) are not given back by address, but through the descriptor.
+// Locked pages (mlock) are not given back by address, but through the descriptor. Those of a mount stay: were
+// they given back, others could fill it before they are touched again, which would be a SIGBUS.
 bool give_up_shared(void* address, std::uint64_t bytes) {
+    if (must_reserve_pages()) return false;
     if (os::punch_hole(address, bytes)) return true;
     return is_own_descriptor(g_own.fd) && os::punch_hole(g_own.fd, offset_of(address), bytes);
 }

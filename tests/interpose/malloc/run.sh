@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh LIBRARY SITUATION PROGRAM [ARG...]: runs a program with the malloc door preloaded in a situation: as a rank
-# (rank), as no rank (other), with a small heap (small), with none (none), with a small address space (tight).
+# (rank), as no rank (other), with a small heap (small), with none (none), with a small address space (tight), with small
+# files (files), on a /dev/shm of 256 MiB where there is no memfd (mount: needs root; NO_MEMFD is the library for that).
 set -u
 library=$1 situation=$2
 shift 2
@@ -13,6 +14,11 @@ case $situation in
     tight) export PMI_RANK=0; ulimit -v 500000 ;;
     files) export PMI_RANK=0; ulimit -f 100000 ;;
     rank)  export PMI_RANK=0 ;;
+    mount)
+        [ "$(id -u)" = 0 ] || { echo "skipped: a mount namespace of its own needs root"; exit 77; }
+        export PMI_RANK=0
+        exec unshare -m sh -c 'mount -t tmpfs -o size=256m tmpfs /dev/shm && LD_PRELOAD="$0" exec "$@"' \
+            "$NO_MEMFD $library" "$@" ;;
     *) echo "run.sh: unknown situation $situation" >&2; exit 2 ;;
 esac
 LD_PRELOAD=$library exec "$@"
