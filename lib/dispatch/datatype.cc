@@ -33,23 +33,62 @@ struct Run {
     }
 };
 
-struct Contents {
+// How a type was made, and of how much. Only the functions with _c tell of those made with large counts.
+struct Envelope {
     int combiner = 0;
-    std::vector<int> ints;
-    std::vector<MPI_Aint> addresses;
-    std::vector<MPI_Datatype> types;
+    MPI_Count ints = 0, addresses = 0, large = 0, types = 0;
 };
 
-// Returns: false if the type cannot be looked into (made with large counts).
-bool envelope_of(MPI_Datatype type, int& ints, int& addresses, int& types, int& combiner) {
+struct Contents {
+    int combiner = 0;
+    // The counts: ints, or of types made with large counts those, which stand in the same order, with
+    // displacements in bytes behind them instead of in addresses.
+    std::vector<MPI_Count> counts;
+    std::vector<MPI_Aint> addresses;
+    std::vector<MPI_Datatype> types;
+
+    MPI_Count count(MPI_Count i) const { return counts[static_cast<std::size_t>(i)]; }
+    // The i-th displacement; among large counts the first has this place.
+    MPI_Count bytes_at(MPI_Count i, MPI_Count first) const {
+        return addresses.empty() ? count(first + i) : addresses[static_cast<std::size_t>(i)];
+    }
+};
+
+// Returns: false if the type cannot be looked into.
+bool envelope_of(MPI_Datatype type, Envelope& e) {
 #if MPI_VERSION >= 4
-    if (mpi().Type_get_envelope_c != nullptr) {
-        MPI_Count i = 0, a = 0, large = 0, t = 0;
-        mpi().Type_get_envelope_c(type, &i, &a, &large, &t, &combiner);
-        if (large != 0) return false;
+    if (mpi().Type_get_envelope_c != nullptr)
+        return mpi().Type_get_envelope_c(type, &e.ints, &e.addresses, &e.large, &e.types, &e.combiner) ==
+               MPI_SUCCESS;
+#endif
+    int ints = 0, addresses = 0, types = 0;
+    if (mpi().Type_get_envelope(type, &ints, &addresses, &types, &e.combiner) != MPI_SUCCESS) return false;
+    e.ints = ints, e.addresses = addresses, e.types = types;
+    return true;
+}
+
+template <class Numbers>
+auto room_for(Numbers& numbers, MPI_Count count) {
+    numbers.resize(static_cast<std::size_t>(count));
+    return numbers.data();
+}
+
+void read_contents(MPI_Datatype type, const Envelope& e, Contents& c) {
+    c.combiner = e.combiner;
+    std::vector<int> ints;
+    int* const some = room_for(ints, e.ints);
+    MPI_Aint* const addresses = room_for(c.addresses, e.addresses);
+    MPI_Datatype* const types = room_for(c.types, e.types);
+#if MPI_VERSION >= 4
+    if (e.large != 0) {
+        MPI_Count* const large = room_for(c.counts, e.large);
+        mpi().Type_get_contents_c(type, e.ints, e.addresses, e.large, e.types, some, addresses, large, types);
+        return;
     }
 #endif
-    return mpi().Type_get_envelope(type, &ints, &addresses, &types, &combiner) == MPI_SUCCESS;
+    mpi().Type_get_contents(type, static_cast<int>(e.ints), static_cast<int>(e.addresses),
+                            static_cast<int>(e.types), some, addresses, types);
+    c.counts.assign(ints.begin(), ints.end());
 }
 
 bool is_named(int combiner) {
@@ -61,8 +100,8 @@ Run run_of(MPI_Datatype type);
 
 void release(const Contents& contents) {
     for (MPI_Datatype type : contents.types) {
-        int ints, addresses, types, combiner;
-        if (envelope_of(type, ints, addresses, types, combiner) && is_named(combiner)) continue;
+        Envelope envelope;
+        if (envelope_of(type, envelope) && is_named(envelope.combiner)) continue;
         mpi().Type_free(&type);
     }
 }
@@ -82,16 +121,17 @@ Run measured(MPI_Datatype type) {
 
 // `count` pieces of `length(i)` elements of `old` at `displacement(i)` bytes.
 template <class Length, class Displacement>
-Run join(const Run& old, int count, Length length, Displacement displacement) {
+Run join(const Run& old, MPI_Count count, Length length, Displacement displacement) {
     Run run;
-    for (int i = 0; i < count && run.ok; ++i) run.append(old, displacement(i), length(i));
+    for (MPI_Count i = 0; i < count && run.ok; ++i) run.append(old, displacement(i), length(i));
     return run;
 }
 
 Run run_of_struct(const Contents& c) {
     Run run;
-    for (int i = 0; i < c.ints[0] && run.ok; ++i)
-        run.append(run_of(c.types[i]), c.addresses[i], c.ints[1 + i]);
+    for (MPI_Count i = 0; i < c.counts[0] && run.ok; ++i)
+        run.append(run_of(c.types[static_cast<std::size_t>(i)]), c.bytes_at(i, 1 + c.counts[0]),
+                   c.count(1 + i));
     return run;
 }
 
@@ -106,33 +146,33 @@ Run run_of_subarray(MPI_Datatype type, const Run& old) {
 Run run_of_contents(MPI_Datatype type, const Contents& c) {
     if (c.combiner == MPI_COMBINER_STRUCT) return run_of_struct(c);
     const Run old = run_of(c.types[0]);
-    const auto& n = c.ints;
-    auto bytes = [&](int elements) { return elements * old.extent_bytes; };
+    auto n = [&](MPI_Count i) { return c.count(i); };
+    auto bytes = [&](MPI_Count elements) { return elements * old.extent_bytes; };
     switch (c.combiner) {
         case MPI_COMBINER_DUP:
         case MPI_COMBINER_RESIZED:
             return old;
         case MPI_COMBINER_CONTIGUOUS:
             return join(
-                old, 1, [&](int) { return n[0]; }, [](int) { return 0; });
+                old, 1, [&](auto) { return n(0); }, [](auto) { return 0; });
         case MPI_COMBINER_VECTOR:
             return join(
-                old, n[0], [&](int) { return n[1]; }, [&](int i) { return i * bytes(n[2]); });
+                old, n(0), [&](auto) { return n(1); }, [&](auto i) { return i * bytes(n(2)); });
         case MPI_COMBINER_HVECTOR:
             return join(
-                old, n[0], [&](int) { return n[1]; }, [&](int i) { return i * c.addresses[0]; });
+                old, n(0), [&](auto) { return n(1); }, [&](auto i) { return i * c.bytes_at(0, 2); });
         case MPI_COMBINER_INDEXED:
             return join(
-                old, n[0], [&](int i) { return n[1 + i]; }, [&](int i) { return bytes(n[1 + n[0] + i]); });
+                old, n(0), [&](auto i) { return n(1 + i); }, [&](auto i) { return bytes(n(1 + n(0) + i)); });
         case MPI_COMBINER_HINDEXED:
             return join(
-                old, n[0], [&](int i) { return n[1 + i]; }, [&](int i) { return c.addresses[i]; });
+                old, n(0), [&](auto i) { return n(1 + i); }, [&](auto i) { return c.bytes_at(i, 1 + n(0)); });
         case MPI_COMBINER_INDEXED_BLOCK:
             return join(
-                old, n[0], [&](int) { return n[1]; }, [&](int i) { return bytes(n[2 + i]); });
+                old, n(0), [&](auto) { return n(1); }, [&](auto i) { return bytes(n(2 + i)); });
         case MPI_COMBINER_HINDEXED_BLOCK:
             return join(
-                old, n[0], [&](int) { return n[1]; }, [&](int i) { return c.addresses[i]; });
+                old, n(0), [&](auto) { return n(1); }, [&](auto i) { return c.bytes_at(i, 2); });
         case MPI_COMBINER_SUBARRAY:
             return run_of_subarray(type, old);
         default:
@@ -141,17 +181,16 @@ Run run_of_contents(MPI_Datatype type, const Contents& c) {
 }
 
 Run run_of(MPI_Datatype type) {
-    int ints = 0, addresses = 0, types = 0;
+    Envelope envelope;
     Contents c;
     Run whole = measured(type);
-    if (!envelope_of(type, ints, addresses, types, c.combiner)) return whole.ok = false, whole;
-    if (is_named(c.combiner)) return whole;
-    c.ints.resize(static_cast<std::size_t>(ints));
-    c.addresses.resize(static_cast<std::size_t>(addresses));
-    c.types.resize(static_cast<std::size_t>(types));
-    mpi().Type_get_contents(type, ints, addresses, types, c.ints.data(), c.addresses.data(), c.types.data());
-    Run run = types > 0 ? run_of_contents(type, c) : Run{.ok = false};
+    if (!envelope_of(type, envelope)) return whole.ok = false, whole;
+    if (is_named(envelope.combiner)) return whole;
+    read_contents(type, envelope, c);
+    Run run = !c.types.empty() ? run_of_contents(type, c) : Run{.ok = false};
     release(c);
+    // What was read must be what the library sees, however it tells of large counts.
+    run.ok = run.ok && run.bytes == whole.bytes && (run.empty || run.offset_bytes == whole.offset_bytes);
     // Bounds come from the library: it knows what resizing and padding did to them.
     run.extent_bytes = whole.extent_bytes;
     run.bytes = whole.bytes;
@@ -208,10 +247,10 @@ std::mutex& attribute_lock() {
 
 TypeFacts find_or_read(MPI_Datatype type) {
     if (type == mpi().datatype_null) return {};
-    int ints, addresses, types, combiner = 0;
-    bool named = envelope_of(type, ints, addresses, types, combiner) && is_named(combiner);
-    if (named) return read_facts(type);
+    // First: what is no type at all is an error there, too, and nobody's error handler hears of it.
     if (!is_committed(type)) return {};
+    Envelope envelope;
+    if (envelope_of(type, envelope) && is_named(envelope.combiner)) return read_facts(type);
     std::lock_guard lock(attribute_lock());
     void* value = nullptr;
     int found = 0;

@@ -274,7 +274,7 @@ Taken take(const Args& args) noexcept {
         comm::count_call(comm);
     if (comm.closed == stats::Reason::none)
         take_open(args, comm, taken);
-    else if (comm.settled)
+    else if (comm.settled && comm.closed != stats::Reason::bad_arguments)  // else no communicator yet
         hand_back_for_good(args, taken, comm.closed);
     else
         hand_back(taken, comm.closed);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "base/of_thread.h"
 #include "comm/mpi_table.h"
 
 namespace coco::dispatch {
@@ -23,8 +24,10 @@ struct SideArgs {
     // Neighbours: blocks to or from nobody; null where there are no neighbours.
     const std::vector<std::int32_t>* nobody = nullptr;
 
+    // A block of nothing may be of no type, or of one that was freed.
     TypeFacts facts(std::int32_t block) const {
-        return args.types != nullptr ? facts_of(args.types[block]) : one_type;
+        if (args.types == nullptr) return one_type;
+        return count_of(block) != 0 ? facts_of(args.types[block]) : TypeFacts{};
     }
     MPI_Datatype type_of(std::int32_t block) const {
         return args.types != nullptr ? args.types[block] : args.type;
@@ -56,7 +59,6 @@ bool counts_are_valid(const SideArgs& side) {
     if (side.args.types == nullptr && !side.one_type.valid)
         return side.nobody != nullptr && !side.sized && side.args.count == 0;
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
-    // A block of nothing may have MPI_DATATYPE_NULL.
     for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
         if (side.count_of(i) < 0 ||
             (side.args.types != nullptr && side.count_of(i) != 0 && !side.facts(i).valid))
@@ -268,18 +270,48 @@ exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, boo
     return send;
 }
 
-// The library packs int counts of elements, and ints of bytes, at a time.
+// The library packs int counts of elements, and ints of bytes, at a time. Of one element larger than that
+// only the functions with _c do.
+bool packs_large() {
+#if MPI_VERSION >= 4
+    return comm::mpi().Pack_c != nullptr && comm::mpi().Unpack_c != nullptr;
+#else
+    return false;
+#endif
+}
+
+int pack_some(const std::byte* at, int count, MPI_Datatype type, std::byte* target, std::uint64_t bytes,
+              MPI_Comm comm) {
+#if MPI_VERSION >= 4
+    if (MPI_Count done = 0; bytes > INT_MAX)
+        return comm::mpi().Pack_c(at, count, type, target, static_cast<MPI_Count>(bytes), &done, comm);
+#endif
+    int done = 0;
+    return comm::mpi().Pack(at, count, type, target, static_cast<int>(bytes), &done, comm);
+}
+
+int unpack_some(const std::byte* source, std::uint64_t bytes, std::byte* at, int count, MPI_Datatype type,
+                MPI_Comm comm) {
+#if MPI_VERSION >= 4
+    if (MPI_Count done = 0; bytes > INT_MAX)
+        return comm::mpi().Unpack_c(source, static_cast<MPI_Count>(bytes), &done, at, count, type, comm);
+#endif
+    int done = 0;
+    return comm::mpi().Unpack(source, static_cast<int>(bytes), &done, at, count, type, comm);
+}
+
 template <class Move>
 void in_portions(const TypePacker::Block& block, Move move) {
+    if (block.count == 0) return;  // perhaps of no type
     const TypeFacts type = facts_of(block.type);
-    if (type.size_bytes > INT_MAX)
+    if (type.size_bytes > INT_MAX && !packs_large())
         stop_at("a datatype with holes and more than 2 GiB of data in one element");
     std::int64_t most = std::max<std::int64_t>(
         1, INT_MAX / std::max<std::int64_t>(1, static_cast<std::int64_t>(type.size_bytes)));
     for (std::int64_t done = 0; done < block.count; done += most) {
         int count = static_cast<int>(std::min(most, block.count - done));
         move(block.at + done * type.extent_bytes, count, static_cast<std::uint64_t>(done) * type.size_bytes,
-             static_cast<int>(count * static_cast<std::int64_t>(type.size_bytes)));
+             static_cast<std::uint64_t>(count) * type.size_bytes);
     }
 }
 
@@ -287,28 +319,21 @@ void in_portions(const TypePacker::Block& block, Move move) {
 
 void TypePacker::pack(std::int32_t index, std::byte* target) const {
     const Block& block = blocks[index];
-    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, int bytes) {
-        int position = 0;
-        if (comm::mpi().Pack(at, count, block.type, target + done, bytes, &position, comm) != MPI_SUCCESS)
+    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
+        if (pack_some(at, count, block.type, target + done, bytes, comm) != MPI_SUCCESS)
             stop_at("packing failed");
     });
 }
 
 void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
     const Block& block = blocks[index];
-    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, int bytes) {
-        int position = 0;
-        if (comm::mpi().Unpack(const_cast<std::byte*>(source) + done, bytes, &position, at, count, block.type,
-                               comm) != MPI_SUCCESS)
+    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
+        if (unpack_some(source + done, bytes, at, count, block.type, comm) != MPI_SUCCESS)
             stop_at("unpacking failed");
     });
 }
 
-Workspace& workspace() {
-    // Never destroyed: static destructors may still call MPI.
-    thread_local Workspace* space = new Workspace;
-    return *space;
-}
+Workspace& workspace() { return base::of_thread<Workspace, Workspace>(); }
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/of_thread.h"
 #include "comm/neighbors.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
@@ -245,9 +246,9 @@ class SizedBundlesView : public ExchangeView {
     // Kept by the thread, so that calls allocate nothing once they have grown.
     template <class Thing>
     static std::vector<Thing>& kept() {
-        thread_local auto* things = new std::vector<Thing>;
-        things->clear();
-        return *things;
+        auto& things = base::of_thread<std::vector<Thing>, SizedBundlesView>();
+        things.clear();
+        return things;
     }
     std::vector<char>& straight_ = kept<char>();  // by receive block
     std::vector<Coming>& coming_ = kept<Coming>();

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/of_thread.h"
 #include "exec/copy_block.h"
 #include "exec/exchange.h"
 #include "exec/scratch.h"
@@ -475,13 +476,12 @@ class SizedNodesView : public ExchangeView {
 
     // Kept by the thread, so that calls allocate nothing once they have grown.
     static std::vector<Element>& received() {
-        thread_local auto* kept = new std::vector<Element>;
-        return *kept;
+        return base::of_thread<std::vector<Element>, SizedNodesView>();
     }
     static Travels& travels() {
-        thread_local auto* kept = new Travels;
-        kept->through = kept->used = 0;
-        return *kept;
+        auto& kept = base::of_thread<Travels, SizedNodesView>();
+        kept.through = kept.used = 0;
+        return kept;
     }
 };
 

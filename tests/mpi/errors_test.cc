@@ -4,6 +4,7 @@
 // own function, a user's error handler is called, and the communicator can still be used.
 #include <mpi.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -99,6 +100,65 @@ void check_after_its_like(const Functions& f) {
     }
 }
 
+#ifdef MPICH  // whose handles are numbers: Open MPI's are addresses, which it follows
+// A number that is no type: the error is the communicator's, as the library has it.
+void check_no_type() {
+    MPI_Comm comm;
+    MPI_Errhandler counting;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    warm_up(comm);
+    MPI_Comm_create_errhandler(handler, &counting);
+    MPI_Comm_set_errhandler(comm, counting);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    handled = 0;
+    const int code = MPI_Alltoall(from, 1, static_cast<MPI_Datatype>(0x12345), to, 1, MPI_INT, comm);
+    CHECK(class_of(code) == MPI_ERR_TYPE && handled == 1);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&counting);
+    warm_up(comm);
+    MPI_Comm_free(&comm);
+}
+
+// One rank calls on a communicator that is freed, whose handle is then given to another.
+void check_stale_communicator() {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    const MPI_Comm stale = comm;
+    MPI_Comm_free(&comm);
+    if (world_rank() == 0)
+        CHECK(class_of(MPI_Alltoall(from, 1, MPI_INT, to, 1, MPI_INT, stale)) == MPI_ERR_COMM);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    CHECK(comm == stale);
+    for (int i = 0; i < 4; ++i) warm_up(comm);
+    MPI_Comm_free(&comm);
+}
+
+// Blocks of nothing may be of a type that was freed.
+void check_freed_type_of_nothing() {
+    MPI_Datatype freed, some[16];
+    MPI_Type_contiguous(2, MPI_INT, &freed);
+    MPI_Type_commit(&freed);
+    for (int i = 0; i < 16; ++i) some[i] = freed;
+    MPI_Type_free(&freed);
+    const int rank = world_rank(), size = world_size();
+    const int behind = (rank + 1) % size, before = (rank + size - 1) % size;
+    int sent[16] = {}, received[16] = {}, nowhere[16] = {};
+    MPI_Datatype send_types[16], recv_types[16];
+    std::copy_n(some, 16, send_types);
+    std::copy_n(some, 16, recv_types);
+    sent[behind] = received[before] = 1;
+    send_types[behind] = recv_types[before] = MPI_INT;
+    for (int i = 0; i < 4; ++i) {
+        from[0] = rank + i;
+        to[0] = -1;
+        MPI_Alltoallw(from, sent, nowhere, send_types, to, received, nowhere, recv_types, MPI_COMM_WORLD);
+        CHECK(to[0] == before + i);
+    }
+}
+#endif
+
 // A handler that throws, through the library's frames and ours.
 void thrower(MPI_Comm*, int* code, ...) { throw *code; }
 void check_thrower() {
@@ -135,6 +195,12 @@ int main(int argc, char** argv) {
         warm_up(MPI_COMM_WORLD);
     }
     check_after_its_like(called);
+#ifdef MPICH
+    check_no_type();
+    check_stale_communicator();
+    check_freed_type_of_nothing();
+    handled = 0;
+#endif
     MPI_Errhandler counting;
     MPI_Comm_create_errhandler(handler, &counting);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);

@@ -62,28 +62,66 @@ inline MPI_Datatype structure(std::vector<int> lengths, std::vector<MPI_Aint> di
     return commit(type);
 }
 
+// Over MPI_INT, made by the functions that take large counts, which are looked into by others.
+inline std::vector<Type> int_types_by_large_counts() {
+#if MPI_VERSION >= 4
+    auto made = [](auto make) {
+        MPI_Datatype type;
+        make(&type);
+        return commit(type);
+    };
+    static const MPI_Count lengths[] = {1, 2}, places[] = {4, 1}, near[] = {0, 1}, bytes[] = {0, 4},
+                           apart[] = {8, 20};
+    static const MPI_Datatype ints[] = {MPI_INT, MPI_INT};
+    return {
+        {"contiguous_c(3)", made([](auto t) { MPI_Type_contiguous_c(3, MPI_INT, t); }), 3},
+        {"vector_c(2,1,2)", made([](auto t) { MPI_Type_vector_c(2, 1, 2, MPI_INT, t); }), 2},
+        {"vector_c(2,3,3)", made([](auto t) { MPI_Type_vector_c(2, 3, 3, MPI_INT, t); }), 6},
+        {"hvector_c(3,1,4)", made([](auto t) { MPI_Type_create_hvector_c(3, 1, 4, MPI_INT, t); }), 3},
+        {"hvector_c(2,1,12)", made([](auto t) { MPI_Type_create_hvector_c(2, 1, 12, MPI_INT, t); }), 2},
+        {"indexed_c, backwards", made([](auto t) { MPI_Type_indexed_c(2, lengths, places, MPI_INT, t); }), 3},
+        {"indexed_c, one run", made([](auto t) { MPI_Type_indexed_c(2, lengths, near, MPI_INT, t); }), 3},
+        {"hindexed_c, one run",
+         made([](auto t) { MPI_Type_create_hindexed_c(2, lengths, bytes, MPI_INT, t); }), 3},
+        {"hindexed_c", made([](auto t) { MPI_Type_create_hindexed_c(2, lengths, apart, MPI_INT, t); }), 3},
+        {"indexed_block_c", made([](auto t) { MPI_Type_create_indexed_block_c(2, 3, places, MPI_INT, t); }),
+         6},
+        {"hindexed_block_c, one run",
+         made([](auto t) { MPI_Type_create_hindexed_block_c(2, 1, bytes, MPI_INT, t); }), 2},
+        {"struct_c", made([](auto t) { MPI_Type_create_struct_c(2, lengths, bytes, ints, t); }), 3},
+        {"struct_c with holes", made([](auto t) { MPI_Type_create_struct_c(2, lengths, apart, ints, t); }),
+         3},
+        {"resized_c, lower bound -8", made([](auto t) { MPI_Type_create_resized_c(MPI_INT, -8, 16, t); }),
+         1}};
+#else
+    return {};
+#endif
+}
+
 // Types over MPI_INT: contiguous, with gaps, with lower bounds on either side of 0, nested, scattered.
 inline Family int_family() {
     MPI_Datatype gap = resized(MPI_INT, 0, 12);
-    return {"int",
-            sizeof(int),
-            6,
-            {{"int", MPI_INT, 1},
-             {"contiguous(3)", contiguous(3, MPI_INT), 3},
-             {"resized, extent 12", gap, 1},
-             {"resized, lower bound -8", resized(MPI_INT, -8, 16), 1},
-             {"resized, lower bound 4, extent 4", resized(MPI_INT, 4, 4), 1},
-             {"contiguous(2), lower bound -4, extent 8", resized(contiguous(2, MPI_INT), -4, 8), 2},
-             {"contiguous(3) of extent 12", contiguous(3, gap), 3},
-             {"nested contiguous(2) of contiguous(3)", contiguous(2, contiguous(3, MPI_INT)), 6},
-             {"vector(2,1,2)", vector(2, 1, 2, MPI_INT), 2},
-             {"vector(1,6,9)", vector(1, 6, 9, MPI_INT), 6},
-             {"vector of vectors", vector(3, 1, 2, vector(2, 1, 3, MPI_INT)), 6},
-             {"indexed, backwards", indexed({1, 2}, {4, 1}, MPI_INT), 3},
-             {"indexed, negative", indexed({2, 1}, {-5, 3}, MPI_INT), 3},
-             {"struct of ints", structure({1, 2}, {0, 4}, {MPI_INT, MPI_INT}), 3},
-             {"two ints of extent 4", resized(contiguous(2, MPI_INT), 0, 4), 2, false},
-             {"resized, extent 0", resized(MPI_INT, 0, 0), 1, false}}};
+    Family family{"int",
+                  sizeof(int),
+                  6,
+                  {{"int", MPI_INT, 1},
+                   {"contiguous(3)", contiguous(3, MPI_INT), 3},
+                   {"resized, extent 12", gap, 1},
+                   {"resized, lower bound -8", resized(MPI_INT, -8, 16), 1},
+                   {"resized, lower bound 4, extent 4", resized(MPI_INT, 4, 4), 1},
+                   {"contiguous(2), lower bound -4, extent 8", resized(contiguous(2, MPI_INT), -4, 8), 2},
+                   {"contiguous(3) of extent 12", contiguous(3, gap), 3},
+                   {"nested contiguous(2) of contiguous(3)", contiguous(2, contiguous(3, MPI_INT)), 6},
+                   {"vector(2,1,2)", vector(2, 1, 2, MPI_INT), 2},
+                   {"vector(1,6,9)", vector(1, 6, 9, MPI_INT), 6},
+                   {"vector of vectors", vector(3, 1, 2, vector(2, 1, 3, MPI_INT)), 6},
+                   {"indexed, backwards", indexed({1, 2}, {4, 1}, MPI_INT), 3},
+                   {"indexed, negative", indexed({2, 1}, {-5, 3}, MPI_INT), 3},
+                   {"struct of ints", structure({1, 2}, {0, 4}, {MPI_INT, MPI_INT}), 3},
+                   {"two ints of extent 4", resized(contiguous(2, MPI_INT), 0, 4), 2, false},
+                   {"resized, extent 0", resized(MPI_INT, 0, 0), 1, false}}};
+    for (const Type& type : int_types_by_large_counts()) family.types.push_back(type);
+    return family;
 }
 
 // Pairs with a hole at their end, in both orders. MPICH 4.0 takes rendezvous messages of them for truncated.
