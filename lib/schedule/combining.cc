@@ -11,15 +11,6 @@ namespace {
 // First words of letters about outcomes.
 enum Outcome : std::int32_t { kOffloaded, kOnloaded, kOnloadedForGood, kGiven };
 
-// Evenly spread, the same for both ranks of a pair.
-std::uint64_t hash_of_pair(std::int32_t a, std::int32_t b) {
-    auto [low, high] = std::minmax(a, b);
-    std::uint64_t x = static_cast<std::uint64_t>(low) << 32 | static_cast<std::uint32_t>(high);
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-    x = (x ^ x >> 27) * 0x94D049BB133111EB;
-    return x ^ x >> 31;
-}
-
 void append(std::vector<Load>& to, const std::vector<Load>& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
@@ -196,10 +187,7 @@ void CombiningMaker::choose() {
 
 // A total order of pairs: so the pair that counts for most is the choice of both.
 bool CombiningMaker::counts_for_more(std::int32_t a, std::int32_t b) const {
-    auto key = [&](std::int32_t other) {
-        auto [low, high] = std::minmax(rank_, other);
-        return std::tuple(friends_.at(other).common, hash_of_pair(low, high), low, high);
-    };
+    auto key = [&](std::int32_t other) { return std::pair(friends_.at(other).common, -(rank_ ^ other)); };
     return key(a) > key(b);
 }
 

@@ -10,8 +10,10 @@
 // - all ranks take part in all rounds and end together, so that nobody has to say that it is done;
 // - who has dropped a friend, or was dropped by it, still hears that the friend is settled: else it could
 //   wait for it for ever;
-// - of friends with equally many common neighbours the one counts for more that a hash of the two ranks says:
-//   with the lower rank first, regular graphs pair along long chains, one pair after the other;
+// - of friends with equally many common neighbours the one counts for more whose rank differs from one's own
+//   in lower bits, as both say alike: in regular graphs all ranks find such a partner at once. (With the
+//   lower rank first they pair along long chains, one pair after the other; in an order without a pattern
+//   many are left over, and the slowest rank has the messages of one that is.)
 // - a neighbour that was onloaded may take part again, up to `depth` times: what a rank carries for its
 //   partners goes on with its own. Depth 1 is the paper's.
 // Each iteration pairs at least the two friends whose edge counts for most, and takes from one of them a
