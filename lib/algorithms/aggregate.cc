@@ -17,7 +17,7 @@
 // Needs:    nothing: any ranks, any nodes; scratch on the shared heap. To combine, the pattern is made by the
 //           first call, in rounds of letters between leaders
 // Steps:    between two nodes with edges a message; all of a leader at once. Combined: for each pair of
-//           leaders k / 2 + 1 messages instead of k; a wait for each partner
+//           leaders k / 2 + 1 messages instead of k; a wait for each level of trades, as in combining
 // Bytes:    between two nodes a block for each edge; allgather: for each sender with edges between them. Per
 //           rank two copies of what it sends, one of what it receives. Combined: once more for what is given
 //           away, in an allgather each block once in a trade; and one copy by the leader
@@ -28,8 +28,8 @@
 //
 // Milestones: 1: all that this rank owes other nodes lies with their leaders; from 2 on, by leaders: the
 // bundles of so many turns have come.
-#include <limits>
 #include <map>
+#include <span>
 
 #include "algorithms/carried.h"
 #include "algorithms/nodes.h"
@@ -48,10 +48,8 @@ using schedule::kDone;
 using schedule::Load;
 using schedule::Milestone;
 using schedule::Place;
-using schedule::Trade;
 
 constexpr Milestone kFilled = 1, kThere = 2;
-constexpr std::int32_t kEnd = std::numeric_limits<std::int32_t>::max();  // after all turns
 
 class Scheme {
   public:
@@ -60,17 +58,15 @@ class Scheme {
     }
 
     schedule::Schedule take() {
-        const auto& trades = all_.sends.trades;
         stage();
         if (shares_) steps_.raise(kArrived);
-        receive_before(trades.empty() ? kEnd : 1);
+        if (all_.sends.trades.empty()) receive();
         fill();
         if (fills_others_) steps_.raise(kFilled);
-        for (std::size_t i = 0; i < trades.size(); ++i) trade(trades[i], static_cast<std::int32_t>(i));
-        receive_before(kEnd);
-        for (const Cargo& cargo : all_.sends.last) send(cargo);
+        carried_.carry(
+            all_.sends, [this](auto cargoes) { await_fillers(cargoes); }, [this] { return receive(); });
         take_from_mates();
-        show_rest();
+        show();
         take_from_afar();
         steps_.complete();
         return steps_.scratch(room_.end()).raise(kDone).take();
@@ -118,35 +114,19 @@ class Scheme {
         fillers_[bundle.peer] = &bundle.fillers;
     }
 
-    // Those of the turns before this one.
-    void receive_before(std::int32_t turn) {
-        for (; next_ < all_.incoming.size() && all_.incoming[next_].turn < turn; ++next_) {
-            const Bundle& b = all_.incoming[next_];
+    // Returns: how many messages these are.
+    std::int32_t receive() {
+        for (; received_ < all_.incoming.size(); ++received_) {
+            const Bundle& b = all_.incoming[received_];
             steps_.receive(b.peer, own(b.first), b.blocks);
         }
+        return static_cast<std::int32_t>(received_);
     }
 
-    void await_fillers(const std::vector<Cargo>& cargoes) {
+    void await_fillers(std::span<const Cargo> cargoes) {
         for (const Cargo& cargo : cargoes)
             if (auto of = fillers_.find(cargo.rank); of != fillers_.end())
                 for (std::int32_t mate : *of->second) filled_.await(steps_, mate);
-    }
-    void send(const Cargo& cargo) {
-        await_fillers({cargo});
-        carried_.send(cargo);
-    }
-
-    // What comes before a trade is started before it, and is there when it is through: nobody waits for what
-    // another sends later than what it waits for itself.
-    void trade(const Trade& trade, std::int32_t turn) {
-        receive_before(turn + 1);
-        await_fillers(trade.given);
-        carried_.post(trade);
-        steps_.complete();
-        if (shown_ != next_) raise_there(turn);
-        shown_ = next_;
-        carried_.take_over(trade);
-        for (const Cargo& cargo : trade.sent) send(cargo);
     }
 
     void raise_there(std::int32_t turn) {
@@ -154,11 +134,11 @@ class Scheme {
     }
     // A bundle is shown to the mates as soon as it is there. Nobody waits for another's before all of his own
     // have come.
-    void show_rest() {
-        auto messages = static_cast<std::int32_t>(all_.incoming.size() - shown_ + all_.sends.last.size());
-        for (; shown_ < all_.incoming.size(); ++shown_) {
+    void show() {
+        auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.sends.cargoes.size());
+        for (const Bundle& bundle : all_.incoming) {
             steps_.complete(--messages);
-            raise_there(all_.incoming[shown_].turn);
+            raise_there(bundle.turn);
         }
     }
 
@@ -184,7 +164,7 @@ class Scheme {
     Room room_{shape_.rank, all_.scratch_blocks};
     Carried carried_{personal_, steps_, room_};
     std::map<std::int32_t, const std::vector<std::int32_t>*> fillers_;  // by the bundle's peer
-    std::size_t next_ = 0, shown_ = 0;  // of what comes: not started yet, not shown to mates
+    std::size_t received_ = 0;                                          // of what comes
     Waits arrivals_{shape_.rank, kArrived}, filled_{shape_.rank, kFilled};
 };
 

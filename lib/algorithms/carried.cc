@@ -2,14 +2,28 @@
 #include "algorithms/carried.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace coco::algorithms {
 
 using schedule::Area;
 using schedule::Cargo;
+using schedule::CombinedSends;
 using schedule::Load;
 using schedule::Place;
 using schedule::Trade;
+
+namespace {
+
+constexpr std::int32_t kBeforeTrades = -1;  // iteration
+
+// How many trades have the level of the first.
+std::size_t first_level(std::span<const Trade> trades) {
+    auto end = std::ranges::find_if(trades, [&](const Trade& t) { return t.level != trades[0].level; });
+    return static_cast<std::size_t>(end - trades.begin());
+}
+
+}  // namespace
 
 Place behind(Place place, std::size_t blocks) {
     return {place.owner, place.area, place.index + static_cast<std::int32_t>(blocks)};
@@ -17,31 +31,68 @@ Place behind(Place place, std::size_t blocks) {
 
 void Carried::own(std::int32_t neighbor, std::int32_t origin, Place place) {
     if (personal_)
-        by_neighbor_[neighbor].push_back(place);
+        by_neighbor_[{neighbor, kBeforeTrades}].push_back(place);
     else {
         by_origin_.emplace(origin, place);
         by_both_.emplace(std::pair(neighbor, origin), place);
     }
 }
 
-void Carried::post(const Trade& trade) {
-    Places given;
-    std::set<std::int32_t> origins;
-    for (const Cargo& cargo : trade.given) add(cargo, origins, given);
-    std::int32_t count = count_of(trade.taken);
-    taken_ = room_.take(count);
-    // Of one common neighbour one side has nothing to give.
-    if (count != 0) steps_.receive(trade.partner, taken_, count);
-    if (!given.empty()) send(trade.partner, given);
+void Carried::carry(const CombinedSends& all, const Ready& ready, const Receive& receive) {
+    auto cargo = all.cargoes.begin();
+    auto send_below = [&](std::int32_t level) {
+        std::int32_t sent = 0;
+        for (; cargo != all.cargoes.end() && cargo->level < level; ++cargo, ++sent) {
+            ready({&*cargo, 1});
+            send(*cargo);
+        }
+        return sent;
+    };
+    for (Trades left = all.trades; !left.empty();) {
+        const Trades level = left.first(first_level(left));
+        left = left.subspan(level.size());
+        post(level, ready);
+        std::int32_t meanwhile = 0;
+        if (left.empty()) {
+            meanwhile = receive();
+            meanwhile += send_below(level[0].level);
+        }
+        steps_.complete(meanwhile);
+        take_over(level);
+    }
+    if (all.trades.empty()) receive();
+    send_below(std::numeric_limits<std::int32_t>::max());
 }
 
-void Carried::take_over(const Trade& trade) {
+void Carried::post(Trades level, const Ready& ready) {
+    coming_.clear();
+    for (const Trade& trade : level) {
+        std::int32_t count = count_of(trade.taken);
+        coming_.push_back(room_.take(count));
+        // Of one common neighbour one side has nothing to give.
+        if (count != 0) steps_.receive(trade.partner, coming_.back(), count);
+    }
+    for (const Trade& trade : level) {
+        ready(trade.given);
+        Places given;
+        std::set<std::int32_t> origins;
+        for (const Cargo& cargo : trade.given) add(cargo, origins, given);
+        if (!given.empty()) send(trade.partner, given);
+    }
+}
+
+void Carried::take_over(Trades level) {
+    for (std::size_t i = 0; i < level.size(); ++i) take_over(level[i], coming_[i]);
+}
+
+void Carried::take_over(const Trade& trade, Place at) {
+    auto next = [&at] { return std::exchange(at, behind(at, 1)); };
     std::set<std::int32_t> fresh;
     for (const Cargo& cargo : trade.taken)
         for (const Load& load : cargo.loads) {
-            if (!personal_ && fresh.insert(load.origin).second) by_origin_.emplace(load.origin, next_taken());
+            if (!personal_ && fresh.insert(load.origin).second) by_origin_.emplace(load.origin, next());
             for (std::int32_t i = 0; personal_ && i < load.blocks; ++i)
-                by_neighbor_[cargo.rank].push_back(next_taken());
+                by_neighbor_[{cargo.rank, trade.iteration}].push_back(next());
         }
 }
 
@@ -50,12 +101,6 @@ void Carried::send(const Cargo& cargo) {
     std::set<std::int32_t> origins;
     add(cargo, origins, blocks);
     send(cargo.rank, blocks);
-}
-
-Place Carried::next_taken() {
-    Place place = taken_;
-    taken_ = behind(taken_, 1);
-    return place;
 }
 
 // The blocks of a message: in an allgather each origin's once.
@@ -76,8 +121,9 @@ Place Carried::place_of(std::int32_t neighbor, std::int32_t origin) const {
 
 void Carried::add(const Cargo& cargo, std::set<std::int32_t>& origins, Places& to) const {
     if (personal_) {
-        const Places& blocks = by_neighbor_.at(cargo.rank);
-        to.insert(to.end(), blocks.begin(), blocks.end());
+        for (auto at = by_neighbor_.lower_bound({cargo.rank, kBeforeTrades});
+             at != by_neighbor_.end() && at->first.first == cargo.rank; ++at)
+            to.insert(to.end(), at->second.begin(), at->second.end());
         return;
     }
     for (const Load& load : cargo.loads)

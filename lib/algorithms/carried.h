@@ -4,8 +4,10 @@
 // its partners have given it, and the messages that these make. Called by combining, and by aggregate, in
 // which the ranks are leaders of nodes. Thread safety: none; belongs to one schedule that is made.
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,16 +41,22 @@ class Carried {
 
     // A block for `neighbor` that is there from the start; in the order of the neighbour's.
     void own(std::int32_t neighbor, std::int32_t origin, schedule::Place place);
-    // Starts the messages of a trade.
-    void post(const schedule::Trade& trade);
-    // Requires: the messages of the trade are through.
-    void take_over(const schedule::Trade& trade);
-    void send(const schedule::Cargo& cargo);
+    // Before anything of these cargoes is sent.
+    using Ready = std::function<void(std::span<const schedule::Cargo>)>;
+    // Starts to receive what the rank itself gets. Returns: how many messages these are.
+    using Receive = std::function<std::int32_t()>;
+    // Trades, level by level with one wait for each; then cargo. What arrives, and cargo that needs nothing
+    // of the last level, is under way while the rank waits for that.
+    void carry(const schedule::CombinedSends& all, const Ready& ready, const Receive& receive);
 
   private:
+    using Trades = std::span<const schedule::Trade>;
+    void post(Trades level, const Ready& ready);
+    void take_over(Trades level);
+    void take_over(const schedule::Trade& trade, schedule::Place at);
+    void send(const schedule::Cargo& cargo);
     using Places = std::vector<schedule::Place>;
 
-    schedule::Place next_taken();
     std::int32_t count_of(const std::vector<schedule::Cargo>& cargoes) const;
     schedule::Place place_of(std::int32_t neighbor, std::int32_t origin) const;
     void add(const schedule::Cargo& cargo, std::set<std::int32_t>& origins, Places& to) const;
@@ -58,12 +66,13 @@ class Carried {
     const bool personal_;
     schedule::Builder& steps_;
     Room& room_;
-    std::map<std::int32_t, Places> by_neighbor_;         // personal
+    // Personal: by neighbour, and the iteration in which they were taken over, whatever its level.
+    std::map<std::pair<std::int32_t, std::int32_t>, Places> by_neighbor_;
     std::map<std::int32_t, schedule::Place> by_origin_;  // not personal
     // Not personal: where the block is among those of one neighbour.
     std::map<std::pair<std::int32_t, std::int32_t>, schedule::Place> by_both_;
     std::map<std::vector<std::pair<schedule::Area, std::int32_t>>, schedule::Place> packed_;
-    schedule::Place taken_{};
+    Places coming_;  // by trade of a level
 };
 
 }  // namespace coco::algorithms

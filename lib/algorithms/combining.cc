@@ -8,13 +8,16 @@
 //           and again among the neighbours that are left; what is left then is sent to each of them.
 //           Beyond the paper, what a rank carries for its partners may be given on, up to `depth` times (0:
 //           any): with k neighbours common to 2^d ranks about d + k / 2^d messages.
+//           Trades that give nothing that another has brought are under way together (schedule/combining.h),
+//           at depth 1 all of them, and with the last ones what goes to neighbours without a trade.
 //           Edges within a node do not take part: a copy through shared scratch costs less than a message,
 //           and less than a share of one. They go as in eager. A neighbour with several edges is one here.
 //           Blocks above 4 KiB go straight, one message for each edge, as the paper finds that faster
 //           (exec/neighbors.cc); in v and w forms lengths travel along (exec/carrier.h).
 // Needs:    several nodes, and all ranks to run it: no other algorithm understands its messages. The pattern
 //           is made by the first call, in rounds of letters between neighbours and between friends
-// Steps:    per rank k / 2 + 1 messages instead of k for each pair; a wait for each partner
+// Steps:    per rank k / 2 + 1 messages instead of k for each pair; a wait for each level of trades (depth 1:
+//           one), and one for what arrives
 // Bytes:    per rank what its neighbours get, and once more for each half that was given away
 // Scratch:  what was taken over, what is packed to be sent, and what came for several edges
 // Good for: small blocks and many neighbours in common
@@ -29,13 +32,11 @@ namespace {
 
 using schedule::Area;
 using schedule::Cargo;
-using schedule::CombinedReceives;
 using schedule::Edge;
 using schedule::kArrived;
 using schedule::kDone;
 using schedule::Load;
 using schedule::Place;
-using schedule::Trade;
 
 // What comes from other nodes, and the copies that it needs once it is there.
 class Arriving {
@@ -88,7 +89,7 @@ class Combined {
         walk_.fill_scratch();
         if (!shape_.share->touching.empty()) walk_.steps.raise(kArrived);
         if (shape_.combined_sends == nullptr) walk_.send_afar();
-        trade();
+        carry();
         walk_.copy_staged_share();
         walk_.steps.complete();
         arriving_.copy();
@@ -107,32 +108,17 @@ class Combined {
         return blocks_arriving(*shape.combined_receives, shape.exchange == Exchange::alltoall);
     }
 
-    // By iteration, so that messages between two ranks are sent and received in one order, and a rank waits
-    // for nothing that another sends later than what it waits for itself.
-    void trade() {
-        if (shape_.combined_sends != nullptr)
-            for (const Trade& trade : shape_.combined_sends->trades) {
-                receive_before(trade.iteration);
-                carried_.post(trade);
-                walk_.steps.complete();
-                carried_.take_over(trade);
-                for (const Cargo& cargo : trade.sent) carried_.send(cargo);
-            }
-        receive_before(CombinedReceives::kLast);
-        if (shape_.combined_sends != nullptr)
-            for (const Cargo& cargo : shape_.combined_sends->last) carried_.send(cargo);
-        receive_rest();
+    void carry() {
+        static const schedule::CombinedSends kNone;
+        carried_.carry(
+            shape_.combined_sends != nullptr ? *shape_.combined_sends : kNone, [](auto) {},
+            [this] { return receive(); });
     }
-    void receive_before(std::int32_t iteration) {
-        if (shape_.combined_receives == nullptr) return;
+    std::int32_t receive() {
+        if (shape_.combined_receives == nullptr) return 0;
         const auto& arrivals = shape_.combined_receives->arrivals;
-        for (; next_ < arrivals.size() && arrivals[next_].iteration < iteration; ++next_)
-            arriving_.receive(arrivals[next_].cargo);
-    }
-    void receive_rest() {
-        if (shape_.combined_receives == nullptr) return;
-        const auto& arrivals = shape_.combined_receives->arrivals;
-        for (; next_ < arrivals.size(); ++next_) arriving_.receive(arrivals[next_].cargo);
+        for (const Cargo& cargo : arrivals) arriving_.receive(cargo);
+        return static_cast<std::int32_t>(arrivals.size());
     }
 
     EdgeWalk walk_;
@@ -140,7 +126,6 @@ class Combined {
     Carried carried_;
     Arriving arriving_;
     const Shape& shape_;
-    std::size_t next_ = 0;  // arrival
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exec/carrier.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "exec/copy_block.h"
@@ -55,12 +56,14 @@ void Carrier::receive(std::int32_t from, schedule::Place first, std::int32_t blo
 }
 
 // In the order of their start: what a head waits for is further on than what came before it.
-void Carrier::complete(const std::function<void(schedule::Place, const Item&)>& arrived) {
-    for (Travel& travel : travels_) {
+void Carrier::complete(std::size_t left, const std::function<void(schedule::Place, const Item&)>& arrived) {
+    const std::size_t count = travels_.size() - std::min(left, travels_.size());
+    const std::span ending = std::span(travels_).first(count);
+    for (Travel& travel : ending) {
         comm_.complete(travel.head);
         if (!travel.sends) fetch_rest(travel);
     }
-    for (Travel& travel : travels_) {
+    for (Travel& travel : ending) {
         comm_.complete(travel.rest);
         if (travel.sends) continue;
         const std::byte* data = travel.data;
@@ -71,7 +74,7 @@ void Carrier::complete(const std::function<void(schedule::Place, const Item&)>& 
             data += travelling(length);
         }
     }
-    travels_.clear();
+    travels_.erase(travels_.begin(), travels_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
 void Carrier::fetch_rest(Travel& travel) {

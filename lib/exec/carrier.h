@@ -28,8 +28,8 @@ class Carrier {
     void send(std::int32_t to, std::span<const Item> items);
     // What comes is told to complete()'s `arrived`, first for place `first`.
     void receive(std::int32_t from, schedule::Place first, std::int32_t blocks);
-    // Waits for all messages. What came stays where it is until the call is over.
-    void complete(const std::function<void(schedule::Place, const Item&)>& arrived);
+    // Waits for all messages but the last `left`. What came stays where it is until the call is over.
+    void complete(std::size_t left, const std::function<void(schedule::Place, const Item&)>& arrived);
 
   private:
     struct Travel {

@@ -43,8 +43,9 @@ void NeighborView::receive(std::int32_t from, Place first, std::int32_t blocks) 
 }
 
 void NeighborView::complete(std::int32_t left) {
-    if (carrier_) return carrier_->complete([this](Place to, const Item& item) { put(to, item); });
-    comm_.complete(static_cast<std::size_t>(left));
+    const auto messages = static_cast<std::size_t>(left);
+    if (!carrier_) return void(comm_.complete(messages));
+    carrier_->complete(messages, [this](Place to, const Item& item) { put(to, item); });
 }
 
 void NeighborView::copy_combined(Place source, Place target) {

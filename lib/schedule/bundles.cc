@@ -136,7 +136,8 @@ void Bundling::load(Bundle& bundle, const Edge& edge) const {
 
 Bundles Bundling::finish(std::vector<Bundled> laid_out) {
     bundles_.filled = std::move(laid_out);
-    for (const Bundle& bundle : bundles_.outgoing) bundles_.sends.last.push_back({bundle.peer, bundle.loads});
+    for (const Bundle& bundle : bundles_.outgoing)
+        bundles_.sends.cargoes.push_back({bundle.peer, bundle.loads});
     const std::int32_t ranks = leaders_.ranks();
     std::ranges::sort(bundles_.filled, {}, [&](const Bundled& b) {
         return std::pair(places_after(rank_, b.leader, ranks), b.index);

@@ -37,8 +37,7 @@ struct Bundle {
 
 // What one rank knows. Its scratch: at the bottom what it stages for mates, then the bundles.
 struct Bundles {
-    // That it leads. incoming: by turn. What comes for a turn below the number of trades, comes before the
-    // trade of that number is through.
+    // That it leads. incoming: by turn.
     std::vector<Bundle> incoming, outgoing;
     std::vector<Bundled> filled;  // where it leaves its blocks for other nodes
     std::vector<Bundled> taken;   // where it finds those of its edges from other nodes

@@ -133,33 +133,29 @@ void BundleCombining::hear_in_layers(std::span<const Letter> letters) {
     for (auto& [number, layer] : layers_) layer.maker->hear(std::exchange(layer.inbox, {}));
 }
 
-// A rank that leads several layers goes through them in turn within each iteration, as do its partners.
+// A rank that leads several layers goes through them in turn within each iteration of a level, as do its
+// partners.
 void BundleCombining::collect() {
-    auto in_turn = [&](std::int32_t iteration, std::int32_t layer) {
-        return iteration == CombinedReceives::kLast ? iteration : iteration * leaders_.layers() + layer;
-    };
     for (auto& [number, layer] : layers_) {
         Combining made = layer.maker->take();
         for (Trade& trade : made.sends.trades) {
-            trade.iteration = in_turn(trade.iteration, number);
+            trade.iteration = trade.iteration * leaders_.layers() + number;
             trade.partner = leaders_.in_layer(trade.partner, number);
             sends_.trades.push_back(std::move(trade));
         }
-        std::ranges::move(made.sends.last, std::back_inserter(sends_.last));
-        for (auto& arrival : made.receives.arrivals) {
-            arrival.iteration = in_turn(arrival.iteration, number);
-            ending_here_.push_back(std::move(arrival));
-        }
+        std::ranges::move(made.sends.cargoes, std::back_inserter(sends_.cargoes));
+        std::ranges::move(made.receives.arrivals, std::back_inserter(ending_here_));
     }
-    std::ranges::sort(sends_.trades, {}, &Trade::iteration);
-    std::ranges::sort(sends_.last, {},
-                      [&](const Cargo& cargo) { return leaders_.distance(here_, cargo.rank); });
+    sort_trades(sends_.trades);
+    std::ranges::sort(sends_.cargoes, {}, [&](const Cargo& cargo) {
+        return std::pair(cargo.level, leaders_.distance(here_, cargo.rank));
+    });
 }
 
 std::vector<Letter> BundleCombining::tell_arrivals() const {
     std::vector<Letter> letters;
-    for (const auto& [iteration, cargo] : ending_here_) {
-        std::vector<std::int32_t> words{kArrival, iteration, leaders_.sender(cargo.rank, here_)};
+    for (const Cargo& cargo : ending_here_) {
+        std::vector<std::int32_t> words{kArrival, leaders_.sender(cargo.rank, here_)};
         append(words, cargo.loads);
         letters.push_back({leaders_.receiver(cargo.rank, here_), std::move(words)});
     }
@@ -175,26 +171,22 @@ std::vector<Letter> BundleCombining::tell_arrivals() const {
 void BundleCombining::hear_arrivals(std::span<const Letter> letters) {
     for (const Letter& letter : letters)
         if (letter.words[0] == kArrival)
-            arriving_.push_back(
-                {letter.words[1], letter.words[2], read_loads(std::span(letter.words).subspan(3))});
+            arriving_.push_back({letter.words[1], read_loads(std::span(letter.words).subspan(2))});
         else
             asking_.push_back(letter);
     lay_out_arrivals();
 }
 
+// What carries least is there first.
 void BundleCombining::lay_out_arrivals() {
     std::ranges::sort(arriving_, {}, [&](const Arrival& a) {
-        return std::pair(a.iteration, leaders_.distance(leaders_.node_of(a.from), here_));
+        return std::pair(a.loads.size(), leaders_.distance(leaders_.node_of(a.from), here_));
     });
-    auto turn = static_cast<std::int32_t>(sends_.trades.size());
+    std::int32_t turn = 0;
     for (const Arrival& arrival : arriving_) {
-        Bundle bundle{arrival.from, bundles_.scratch_blocks, 0, 0, {}, {}};
+        Bundle bundle{arrival.from, bundles_.scratch_blocks, 0, turn++, {}, {}};
         for (const Load& load : arrival.loads) bundle.blocks += load.blocks;
         bundles_.scratch_blocks += bundle.blocks;
-        auto before = std::ranges::upper_bound(sends_.trades, arrival.iteration, {}, &Trade::iteration);
-        bundle.turn = before == sends_.trades.end()
-                          ? turn++
-                          : static_cast<std::int32_t>(before - sends_.trades.begin());
         bundles_.incoming.push_back(std::move(bundle));
     }
 }
@@ -247,12 +239,12 @@ void BundleCombining::name_ranks() {
         for (Cargo& cargo : cargoes) cargo = name_ranks(cargo);
     };
     for (Trade& trade : bundles_.sends.trades)
-        for (auto* cargoes : {&trade.given, &trade.taken, &trade.sent}) rename(*cargoes);
-    rename(bundles_.sends.last);
+        for (auto* cargoes : {&trade.given, &trade.taken}) rename(*cargoes);
+    rename(bundles_.sends.cargoes);
 }
 
 Cargo BundleCombining::name_ranks(const Cargo& cargo) const {
-    Cargo named{leaders_.receiver(here_, cargo.rank), {}};
+    Cargo named{leaders_.receiver(here_, cargo.rank), {}, cargo.level};
     for (const Load& load : cargo.loads) {
         if (personal_) {
             named.loads.push_back(load);

@@ -51,7 +51,6 @@ class BundleCombining {
         std::vector<Letter> inbox;
     };
     struct Arrival {
-        std::int32_t iteration;
         std::int32_t from;        // leader
         std::vector<Load> loads;  // of nodes
     };
@@ -81,10 +80,10 @@ class BundleCombining {
     std::map<std::int32_t, Layer> layers_;   // that this rank leads
     CombiningMaker clock_{0, {}, {}, 0, 0};  // knows the round, also where the rank leads none
     Stage stage_ = Stage::introductions;
-    CombinedSends sends_;                                 // in nodes
-    std::vector<CombinedReceives::Arrival> ending_here_;  // in nodes
-    std::vector<Arrival> arriving_;                       // at this rank
-    std::vector<Letter> asking_;  // who asks for what is in this rank's bundles, and to which node
+    CombinedSends sends_;             // in nodes
+    std::vector<Cargo> ending_here_;  // in nodes
+    std::vector<Arrival> arriving_;   // at this rank
+    std::vector<Letter> asking_;      // who asks for what is in this rank's bundles, and to which node
     std::map<Way, std::vector<Load>> contents_;  // allgather: of bundles that it carries or leads
     std::map<std::int32_t, Bundled> places_;     // by node: where its bundle begins; the edge does not count
 };

@@ -11,15 +11,6 @@ namespace {
 // First words of letters about outcomes.
 enum Outcome : std::int32_t { kOffloaded, kOnloaded, kOnloadedForGood, kGiven };
 
-// Evenly spread, the same for both ranks of a pair.
-std::uint64_t hash_of_pair(std::int32_t a, std::int32_t b) {
-    auto [low, high] = std::minmax(a, b);
-    std::uint64_t x = static_cast<std::uint64_t>(low) << 32 | static_cast<std::uint32_t>(high);
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-    x = (x ^ x >> 27) * 0x94D049BB133111EB;
-    return x ^ x >> 31;
-}
-
 void append(std::vector<Load>& to, const std::vector<Load>& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
@@ -51,10 +42,14 @@ std::int32_t blocks_in(const Cargo& cargo, bool personal) {
     return blocks;
 }
 
+void sort_trades(std::vector<Trade>& trades) {
+    std::ranges::sort(trades, {}, [](const Trade& trade) { return std::pair(trade.level, trade.iteration); });
+}
+
 std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal) {
     std::int32_t all = 0;
-    for (const auto& arrival : receives.arrivals)
-        if (std::int32_t blocks = blocks_in(arrival.cargo, personal); blocks > 1) all += blocks;
+    for (const Cargo& arrival : receives.arrivals)
+        if (std::int32_t blocks = blocks_in(arrival, personal); blocks > 1) all += blocks;
     return all;
 }
 
@@ -142,9 +137,14 @@ void CombiningMaker::turn(bool any_wants_more) {
 }
 
 Combining CombiningMaker::take() {
-    for (auto& [to, outgoing] : out_) made_.sends.last.push_back({to, std::move(outgoing.loads)});
-    for (auto& [from, loads] : in_)
-        made_.receives.arrivals.push_back({CombinedReceives::kLast, {from, std::move(loads)}});
+    auto& [sends, receives] = made_;
+    for (auto& [to, outgoing] : out_)
+        sends.cargoes.push_back({to, std::move(outgoing.loads), outgoing.level});
+    for (auto& [from, loads] : in_) receives.arrivals.push_back({from, std::move(loads)});
+    sort_trades(sends.trades);
+    std::ranges::sort(sends.cargoes, {}, [](const Cargo& c) { return std::pair(c.level, c.rank); });
+    std::ranges::sort(receives.arrivals, {},
+                      [](const Cargo& c) { return std::pair(c.loads.size(), c.rank); });
     return std::move(made_);
 }
 
@@ -187,10 +187,7 @@ void CombiningMaker::choose() {
 
 // A total order of pairs: so the pair that counts for most is the choice of both.
 bool CombiningMaker::counts_for_more(std::int32_t a, std::int32_t b) const {
-    auto key = [&](std::int32_t other) {
-        auto [low, high] = std::minmax(rank_, other);
-        return std::tuple(friends_.at(other).common, hash_of_pair(low, high), low, high);
-    };
+    auto key = [&](std::int32_t other) { return std::pair(friends_.at(other).common, -(rank_ ^ other)); };
     return key(a) > key(b);
 }
 
@@ -222,8 +219,8 @@ std::vector<Letter> CombiningMaker::divide() {
         if (std::ranges::binary_search(outgoing.sources, choice_)) common.push_back(to);
     const std::size_t half = (common.size() + 1) / 2;
     Trade& trade = made_.sends.trades.emplace_back(
-        Trade{.iteration = iteration_, .partner = choice_, .given = {}, .taken = {}, .sent = {}});
-    Letter to_partner{choice_, {kGiven}};
+        Trade{.iteration = iteration_, .partner = choice_, .level = 0, .given = {}, .taken = {}});
+    Letter to_partner{choice_, {kGiven, 0}};
     std::vector<Letter> letters;
     for (std::size_t i = 0; i < common.size(); ++i) {
         auto at = out_.find(common[i]);
@@ -237,9 +234,11 @@ std::vector<Letter> CombiningMaker::divide() {
         words.push_back(common[i]);
         words.push_back(static_cast<std::int32_t>(at->second.loads.size()));
         for (const Load& load : at->second.loads) words.insert(words.end(), {load.origin, load.blocks});
+        trade.level = std::max(trade.level, at->second.level);
         trade.given.push_back({common[i], std::move(at->second.loads)});
         out_.erase(at);
     }
+    to_partner.words[1] = trade.level;
     letters.push_back(std::move(to_partner));
     return letters;
 }
@@ -256,14 +255,16 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
         if (letter.words[0] == kGiven) take_over(std::span(letter.words).subspan(1));
         if (letter.words[0] != kOnloadedForGood) continue;
         auto from = in_.find(letter.rank);
-        made_.receives.arrivals.push_back({iteration_, {letter.rank, std::move(from->second)}});
+        made_.receives.arrivals.push_back({letter.rank, std::move(from->second)});
         in_.erase(from);
     }
 }
 
-// What the partner has for our half of the common neighbours.
+// What the partner has for our half of the common neighbours, behind the highest level of what it gives.
 void CombiningMaker::take_over(std::span<const std::int32_t> words) {
     Trade& trade = made_.sends.trades.back();
+    trade.level = 1 + std::max(trade.level, words[0]);
+    words = words.subspan(1);
     while (!words.empty()) {
         Cargo cargo{words[0], {}};
         auto loads = static_cast<std::size_t>(words[1]);
@@ -271,8 +272,9 @@ void CombiningMaker::take_over(std::span<const std::int32_t> words) {
         words = words.subspan(2 + 2 * loads);
         auto at = out_.find(cargo.rank);
         append(at->second.loads, cargo.loads);
+        at->second.level = std::max(at->second.level, trade.level);
         if (++at->second.times >= depth_) {
-            trade.sent.push_back({cargo.rank, std::move(at->second.loads)});
+            made_.sends.cargoes.push_back({cargo.rank, std::move(at->second.loads), at->second.level});
             out_.erase(at);
         }
         trade.taken.push_back(std::move(cargo));

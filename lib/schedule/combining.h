@@ -10,8 +10,10 @@
 // - all ranks take part in all rounds and end together, so that nobody has to say that it is done;
 // - who has dropped a friend, or was dropped by it, still hears that the friend is settled: else it could
 //   wait for it for ever;
-// - of friends with equally many common neighbours the one counts for more that a hash of the two ranks says:
-//   with the lower rank first, regular graphs pair along long chains, one pair after the other;
+// - of friends with equally many common neighbours the one counts for more whose rank differs from one's own
+//   in lower bits, as both say alike: in regular graphs all ranks find such a partner at once. (With the
+//   lower rank first they pair along long chains, one pair after the other; in an order without a pattern
+//   many are left over, and the slowest rank has the messages of one that is.)
 // - a neighbour that was onloaded may take part again, up to `depth` times: what a rank carries for its
 //   partners goes on with its own. Depth 1 is the paper's.
 // Each iteration pairs at least the two friends whose edge counts for most, and takes from one of them a
@@ -38,32 +40,35 @@ struct Load {
 struct Cargo {
     std::int32_t rank;
     std::vector<Load> loads;
+    std::int32_t level = 0;  // of what is sent: the highest of the trades that bring some of it
 };
 
-// What a rank does as one of a pair.
+// What a rank does as one of a pair. A trade of level 1 has only what the two ranks had from the start; of a
+// higher one, also what one of them has taken over in trades of lower levels. Both know the level.
 struct Trade {
     std::int32_t iteration;
     std::int32_t partner;
+    std::int32_t level;
     std::vector<Cargo> given, taken;  // all that the one has, and the other will send on
-    std::vector<Cargo> sent;          // to neighbours, once it is there
 };
+// First all trades of the lowest level go, at once, then those of the next, and cargo behind all trades with
+// its receiver. So nobody waits for a message of a level that another sends behind a wait for the same level,
+// or a higher one, and the messages between two ranks have one order: by level and iteration the trades, then
+// the one cargo.
 struct CombinedSends {
-    std::vector<Trade> trades;  // by iteration
-    std::vector<Cargo> last;    // to neighbours, in the end
+    std::vector<Trade> trades;   // by level and iteration
+    std::vector<Cargo> cargoes;  // by level; to each neighbour at most one
 };
 struct CombinedReceives {
-    static constexpr std::int32_t kLast = INT32_MAX;
-    struct Arrival {
-        std::int32_t iteration;
-        Cargo cargo;
-    };
-    std::vector<Arrival> arrivals;  // by iteration
+    std::vector<Cargo> arrivals;  // those that carry least first; from each neighbour at most one
 };
 struct Combining {
     CombinedSends sends;
     CombinedReceives receives;
 };
 
+// By level and iteration.
+void sort_trades(std::vector<Trade>& trades);
 // What a cargo has in it: blocks, or in an allgather one for each origin.
 std::int32_t blocks_in(const Cargo& cargo, bool personal);
 // Of all arrivals of several blocks.
@@ -113,6 +118,7 @@ class CombiningMaker {
         std::vector<Load> loads;
         std::vector<std::int32_t> sources;  // its active incoming neighbours: a row of the paper's matrix
         std::int32_t times = 0;             // onloaded
+        std::int32_t level = 0;             // of its cargo
     };
     struct Friend {
         std::int32_t common;  // neighbours

@@ -3,6 +3,7 @@
 // Every registry row that serves neighbours, over graphs of all kinds on small machines.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -156,6 +157,99 @@ TEST_CASE("who combines sends half as many messages and one", "[schedule][neighb
         auto deep = make_neighbor_call(combining, exchange, map, all, {.threshold = 1, .depth = 0});
         CHECK(most_sent(deep) == 5);
     }
+}
+
+namespace {
+
+// How often a rank waits for messages, at most.
+std::int64_t most_waits(const Call& call) {
+    std::int64_t most = 0;
+    for (const auto& schedule : call.schedules)
+        most = std::max(
+            most, static_cast<std::int64_t>(std::ranges::count_if(
+                      schedule.steps, [](const auto& step) { return step.act == schedule::Act::complete; })));
+    return most;
+}
+std::int32_t most_trades(const std::vector<schedule::Combining>& all) {
+    std::size_t most = 0;
+    for (const auto& one : all) most = std::max(most, one.sends.trades.size());
+    return static_cast<std::int32_t>(most);
+}
+
+}  // namespace
+
+TEST_CASE("trades that need nothing of one another are waited for at once", "[schedule][neighbors]") {
+    const auto& combining = *algorithms::find("combining");
+    std::mt19937 random(3);
+    for (const Graph& graph : {random_graph(60, 0.5, false, random), moore({12, 10}, 2)}) {
+        const auto all = neighborhoods_of(graph);
+        const auto map = all_alone(graph.ranks());
+        INFO(graph.name);
+        for (Exchange exchange : {Exchange::alltoall, Exchange::allgather}) {
+            CHECK(most_trades(combine(map, all, 2, 1)) > 2);
+            CHECK(most_waits(make_neighbor_call(combining, exchange, map, all, {.threshold = 2})) == 2);
+            const std::int32_t trades = most_trades(combine(map, all, 1, 0));
+            auto deep = make_neighbor_call(combining, exchange, map, all, {.threshold = 1, .depth = 0});
+            CHECK(most_waits(deep) < trades);
+        }
+    }
+}
+
+namespace {
+
+using schedule::Cargo;
+using schedule::Trade;
+
+const Trade* find_trade(const schedule::Combining& one, std::int32_t partner, std::int32_t iteration) {
+    for (const Trade& trade : one.sends.trades)
+        if (trade.partner == partner && trade.iteration == iteration) return &trade;
+    return nullptr;
+}
+bool carry_the_same(const std::vector<Cargo>& a, const std::vector<Cargo>& b) {
+    return std::ranges::equal(
+        a, b, [](const Cargo& x, const Cargo& y) { return x.rank == y.rank && x.loads == y.loads; });
+}
+// The highest level of the trades before this one that have brought something for these neighbours.
+std::int32_t level_of(const schedule::Combining& one, const std::vector<Cargo>& given,
+                      std::int32_t before = std::numeric_limits<std::int32_t>::max()) {
+    std::int32_t level = 0;
+    for (const Trade& trade : one.sends.trades)
+        for (const Cargo& taken : trade.taken)
+            if (trade.iteration < before &&
+                std::ranges::any_of(given, [&](const Cargo& g) { return g.rank == taken.rank; }))
+                level = std::max(level, trade.level);
+    return level;
+}
+
+}  // namespace
+
+TEST_CASE("partners agree on the level of a trade, which is above all that it needs",
+          "[schedule][neighbors]") {
+    std::mt19937 random(23);
+    constexpr std::int32_t kRanks = 40;
+    for (double density : {0.2, 0.6, 1.0})
+        for (std::int32_t depth : {1, 2, 0}) {
+            const auto all = combine(
+                all_alone(kRanks), neighborhoods_of(random_graph(kRanks, density, false, random)), 1, depth);
+            INFO(density << ", depth " << depth);
+            for (std::int32_t r = 0; r < kRanks; ++r) {
+                const auto& one = all[static_cast<std::size_t>(r)];
+                std::set<std::int32_t> receivers;
+                for (const Trade& trade : one.sends.trades) {
+                    const auto& other = all[static_cast<std::size_t>(trade.partner)];
+                    const Trade* same = find_trade(other, r, trade.iteration);
+                    REQUIRE(same != nullptr);
+                    CHECK(same->level == trade.level);
+                    CHECK(carry_the_same(same->given, trade.taken));
+                    CHECK(trade.level == 1 + std::max(level_of(one, trade.given, trade.iteration),
+                                                      level_of(other, same->given, trade.iteration)));
+                }
+                for (const Cargo& cargo : one.sends.cargoes) {
+                    CHECK(cargo.level == level_of(one, {cargo}));
+                    CHECK(receivers.insert(cargo.rank).second);
+                }
+            }
+        }
 }
 
 TEST_CASE("patterns are made in few rounds", "[schedule][neighbors]") {
