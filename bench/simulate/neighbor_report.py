@@ -99,7 +99,7 @@ def text(case, rows, setups, head):
     lines = [f"# {line}" for line in head]
     lines += ["# microseconds of simulated time, from a common start to the end of the slowest rank; less: how much less than direct",
               "# sends take (MPICH, Open MPI: a message for each edge, also within nodes); msgs: messages a rank; ~: computed, not",
-              "# simulated (300 ns a send, 200 ns a receive, of the slowest rank)", ""]
+              f"# simulated ({case.machine.small_message}, of the slowest rank)", ""]
     lines += [f"[{i}] {c}" for i, c in enumerate(case.ours, 1)]
     for collective in COLLECTIVES:
         for copies, meaning in (("10", "copies on a node cost 10 GB/s and 5 ns each; within direct sends nothing"),

@@ -2,6 +2,8 @@
 """What is simulated of neighbourhood collectives: sets of one machine, with graphs, contenders and block sizes."""
 import dataclasses
 
+from machine import FABRIC, TCP, Machine
+
 COLLECTIVES = ("neighbor_allgather", "neighbor_alltoall")
 DIRECT, COMPUTED = "direct", "direct+computed"
 MANY_SIZES = (4, 64, 512, 4096, 16384)
@@ -66,6 +68,7 @@ class Set:
     contenders: tuple           # of ours; those that are simulated together
     asked_of: dict = dataclasses.field(default_factory=dict)  # another share than the graph's is asked of a contender
     gap_ns: int = 0
+    machine: Machine = FABRIC
 
     @property
     def ours(self):
@@ -105,7 +108,9 @@ def graphs(sizes):
 
 COMPOSED = (("aggregate:leaders=1,threshold=4,depth=0",), ("aggregate:leaders=4,threshold=4,depth=0",))
 COMBININGS = (("combining:depth=0",), ("combining",))
+FEW_GRAPHS = [moore(2, 2, 24), moore(2, 3, 48), moore(3, 1, 26), random_graph(0.05, 1024)]
 SETS = [
+    Set("neighbors-1024x1-tcp", 1024, 1, False, FEW_GRAPHS, COMBININGS, machine=TCP),
     Set("neighbors-1024x1", 1024, 1, False, graphs(MANY_SIZES), (*COMBININGS, ("combining:threshold=8,depth=0",))),
     *[Set(f"neighbors-{hosts}x{1024 // hosts}", hosts, 1024 // hosts, True, graphs(MANY_SIZES),
           (("aggregate",), *COMPOSED, *COMBININGS, ("naive",)),

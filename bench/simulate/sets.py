@@ -2,6 +2,8 @@
 """What is simulated: sets of one machine, one collective, block sizes and contenders; and the ratios asked of each."""
 import dataclasses
 
+from machine import CLUSTER_MPICH, CLUSTER_OPENMPI, FABRIC, TCP, Machine
+
 ALL_SIZES = range(1 << 30)
 
 
@@ -38,6 +40,7 @@ class Case:
     contenders: list = dataclasses.field(default_factory=list)
     ratios: list = dataclasses.field(default_factory=list)
     gap_ns: int = 0            # a host's network card starts a message that often at most
+    machine: Machine = FABRIC
 
     def is_of(self, row):
         return (row["collective"], row["hosts"], row["per_host"]) == (self.collective, str(self.hosts), str(self.per_host))
@@ -90,6 +93,11 @@ SETS = [
          + smpi("alltoall", "bruck") + smpi("alltoall", "mvapich2_scatter_dest", sizes=range(2049)),
          [Ratio(who, rival, 1024, 2.23) for who in ("multinode_morton", BEST)
           for rival in ("SMPI mvapich2", "SMPI bruck", "SMPI mvapich2_scatter_dest", "bruck+copies")]),
+    Case("alltoall-256x1-tcp", "alltoall", 256, 1, True, powers(1, 512),
+         ours(*BRUCKS, "multinode_morton", copies=("10",)) + ours("bruck+copies", copies=("10",))
+         + selected("mvapich2") + smpi("alltoall", "bruck"),
+         [Ratio(who, rival, 1024, 2.23) for who in ("multinode_morton", BEST)
+          for rival in ("SMPI mvapich2", "SMPI bruck", "bruck+copies")], machine=TCP),
     Case("allgather-256x1", "allgather", 256, 1, True, powers(1, 4096),
          ours(*BRUCKS, "multinode_morton", "leader") + selected("mvapich2", "mpich", "ompi", "impi"),
          [Ratio(BEST, "SMPI mvapich2", 1024, 1)]),
@@ -150,6 +158,25 @@ def defaults():
             if collective == "alltoallv" and hosts * per_host > 64:
                 continue  # SMPI's functions take a time that grows with the third power of the ranks
             yield Case(DEFAULT, collective, hosts, per_host, False, [8, 64, 256, 512, 1024, 4096, 16384, 65536])
+
+
+@dataclasses.dataclass
+class Cluster:
+    """Of namespaces: a machine that was measured, and SMPI's selection that is nearest to the library's."""
+    flavour: str
+    machine: Machine
+    selection: str
+
+
+CLUSTERS = {"cluster-mpich": Cluster("mpich", CLUSTER_MPICH, "mpich"),
+            "cluster-openmpi": Cluster("openmpi", CLUSTER_OPENMPI, "ompi")}
+
+
+def clusters(name):
+    """What scripts/bench --cluster measures of that library."""
+    for hosts, per_host in ((4, 2), (8, 1), (4, 4), (8, 4)):
+        for collective in ("alltoall", "alltoallv", "allgather", "bcast"):
+            yield Case(name, collective, hosts, per_host, False, powers(8, 65536), machine=CLUSTERS[name].machine)
 
 
 def checks():

@@ -4,7 +4,7 @@
 // the schedules that lib/algorithms makes, walked by lib/exec/walk.h, with SMPI's messages. Made and started
 // by bench/simulate/run. docs/simulation.md says what the times mean.
 //
-//   simulate COLLECTIVE[,COLLECTIVE...] RANKS_PER_NODE BYTES[,BYTES...] MOVED COPIES[,COPIES...] GAP
+//   simulate COLLECTIVE[,COLLECTIVE...] RANKS_PER_NODE BYTES[,BYTES...] MOVED COPIES[,COPIES...] MACHINE
 //   CONTENDER...
 //     COLLECTIVE  alltoall, allgather, bcast, or alltoallv with blocks of BYTES, alltoallv-uneven: of 0 to
 //                 BYTES, alltoallv-sparse: one of 16 of BYTES, the others empty; neighbor_alltoall@GRAPH or
@@ -14,7 +14,9 @@
 //                 looked at
 //     COPIES      what copying on a node costs: so many GB/s and Costs::copy_s for each run of blocks; or
 //     free
-//     GAP         nanoseconds that a node's network card takes to start a message, all its ranks together
+//     MACHINE     gap=NS: that a node's network card takes to start a message, all its ranks together; and,
+//     with
+//                 spaces between, what class Cpus takes (cpus.h); or -
 // Prints a CSV line for each contender and size, and one for what neighbours had to find out first
 // (bench/simulate/run names the columns); exit status 1 if a block was wrong.
 #include <chrono>
@@ -44,7 +46,7 @@ struct Options {
     std::vector<int> sizes;
     Words contenders;
     double most_moved_bytes = 0;
-    double gap_s = 0;
+    std::unordered_map<std::string, std::string> machine;
 };
 
 class Measurement {
@@ -100,6 +102,7 @@ class Measurement {
         world_.steps += std::ssize(plan_.first.steps) + std::ssize(plan_.second.steps);
         world_.barrier->wait();
         if (!is_left_to_mpi()) warm_up();
+        if (world_.cpus) world_.cpus->begin();
         double measure_s = wall_s(), start = simgrid::s4u::Engine::get_clock();
         if (!is_left_to_mpi()) form_->perform(plan_);
         if (!is_left_to_mpi()) world_.wrong += form_->check(plan_);
@@ -184,13 +187,18 @@ Options parse(char** arguments) {
     for (const std::string& size : split(arguments[3])) options.sizes.push_back(std::atoi(size.c_str()));
     options.most_moved_bytes = std::atof(arguments[4]) * 1048576;
     options.copies = split(arguments[5]);
-    options.gap_s = std::atof(arguments[6]) * 1e-9;
+    for (const std::string& word : split(arguments[6]))
+        options.machine[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
     for (char** name = arguments + 7; *name != nullptr; ++name) options.contenders.emplace_back(*name);
     return options;
 }
 
-Costs costs_of(const std::string& copies) {
+Costs costs_of(const std::string& copies, const Cpus* cpus) {
     Costs costs;
+    if (cpus != nullptr) {
+        costs.send_s = cpus->send_s();
+        costs.receive_s = cpus->receive_s();
+    }
     costs.byte_s = copies == "free" ? 0 : 1e-9 / std::atof(copies.c_str());
     if (copies == "free") costs.copy_s = costs.element_s = 0;
     return costs;
@@ -212,6 +220,11 @@ void limit_messages(double gap_s) {
         return 1 + (start - now) / latency_s;
     };
     simgrid::s4u::Engine::get_instance()->get_netzone_root()->get_network_model()->set_lat_factor_cb(factor);
+}
+
+void make_machine(const std::unordered_map<std::string, std::string>& words, World& world) {
+    if (words.contains("gap")) limit_messages(std::atof(words.at("gap").c_str()) * 1e-9);
+    if (words.contains("cpus")) world.cpus = std::make_unique<Cpus>(words, world.ranks);
 }
 
 // Neighbours: once for all collectives of a run. Returns: false if there is no such graph.
@@ -247,11 +260,11 @@ int simulate_rank(int count, char** arguments) {
     }
     World& world = shared_world(ranks, per_node);
     Options options = parse(arguments);
-    if (self == 0 && options.gap_s > 0) limit_messages(options.gap_s);
+    if (self == 0) make_machine(options.machine, world);
     for (const std::string& collective : options.collectives)
         for (const std::string& copies : options.copies) {
             if (!choose_collective(collective, world)) return 2;
-            world.costs = costs_of(copies);
+            world.costs = costs_of(copies, world.cpus.get());
             Measurement measurement(world, self, options, collective, copies);
             for (const std::string& name : options.contenders) measurement.run(name);
         }

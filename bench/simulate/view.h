@@ -22,11 +22,13 @@ class ClockedView {
         : world_(world), self_(self), now_(simgrid::s4u::Engine::get_clock()) {}
 
     void wait(std::int32_t peer, coco::schedule::Milestone milestone) {
+        if (world_.cpus) catch_up();
         double raised = rank(peer).wait(rank(self_), milestone);
         now_ = std::max(now_, raised + world_.costs.flag_s);
     }
     void raise(coco::schedule::Milestone milestone) {
         now_ += world_.costs.raise_s;
+        if (world_.cpus) catch_up();  // whose turn it is, is known then
         rank(self_).raise(milestone, now_);
     }
 
@@ -35,7 +37,9 @@ class ClockedView {
     // SimGrid's clock comes to this rank's.
     void catch_up() {
         double behind = now_ - simgrid::s4u::Engine::get_clock();
-        if (behind > 0) simgrid::s4u::this_actor::sleep_for(behind);
+        if (behind <= 0) return;
+        simgrid::s4u::this_actor::sleep_for(world_.cpus ? world_.cpus->run(behind) : behind);
+        look_at_clock();
     }
     // After a call of MPI's.
     void look_at_clock() { now_ = std::max(now_, simgrid::s4u::Engine::get_clock()); }

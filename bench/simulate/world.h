@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "cpus.h"
 #include "graph.h"
 #include "schedule/schedule.h"
 #include "setup.h"
@@ -95,6 +96,7 @@ struct World {
     int ranks, per_node;
     coco::topology::NodeMap map;
     Costs costs;
+    std::unique_ptr<Cpus> cpus;  // null: messages cost what SMPI's settings say
     std::vector<Rank> rank;
     // Neighbours; else null.
     std::unique_ptr<Graph> graph;
