@@ -200,3 +200,7 @@ def checks():
             yield Case("", collective, hosts, per_host, False, [1, 100, 5000, 40000]), names
         names = ["leader", "leader:radix=4", "leader:segment=1K", "leader:route=scatter", "leader:route=chain", "mpi"]
         yield Case("", "bcast", hosts, per_host, False, [8, 20000, 300000, 3000000]), names
+    for collective, names in (("alltoall", ["bruck", "leader", "multileader", "mpi"]), ("alltoallv", ["sloav", "multileader"]),
+                              ("bcast", ["leader", "mpi"])):
+        for shared in (CLUSTER_OPENMPI, TCP):
+            yield Case("", collective, 4, 3, False, [8, 5000, 40000], machine=shared), names
