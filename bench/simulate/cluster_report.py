@@ -23,7 +23,7 @@ def measured(flavour):
             collective = match[1]
         elif now == flavour and re.fullmatch(r" *\d+( +[\d.]+){3}", line):
             size, ours, theirs, _ = line.split()
-            found[*form, collective, int(size)] = float(ours), float(theirs)
+            found[(*form, collective, int(size))] = float(ours), float(theirs)
     return found
 
 
@@ -57,14 +57,15 @@ class Comparison:
         yield f"== {self.case.what}"
         for size, (chosen, (ours, theirs), (real_ours, real_theirs)) in self.sizes.items():
             simulated, real = theirs / ours, real_theirs / real_ours
-            yield (f"{size:7}  {chosen:24} {ours:9.1f} {theirs:9.1f} {simulated:6.2f}  {real_ours:9.1f} {real_theirs:9.1f} "
-                   f"{real:6.2f}  {ours / real_ours:6.2f} {theirs / real_theirs:6.2f}")
+            yield (f"{size:7}  {chosen:24} {ours:9.1f} {theirs:9.1f} {simulated:6.2f}  {real_ours:9.1f} "
+                   f"{real_theirs:9.1f} {real:6.2f}  {ours / real_ours:6.2f} {theirs / real_theirs:6.2f}")
 
     def summary(self):
         """Geometric means: of times over all sizes, of ratios over those that are not left to the library."""
         sizes, pairs = self.sizes.values(), list(self.ratios())
         ours, theirs = (mean([times[i] / real[i] for _, times, real in sizes]) for i in (0, 1))
-        line = f"{self.case.hosts} x {self.case.per_host} {self.case.collective:10} {ours:8.2f} {theirs:8.2f} {len(pairs):8}"
+        case = self.case
+        line = f"{case.hosts} x {case.per_host} {case.collective:10} {ours:8.2f} {theirs:8.2f} {len(pairs):8}"
         if pairs:
             simulated, real = (mean([pair[i] for pair in pairs]) for i in (0, 1))
             off = mean([max(s / r, r / s) for s, r in pairs])
