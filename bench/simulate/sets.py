@@ -112,7 +112,7 @@ SETS = [
          + [Ratio(who, "SMPI bruck", 64, 3.81) for who in ("leader:multinode_morton", BEST)]),
     Case("allgather-256x24", "allgather", 256, 24, False, [8, 64, 256, 1024],
          ours("leader", "leader+ring", copies=("10",), sizes=(8, 1024))
-         + ours("multileader")
+         + ours("multileader", copies=("10",), sizes=(8, 1024))
          + ours("leader:bruck", "leader:multinode_morton", "leader+doubling"),
          [Ratio(who, rival, 2048, 1.85, 8) for who in ("leader:multinode_morton", BEST)
           for rival in ("leader+doubling", "leader+ring")]),
