@@ -4,8 +4,6 @@
 // above us). Each forwards to dispatch; what is handed back goes on by the name it came in: MPI_X to the next
 // tool or the library, PMPI_X to the library. A call seen while this thread is inside one of ours goes
 // straight to the library.
-#include "comm/comm.h"
-#include "comm/wire.h"
 #include "dispatch/entry.h"
 #include "heap/heap.h"
 
@@ -161,42 +159,29 @@ COCO_DOOR int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Se
 }
 #endif
 
-// The ends of communicators.
-namespace {
-
-int end_communicator(int (*pass_on)(MPI_Comm*), MPI_Comm* comm) {
-    if (comm == nullptr || coco::dispatch::t_inside != 0) return pass_on(comm);
-    coco::comm::Dying dying(*comm);
-    return pass_on(comm);
-}
-
-}  // namespace
+// The ends of communicators, and with Open MPI beginnings that take their time.
+using coco::dispatch::end_communicator;
 
 COCO_DOOR int MPI_Comm_free(MPI_Comm* comm) {
-    return end_communicator(next_or("MPI_Comm_free", mpi().Comm_free), comm);
+    static const auto next = next_or("MPI_Comm_free", mpi().Comm_free);
+    return end_communicator(next, comm);
 }
 COCO_DOOR int PMPI_Comm_free(MPI_Comm* comm) { return end_communicator(mpi().Comm_free, comm); }
 COCO_DOOR int MPI_Comm_disconnect(MPI_Comm* comm) {
-    return end_communicator(next_or("MPI_Comm_disconnect", mpi().Comm_disconnect), comm);
+    static const auto next = next_or("MPI_Comm_disconnect", mpi().Comm_disconnect);
+    return end_communicator(next, comm);
 }
 COCO_DOOR int PMPI_Comm_disconnect(MPI_Comm* comm) { return end_communicator(mpi().Comm_disconnect, comm); }
 
-// Open MPI: what Wire has to know of.
 #ifdef OPEN_MPI
-namespace {
-
-int duplicate(decltype(mpi().Comm_idup) pass_on, MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    coco::comm::Wire::have_no_more();
-    return pass_on(comm, made, request);
-}
-
-}  // namespace
-
 COCO_DOOR int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    return duplicate(next_or("MPI_Comm_idup", mpi().Comm_idup), comm, made, request);
+    static const auto next = next_or("MPI_Comm_idup", mpi().Comm_idup);
+    coco::dispatch::before_idup();
+    return next(comm, made, request);
 }
 COCO_DOOR int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    return duplicate(mpi().Comm_idup, comm, made, request);
+    coco::dispatch::before_idup();
+    return mpi().Comm_idup(comm, made, request);
 }
 #endif
 

@@ -64,6 +64,10 @@ void after_init();
 // A program of sessions alone has no MPI_Finalize: its report is made when it exits.
 void after_session_init(MPI_Session session);
 #endif
+// MPI_Comm_free and MPI_Comm_disconnect, which pass_on is.
+int end_communicator(int (*pass_on)(MPI_Comm*), MPI_Comm* comm);
+// Before MPI_Comm_idup of Open MPI.
+void before_idup();
 // Before MPI_Finalize: the report, and what we own of MPI is freed.
 void before_finalize();
 

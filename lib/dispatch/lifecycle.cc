@@ -13,6 +13,7 @@
 #include "comm/comm.h"
 #include "comm/mpi_table.h"
 #include "comm/progress.h"
+#include "comm/wire.h"
 #include "dispatch/entry.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
@@ -195,6 +196,14 @@ void after_session_init(MPI_Session session) {
     if (stats::enabled()) std::call_once(g_sessions_report.planned, plan_report, session);
 }
 #endif
+
+int end_communicator(int (*pass_on)(MPI_Comm*), MPI_Comm* comm) {
+    if (comm == nullptr || t_inside != 0) return pass_on(comm);
+    comm::Dying dying(*comm);
+    return pass_on(comm);
+}
+
+void before_idup() { comm::Wire::have_no_more(); }
 
 void before_finalize() {
     if (!mpi_runs() || !has_world()) return;
