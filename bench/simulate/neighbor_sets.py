@@ -106,7 +106,8 @@ def graphs(sizes):
             random_graph(0.8, 1024)]
 
 
-COMPOSED = (("aggregate:leaders=1,threshold=4,depth=0",), ("aggregate:leaders=4,threshold=4,depth=0",))
+COMPOSED = (("aggregate:leaders=1,threshold=4,depth=0",), ("aggregate:leaders=4,threshold=4,depth=0",),
+            ("aggregate:leaders=4,threshold=7,depth=0",))
 COMBININGS = (("combining:depth=0",), ("combining",))
 FEW_GRAPHS = [moore(2, 2, 24), moore(2, 3, 48), moore(3, 1, 26), random_graph(0.05, 1024)]
 SETS = [
