@@ -24,7 +24,7 @@ struct LastUsed {
     std::uint64_t generation;
 };
 thread_local LastUsed t_last{};
-thread_local MPI_Comm t_dying{};  // null: none
+thread_local const Dying* t_dying = nullptr;  // the last to begin
 
 // A duplicate starts afresh: its ranks may stand elsewhere in their calls.
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -110,14 +110,20 @@ std::uint64_t generation() {
 
 void forget_handles() { g_generation.fetch_add(1, std::memory_order_release); }
 
-Dying::Dying(MPI_Comm handle) : outer_(std::exchange(t_dying, handle)) { forget_handles(); }
+Dying::Dying(MPI_Comm handle) : handle_(handle), outer_(std::exchange(t_dying, this)) { forget_handles(); }
 Dying::~Dying() {
     t_dying = outer_;
     forget_handles();
 }
 
+bool Dying::has(MPI_Comm handle) {
+    for (const Dying* one = t_dying; one != nullptr; one = one->outer_)
+        if (one->handle_ == handle) return true;
+    return false;
+}
+
 Comm* of(MPI_Comm handle) {
-    if (handle == t_dying) [[unlikely]]
+    if (Dying::has(handle)) [[unlikely]]
         return &invalid();
     std::uint64_t now = generation();
     if (t_last.handle == handle && t_last.generation == now) return t_last.comm;

@@ -230,11 +230,14 @@ class Dying {
   public:
     explicit Dying(MPI_Comm handle);
     ~Dying();
+    // Of this thread. A delete function may end another communicator meanwhile.
+    static bool has(MPI_Comm handle);
     Dying(const Dying&) = delete;
     Dying& operator=(const Dying&) = delete;
 
   private:
-    MPI_Comm outer_;
+    const MPI_Comm handle_;
+    const Dying* const outer_;
 };
 // Goes up when a communicator is freed or MPI ends: what is remembered of handles elsewhere is stale then.
 std::uint64_t generation();

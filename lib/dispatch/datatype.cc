@@ -127,6 +127,16 @@ Run join(const Run& old, MPI_Count count, Length length, Displacement displaceme
     return run;
 }
 
+// The same of one length each, in even strides: as quick for billions.
+Run join_even(const Run& old, MPI_Count count, MPI_Count length, MPI_Count stride_bytes) {
+    Run run;
+    if (count == 0) return run;
+    run.append(old, 0, length);
+    if (!run.empty && count > 1 && stride_bytes != run.bytes) run.ok = false;
+    run.bytes *= count;
+    return run;
+}
+
 Run run_of_struct(const Contents& c) {
     Run run;
     for (MPI_Count i = 0; i < c.counts[0] && run.ok; ++i)
@@ -153,14 +163,11 @@ Run run_of_contents(MPI_Datatype type, const Contents& c) {
         case MPI_COMBINER_RESIZED:
             return old;
         case MPI_COMBINER_CONTIGUOUS:
-            return join(
-                old, 1, [&](auto) { return n(0); }, [](auto) { return 0; });
+            return join_even(old, 1, n(0), 0);
         case MPI_COMBINER_VECTOR:
-            return join(
-                old, n(0), [&](auto) { return n(1); }, [&](auto i) { return i * bytes(n(2)); });
+            return join_even(old, n(0), n(1), bytes(n(2)));
         case MPI_COMBINER_HVECTOR:
-            return join(
-                old, n(0), [&](auto) { return n(1); }, [&](auto i) { return i * c.bytes_at(0, 2); });
+            return join_even(old, n(0), n(1), c.bytes_at(0, 2));
         case MPI_COMBINER_INDEXED:
             return join(
                 old, n(0), [&](auto i) { return n(1 + i); }, [&](auto i) { return bytes(n(1 + n(0) + i)); });

@@ -185,7 +185,8 @@ void CombiningMaker::choose() {
     settled_now_ = true;
 }
 
-// A total order of pairs: so the pair that counts for most is the choice of both.
+// At each rank a strict order, the same from both ends of a pair: so a pair that counts for most is the
+// choice of both.
 bool CombiningMaker::counts_for_more(std::int32_t a, std::int32_t b) const {
     auto key = [&](std::int32_t other) { return std::pair(friends_.at(other).common, -(rank_ ^ other)); };
     return key(a) > key(b);

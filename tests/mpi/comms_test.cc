@@ -122,6 +122,35 @@ int call_on_dying(MPI_Comm comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
+// One that ends another meanwhile, whose delete function calls on the first.
+MPI_Comm outer_comm, inner_comm;
+int call_on_outer(MPI_Comm, int, void*, void*) {
+    for (int number = 7, call = 0; call < 4; ++call) MPI_Bcast(&number, 1, MPI_INT, 0, outer_comm);
+    return MPI_SUCCESS;
+}
+int end_inner(MPI_Comm, int, void*, void*) { return MPI_Comm_free(&inner_comm); }
+
+void end_in_delete_functions() {
+    int outer, inner;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_inner, &outer, nullptr);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_on_outer, &inner, nullptr);
+    for (int turn = 0; turn < 40; ++turn) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &outer_comm);
+        MPI_Comm_dup(MPI_COMM_WORLD, &inner_comm);
+        MPI_Comm_set_attr(inner_comm, inner, nullptr);
+        if (turn % 2 == 0) MPI_Comm_set_attr(outer_comm, outer, nullptr);
+        use(outer_comm, 5);
+        if (turn % 2 == 1) MPI_Comm_set_attr(outer_comm, outer, nullptr);
+        MPI_Comm ending = outer_comm;
+        MPI_Comm_free(&ending);
+        MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, -world_rank(), &outer_comm);
+        use(outer_comm, 6);
+        MPI_Comm_free(&outer_comm);
+    }
+    MPI_Comm_free_keyval(&outer);
+    MPI_Comm_free_keyval(&inner);
+}
+
 void use_in_delete_functions() {
     int before, behind;  // deleted before what libcoco has set, and after it
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_on_dying, &before, nullptr);
@@ -146,6 +175,7 @@ void use_in_delete_functions() {
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     use_in_delete_functions();
+    end_in_delete_functions();
     churn("made and used", kMade, 10, make_split, use);
     churn("graphs", kGraphs, 10, make_ring, use_ring);
     churn("split and used once", kSplits, 1, make_split, use);
