@@ -101,7 +101,7 @@ class Set:
 def graphs(sizes):
     """Of 1,024 ranks."""
     return [moore(2, 1, 8), moore(2, 2, 24, sizes), moore(2, 3, 48), moore(2, 4, 80),
-            moore(3, 1, 26), moore(3, 2, 124), moore(3, 3, 342), moore(3, 4, 575),
+            moore(3, 1, 26), moore(3, 2, 124), moore(3, 3, 342), moore(3, 4, 575), moore(4, 1, 80),
             random_graph(0.05, 1024), random_graph(0.1, 1024), random_graph(0.2, 1024), random_graph(0.4, 1024),
             random_graph(0.8, 1024)]
 
