@@ -197,7 +197,8 @@ Run run_of(MPI_Datatype type) {
     Run run = !c.types.empty() ? run_of_contents(type, c) : Run{.ok = false};
     release(c);
     // What was read must be what the library sees, however it tells of large counts.
-    run.ok = run.ok && run.bytes == whole.bytes && (run.empty || run.offset_bytes == whole.offset_bytes);
+    run.ok = run.ok && whole.ok && run.bytes == whole.bytes &&
+             (run.empty || run.offset_bytes == whole.offset_bytes);
     // Bounds come from the library: it knows what resizing and padding did to them.
     run.extent_bytes = whole.extent_bytes;
     run.bytes = whole.bytes;
