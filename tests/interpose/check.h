@@ -16,6 +16,22 @@ static void expect(int got, int wanted, const char* what) {
     if (got != wanted && wrong++ < 5) fprintf(stderr, "%s: %d instead of %d\n", what, got, wanted);
 }
 
+/* So many calls of alltoall on a communicator, of an int a block. */
+__attribute__((unused)) static void use_alltoall(MPI_Comm comm, int calls) {
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int* from = malloc(sizeof(int) * (size_t)size);
+    int* to = malloc(sizeof(int) * (size_t)size);
+    for (int call = 0; call < calls; ++call) {
+        for (int i = 0; i < size; ++i) from[i] = rank * 1000 + i + call;
+        MPI_Alltoall(from, 1, MPI_INT, to, 1, MPI_INT, comm);
+        for (int i = 0; i < size; ++i) expect(to[i], i * 1000 + rank + call, "alltoall");
+    }
+    free(from);
+    free(to);
+}
+
 /* CALLS calls of each of alltoall, allgather and bcast. */
 __attribute__((unused)) static void use_collectives(void) {
     int rank, size;

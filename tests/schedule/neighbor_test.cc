@@ -130,15 +130,16 @@ topology::NodeMap all_alone(std::int32_t ranks) {
     return topology::make_node_map(alone, alone);
 }
 
-// The most messages that a rank sends.
-std::int64_t most_sent(const Call& call) {
+// How many steps of a kind a rank has, at most.
+std::int64_t most_steps(const Call& call, schedule::Act act) {
     std::int64_t most = 0;
     for (const auto& schedule : call.schedules)
-        most = std::max(
-            most, static_cast<std::int64_t>(std::ranges::count_if(
-                      schedule.steps, [](const auto& step) { return step.act == schedule::Act::send; })));
+        most = std::max(most, static_cast<std::int64_t>(std::ranges::count_if(
+                                  schedule.steps, [act](const auto& step) { return step.act == act; })));
     return most;
 }
+std::int64_t most_sent(const Call& call) { return most_steps(call, schedule::Act::send); }
+std::int64_t most_waits(const Call& call) { return most_steps(call, schedule::Act::complete); }
 
 }  // namespace
 
@@ -161,15 +162,6 @@ TEST_CASE("who combines sends half as many messages and one", "[schedule][neighb
 
 namespace {
 
-// How often a rank waits for messages, at most.
-std::int64_t most_waits(const Call& call) {
-    std::int64_t most = 0;
-    for (const auto& schedule : call.schedules)
-        most = std::max(
-            most, static_cast<std::int64_t>(std::ranges::count_if(
-                      schedule.steps, [](const auto& step) { return step.act == schedule::Act::complete; })));
-    return most;
-}
 std::int32_t most_trades(const std::vector<schedule::Combining>& all) {
     std::size_t most = 0;
     for (const auto& one : all) most = std::max(most, one.sends.trades.size());
