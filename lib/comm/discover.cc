@@ -175,7 +175,9 @@ void choose_waiting(Comm& comm, bool crowded) {
     comm.waiting.spins = 0;
     comm.yields_for_messages = !library_yields();
     comm.waiting.yields = 2000;
-    comm.waiting.yields_per_progress = 16;
+    comm.waiting.yields_per_progress = 2;
+    comm.waiting.least_sleep_ns = 10'000;
+    comm.waiting.most_sleep_ns = 200'000;
 }
 
 // What all ranks see in the cards.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/progress.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include "comm/mpi_table.h"
+#include "os/clock.h"
 
 namespace coco::comm {
 namespace {
@@ -38,19 +41,32 @@ bool make_own() {
     return true;
 }
 
+std::uint64_t g_shortest_look_ns = UINT64_MAX;  // guarded by g_looking
+
+// An empty look takes 30 to 60 ns with MPICH 4.0 and Open MPI 4.1, one that serves an operation 150 ns and
+// more.
+bool is_long(std::uint64_t look_ns) {
+    constexpr std::uint64_t kTimes = 3, kMore_ns = 50;
+    g_shortest_look_ns = std::min(g_shortest_look_ns, look_ns);
+    return look_ns > kTimes * g_shortest_look_ns + kMore_ns;
+}
+
 bool is_ready() { return g_ready.load(std::memory_order_acquire) || make_own(); }
 
 }  // namespace
 
-void drive_progress() {
+bool drive_progress() {
     int done = 0;
     if (!is_ready()) {
         mpi().Iprobe(MPI_ANY_SOURCE, kRareTag, t_current, &done, MPI_STATUS_IGNORE);
-        return;
+        return false;
     }
-    if (g_looking.test_and_set(std::memory_order_acquire)) return;
+    if (g_looking.test_and_set(std::memory_order_acquire)) return false;
+    const std::uint64_t begin_ns = os::now_ns();
     mpi().Test(&g_never, &done, MPI_STATUS_IGNORE);
+    const bool busy = is_long(os::now_ns() - begin_ns);
     g_looking.clear(std::memory_order_release);  // pairs with the acquire of the next thread
+    return busy;
 }
 
 void end_progress() {

@@ -9,8 +9,11 @@
 namespace coco::comm {
 
 // One look at the MPI library's progress engine. Requires: called by a thread that is inside an MPI call.
-// Safe with MPI_THREAD_MULTIPLE: one thread at a time looks, the others need not.
-void drive_progress();
+// Safe with MPI_THREAD_MULTIPLE: one thread at a time looks, the others need not. Returns: whether the look
+// seems to have found work, such as a message or another rank's one-sided operation. No MPI library tells
+// that, so the look is timed: it counts as work if it took much longer than the shortest look so far. A wrong
+// answer costs time only.
+bool drive_progress();
 // Cancels the receive and frees the communicator. Requires: before the library's MPI_Finalize.
 void end_progress();
 // The communicator of the call that this thread is in: looked at where there is none of our own (sessions

@@ -4,6 +4,8 @@
 #include <immintrin.h>
 #include <sched.h>
 
+#include <algorithm>
+
 #include "os/futex.h"
 
 namespace coco::sync {
@@ -21,15 +23,25 @@ bool spin(const std::atomic<std::uint64_t>& word, std::uint64_t target, const Wa
     return false;
 }
 
-bool yield(const std::atomic<std::uint64_t>& word, std::uint64_t target, std::uint32_t yields,
-           const WaitPolicy& policy) {
+enum class End { reached, idle, busy };
+
+// Yields so many times, and after each look that found work once more as often as in the beginning. Returns:
+// whether the word was reached, else whether there was work.
+End yield(const std::atomic<std::uint64_t>& word, std::uint64_t target, std::uint32_t yields,
+          const WaitPolicy& policy) {
+    End end = End::idle;
     for (std::uint32_t i = 1; i <= yields; ++i) {
         sched_yield();
-        if (reached(word, target)) return true;
-        if (policy.progress != nullptr && i % policy.yields_per_progress == 0) policy.progress();
-        if (reached(word, target)) return true;
+        if (reached(word, target)) return End::reached;
+        if (policy.progress == nullptr || i % policy.yields_per_progress != 0) continue;
+        if (policy.progress()) {
+            end = End::busy;
+            yields = policy.yields;
+            i = 0;
+        }
+        if (reached(word, target)) return End::reached;
     }
-    return false;
+    return end;
 }
 
 // The bell's count is read before the word is looked at again: a ring after that makes the sleep return.
@@ -52,9 +64,15 @@ void wait_slowly(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::ui
                  const WaitPolicy& policy) {
     if (spin(word, target, policy)) return;
     std::uint32_t yields = policy.yields;
-    while (!yield(word, target, yields, policy)) {
-        sleep_once(word, bell, target, policy.sleep_ns);
+    std::uint64_t sleep_ns = policy.least_sleep_ns;
+    for (;;) {
+        const End end = yield(word, target, yields, policy);
+        if (end == End::reached) return;
+        if (policy.least_sleep_ns == 0) continue;
+        if (end == End::busy) sleep_ns = policy.least_sleep_ns;
+        sleep_once(word, bell, target, sleep_ns);
         if (reached(word, target)) return;
+        sleep_ns = std::min(2 * sleep_ns, policy.most_sleep_ns);
         yields = 4 * policy.yields_per_progress;  // once asleep, only look around between two sleeps
     }
 }

@@ -23,13 +23,19 @@ struct alignas(base::kCacheLineBytes) Flag {
     Doorbell doorbell;
 };
 
-// How a rank waits: spin with pause, then yield and drive progress, then sleep with a bound, again and again.
+// How a rank waits. It spins with pause, then it yields and drives progress. Where it has a CPU of its own
+// that goes on to the end: others may rely on this rank to serve their one-sided communication and messages
+// at once, as MPI libraries do, which never sleep. Where ranks outnumber CPUs the rank sleeps between its
+// looks, shortly at first and twice as long each time, so that others can use the CPU. A look that found work
+// for the MPI library makes the rank as wakeful as in the beginning: more such work is likely to come.
 struct WaitPolicy {
     std::uint32_t spins = 2000;    // 0 where ranks outnumber CPUs
     std::uint32_t yields = 20000;  // before the first sleep
     std::uint32_t yields_per_progress = 1;
-    std::uint64_t sleep_ns = 200'000;  // longest sleep without driving progress
-    void (*progress)() = nullptr;      // drives the MPI library; may be null
+    std::uint64_t least_sleep_ns = 0;  // the first sleep; 0: the rank never sleeps
+    std::uint64_t most_sleep_ns = 0;   // the longest sleep without driving progress
+    // Drives the MPI library. Returns: whether the look found work. May be null.
+    bool (*progress)() = nullptr;
 };
 
 // Waits until `word` is at least `target`. `bell` belongs to the raiser of the word. Never gives up.

@@ -153,6 +153,7 @@ int run(const char* name, int calls, const sync::WaitPolicy& waiting) {
 int main() {
     int wrong = run("spinning", 1200, {.spins = 100, .yields = 1000});
     wrong += run("yielding", 1200, {.spins = 0, .yields = 1000});
-    wrong += run("sleeping", 600, {.spins = 0, .yields = 1, .sleep_ns = 1'000'000});
+    wrong += run("sleeping", 600,
+                 {.spins = 0, .yields = 1, .least_sleep_ns = 1'000'000, .most_sleep_ns = 4'000'000});
     return wrong == 0 ? 0 : 1;
 }

@@ -46,11 +46,41 @@ int run(const char* name, int rounds, const coco::sync::WaitPolicy& policy) {
     return sum;
 }
 
+// Stands for the MPI library: the awaited word comes with the last of so many looks, of which each found work
+// or none.
+struct Looks {
+    coco::sync::Flag flag;
+    int left = 0;
+    bool busy = false;
+};
+Looks* g_looks = nullptr;
+
+bool look() {
+    if (--g_looks->left == 0) coco::sync::raise(g_looks->flag.value, g_looks->flag.doorbell, 1);
+    return g_looks->busy;
+}
+
+// Who sleeps here sleeps for an hour, and the test ends at its time limit.
+void wait_awake(bool busy, coco::sync::WaitPolicy policy) {
+    constexpr int kLooks = 5000;
+    Looks looks{.flag = {}, .left = kLooks, .busy = busy};
+    g_looks = &looks;
+    policy.spins = 0;
+    policy.yields = 10;
+    policy.progress = look;
+    coco::sync::wait(looks.flag.value, looks.flag.doorbell, 1, policy);
+}
+
 }  // namespace
 
 int main() {
+    constexpr std::uint64_t kHour_ns = 3'600'000'000'000u;
+    wait_awake(false, {});  // a rank with a CPU of its own
+    wait_awake(true, {.least_sleep_ns = kHour_ns, .most_sleep_ns = kHour_ns});
+
     int wrong = run("spinning", 2000, {.spins = 100, .yields = 1000});
     wrong += run("yielding", 2000, {.spins = 0, .yields = 1000});
-    wrong += run("sleeping", 500, {.spins = 0, .yields = 1, .sleep_ns = 1'000'000});
+    wrong += run("sleeping", 500,
+                 {.spins = 0, .yields = 1, .least_sleep_ns = 1'000'000, .most_sleep_ns = 4'000'000});
     return wrong == 0 ? 0 : 1;
 }
