@@ -17,6 +17,7 @@
 #include "dispatch/entry.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
+#include "os/process.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
 
@@ -183,6 +184,7 @@ bool wake() {
 void before_init() { read_what_counts(); }
 
 void after_init() {
+    os::mark_children();
     g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
     agree_on_settings();

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "base/env.h"
@@ -46,6 +48,15 @@ int find_mpi_library(dl_phdr_info* info, std::size_t, void* found) {
     return 1;
 }
 
+constexpr const char* kRankProcess = "COCO_RANK_PROCESS";
+
+// A rank that replaces its own program stays a rank.
+bool is_child_of_rank() {
+    std::uint64_t rank_process = 0;
+    return base::parse_number(base::env(kRankProcess), rank_process) &&
+           rank_process != static_cast<std::uint64_t>(getpid());
+}
+
 }  // namespace
 
 std::uint64_t host_identity() {
@@ -67,12 +78,16 @@ std::uint64_t random_cookie() {
 }
 
 bool is_mpi_rank() {
+    bool found = false;
+    dl_iterate_phdr(find_mpi_library, &found);
+    if (found) return true;
+    if (is_child_of_rank()) return false;
     for (const char* name :
          {"PMI_RANK", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "PALS_RANKID"})
         if (!base::env(name).empty()) return true;
-    bool found = false;
-    dl_iterate_phdr(find_mpi_library, &found);
-    return found;
+    return false;
 }
+
+void mark_children() { setenv(kRankProcess, std::to_string(getpid()).c_str(), 1); }
 
 }  // namespace coco::os

@@ -12,7 +12,11 @@ namespace coco::os {
 std::uint64_t host_identity();
 // Random, never 0.
 std::uint64_t random_cookie();
-// Whether an MPI launcher started this process (its environment says so) or an MPI library is loaded.
+// Whether an MPI library is loaded, or an MPI launcher started this process: its environment says so, and no rank among
+// this process's ancestors has passed that environment on (mark_children).
 bool is_mpi_rank();
+// Notes in this process's environment that whoever inherits it from now on is a rank's child and no rank. Called once,
+// when MPI has started, as it changes the environment.
+void mark_children();
 
 }  // namespace coco::os
