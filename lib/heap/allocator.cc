@@ -9,6 +9,7 @@
 #include "heap/kept.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
+#include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/shared_memory.h"
@@ -81,7 +82,7 @@ std::size_t usable_bytes(const void* block) { return coco_je_malloc_usable_size(
 
 HeapFigures figures() {
     HeapFigures figures{};
-    figures.limit_bytes = own().bytes > kFirstSpan ? own().bytes - kFirstSpan : 0;
+    figures.limit_bytes = own().bytes != 0 ? carvable().bytes - kFirstSpan : 0;
     fill_span_figures(figures);
     figures.kept_bytes = g_kept_bytes.load(std::memory_order_relaxed);
     figures.huge_pages = own().bytes != 0 && os::huge_pages_granted();

@@ -92,8 +92,8 @@ extent_hooks_t g_hooks = {alloc, nullptr, nullptr, commit, decommit, nullptr, pu
 std::size_t room_to_grow(std::size_t bytes) {
     HeapFigures figures{};
     fill_span_figures(figures);
-    if (must_reserve_pages() || figures.carved_bytes > own().bytes / 2) return bytes;
-    return std::max<std::size_t>(bytes, own().bytes / 16);
+    if (must_reserve_pages() || figures.carved_bytes > carvable().bytes / 2) return bytes;
+    return std::max<std::size_t>(bytes, carvable().bytes / 16);
 }
 
 // Moves a block to the start of such room, and frees the rest of it.

@@ -37,10 +37,12 @@ struct Header {
 constexpr std::uint64_t kMagic = 0x6f636f6362696c00u;  // "\0libcoco"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kSmallest = 2 * kFirstSpan;
+constexpr std::uint64_t kRoomBytes = 3u << 29;  // behind the heap, for the library itself
 
 constinit Segment g_own;
 constinit SegmentId g_id{};
 constinit Range g_carvable{};
+constinit std::atomic<std::uint64_t> g_room_at{0};  // where what is left of the room begins
 constinit bool g_on_mount = false;
 constinit dev_t g_device = 0;
 constinit ino_t g_inode = 0;
@@ -86,6 +88,14 @@ std::uint64_t wanted_bytes() {
     return within_limits(memory.totalram * memory.mem_unit / 2);
 }
 
+// Nothing where any limit could meet it.
+std::uint64_t room_behind(const os::MemoryObject& object) {
+    rlimit files{};
+    bool bounded = getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur != RLIM_INFINITY ||
+                   address_space_limit() != UINT64_MAX;
+    return bounded || object.on_mount ? 0 : kRoomBytes;
+}
+
 // /dev/shm is small in many containers: take at most half of what is free there.
 std::uint64_t within_mount(int fd, std::uint64_t bytes) {
     struct statvfs mount {};
@@ -94,7 +104,8 @@ std::uint64_t within_mount(int fd, std::uint64_t bytes) {
     return std::min(bytes, half & ~(os::kHugePageBytes - 1));
 }
 
-bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes) {
+// heap_bytes: of the segment's bytes those that the heap may use.
+bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes, std::uint64_t heap_bytes) {
     if (object.on_mount && !os::reserve_pages(object.fd, 0, os::kPageBytes)) return false;
     struct stat facts {};
     if (fstat(object.fd, &facts) != 0) return false;
@@ -105,7 +116,8 @@ bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t byte
     *reinterpret_cast<Header*>(base) = {kMagic, g_id.cookie, bytes, g_id.pid, kVersion};
     madvise(base, bytes, MADV_HUGEPAGE);
     madvise(base + kFirstSpan, bytes - kFirstSpan, MADV_DONTDUMP);  // until a span reaches it: spans.cc
-    g_carvable = {base, bytes};
+    g_carvable = {base, heap_bytes};
+    g_room_at.store(heap_bytes, std::memory_order_relaxed);
     g_own = {base, bytes, object.fd};
     return true;
 }
@@ -114,11 +126,12 @@ bool try_make(std::uint64_t bytes) {
     os::MemoryObject object = os::make_memory_object(bytes);
     if (object.fd < 0) return false;
     if (object.on_mount) bytes = within_mount(object.fd, bytes);
-    std::byte* base = bytes >= kSmallest ? os::map_object(object.fd, bytes) : nullptr;
-    if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(bytes)) == 0 &&
-        publish(object, base, bytes))
+    const std::uint64_t all_bytes = bytes + room_behind(object);
+    std::byte* base = bytes >= kSmallest ? os::map_object(object.fd, all_bytes) : nullptr;
+    if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(all_bytes)) == 0 &&
+        publish(object, base, all_bytes, bytes))
         return true;
-    if (base != nullptr) munmap(base, bytes + os::kPageBytes);
+    if (base != nullptr) munmap(base, all_bytes + os::kPageBytes);
     close(object.fd);
     return false;
 }
@@ -190,6 +203,8 @@ SegmentId own_id() {
     return g_id;
 }
 
+bool own_descriptor_is_open() { return is_own_descriptor(own().fd); }
+
 bool is_shared(const void* address, std::size_t bytes) {
     std::uint64_t offset = offset_of(address);
     return offset < g_own.bytes && bytes <= g_own.bytes - offset;
@@ -216,6 +231,17 @@ std::byte* map_peer(const SegmentId& peer) {
     g_peers_bytes += peer.bytes;
     g_peers[g_peer_count++] = {peer.cookie, base};
     return base;
+}
+
+std::byte* take_room(std::uint64_t bytes) {
+    const Segment& segment = own();
+    if (segment.bytes == 0) return nullptr;
+    bytes = base::round_up(bytes, os::kPageBytes);
+    std::uint64_t at = g_room_at.load(std::memory_order_relaxed);
+    do {
+        if (bytes > segment.bytes - at) return nullptr;
+    } while (!g_room_at.compare_exchange_weak(at, at + bytes, std::memory_order_relaxed));
+    return segment.base + at;
 }
 
 Range carvable() {

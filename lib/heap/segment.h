@@ -36,6 +36,12 @@ struct SegmentId {
 // This process's segment. The first call may be the one that makes it.
 const Segment& own();
 SegmentId own_id();
+// Whether others can still find the segment through its descriptor: programs close what they did not open.
+bool own_descriptor_is_open();
+// Shared memory for the library itself, from room of the segment that is kept for it behind the heap: so that a program
+// that has used its heap up, or bounded it, takes none of it away. Pages, zeroed, never given back. Returns: null if there is no
+// such room: without a segment, on a mount, under limits on the address space or on file sizes, or when it is used up.
+std::byte* take_room(std::uint64_t bytes);
 // Whether all of [address, address + bytes) lies in the own segment. Any address is allowed.
 bool is_shared(const void* address, std::size_t bytes = 1);
 // Offset of an address within the own segment. Requires: is_shared(address).

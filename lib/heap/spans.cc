@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/bits.h"
+#include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "os/shared_memory.h"
 
@@ -68,7 +69,7 @@ std::uint64_t take_free(std::uint64_t bytes) {
 // The kernel fills what it dumps: what no span has reached stays out (segment.cc). By huge pages, which a
 // border between two mappings would split.
 void dump_to_top() {
-    std::uint64_t end = std::min(base::round_up(g_top, os::kHugePageBytes), own().bytes);
+    std::uint64_t end = std::min(base::round_up(g_top, os::kHugePageBytes), carvable().bytes);
     if (end <= g_dumped) return;
     madvise(own().base + g_dumped, end - g_dumped, MADV_DODUMP);
     g_dumped = end;
@@ -78,7 +79,7 @@ void dump_to_top() {
 std::uint64_t take_top(std::uint64_t bytes) {
     std::uint64_t unit = bytes >= os::kHugePageBytes ? os::kHugePageBytes : os::kPageBytes;
     std::uint64_t offset = base::round_up(g_top, unit);
-    std::uint64_t limit = own().bytes;
+    std::uint64_t limit = carvable().bytes;
     if (offset > limit || bytes > limit - offset) return 0;
     if (offset > g_top) add_free(g_top, offset - g_top);
     g_top = offset + bytes;
