@@ -173,6 +173,40 @@ COCO_DOOR int MPI_Comm_disconnect(MPI_Comm* comm) {
 }
 COCO_DOOR int PMPI_Comm_disconnect(MPI_Comm* comm) { return end_communicator(mpi().Comm_disconnect, comm); }
 
+// The beginnings of communicators: both names of a function that makes one from `parent`.
+#define COCO_MAKES(Name, parent, made, parameters, arguments)                                         \
+    COCO_DOOR int MPI_##Name parameters {                                                             \
+        static const auto next = next_or("MPI_" #Name, mpi().Name);                                   \
+        return coco::dispatch::make_communicator(parent, made, [&] { return next arguments; });       \
+    }                                                                                                 \
+    COCO_DOOR int PMPI_##Name parameters {                                                            \
+        return coco::dispatch::make_communicator(parent, made, [&] { return mpi().Name arguments; }); \
+    }
+
+COCO_MAKES(Comm_split, comm, made, (MPI_Comm comm, int color, int key, MPI_Comm* made),
+           (comm, color, key, made))
+COCO_MAKES(Comm_split_type, comm, made, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made),
+           (comm, type, key, info, made))
+COCO_MAKES(Comm_create, comm, made, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
+COCO_MAKES(Cart_create, comm, made,
+           (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder,
+            MPI_Comm* made),
+           (comm, dimensions, sizes, periods, reorder, made))
+COCO_MAKES(Cart_sub, comm, made, (MPI_Comm comm, const int remains[], MPI_Comm* made), (comm, remains, made))
+COCO_MAKES(Graph_create, comm, made,
+           (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm* made),
+           (comm, nodes, index, edges, reorder, made))
+COCO_MAKES(Dist_graph_create, comm, made,
+           (MPI_Comm comm, int count, const int sources[], const int degrees[], const int destinations[],
+            const int weights[], MPI_Info info, int reorder, MPI_Comm* made),
+           (comm, count, sources, degrees, destinations, weights, info, reorder, made))
+COCO_MAKES(Dist_graph_create_adjacent, comm, made,
+           (MPI_Comm comm, int indegree, const int sources[], const int source_weights[], int outdegree,
+            const int destinations[], const int destination_weights[], MPI_Info info, int reorder,
+            MPI_Comm* made),
+           (comm, indegree, sources, source_weights, outdegree, destinations, destination_weights, info,
+            reorder, made))
+
 #ifdef OPEN_MPI
 COCO_DOOR int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
     static const auto next = next_or("MPI_Comm_idup", mpi().Comm_idup);

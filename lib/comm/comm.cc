@@ -7,8 +7,11 @@
 #include <numeric>
 #include <utility>
 
+#include "comm/arrange.h"
+#include "comm/bond.h"
 #include "comm/control_pool.h"
 #include "comm/discover.h"
+#include "comm/meeting.h"
 #include "comm/mpi_table.h"
 #include "heap/heap.h"
 #include "os/clock.h"
@@ -26,46 +29,28 @@ struct LastUsed {
 thread_local LastUsed t_last{};
 thread_local const Dying* t_dying = nullptr;  // the last to begin
 
-// A duplicate starts afresh: its ranks may stand elsewhere in their calls.
-int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
-    *flag = 0;
-    return MPI_SUCCESS;
-}
-
-int delete_comm(MPI_Comm, int, void* value, void*) {
-    delete static_cast<Comm*>(value);
-    forget_handles();
-    return MPI_SUCCESS;
-}
-
-int keyval() {
-    static const int key = [] {
-        int made = MPI_KEYVAL_INVALID;
-        mpi().Comm_create_keyval(copy_nothing, delete_comm, &made, nullptr);
-        return made;
-    }();
-    return key;
-}
-
 void close(Comm& comm, stats::Reason reason) {
     comm.closed = reason;
     comm.settled = true;
 }
 
-Comm* make(MPI_Comm handle) {
-    auto* comm = new Comm;
+// The state of a communicator whose ranks meet by a collective.
+Comm* make_unknown(MPI_Comm handle) {
+    auto bond = std::make_unique<Bond>(0);
+    auto comm = std::make_unique<Comm>();
     comm->handle = handle;
     int inter = 0;
     bool valid = mpi().Comm_test_inter(handle, &inter) == MPI_SUCCESS &&
                  mpi().Comm_rank(handle, &comm->rank) == MPI_SUCCESS &&
                  mpi().Comm_size(handle, &comm->ranks) == MPI_SUCCESS;
+    if (!valid) return nullptr;
     if (inter)
         close(*comm, stats::Reason::intercommunicator);
     else if (comm->ranks == 1)
         close(*comm, stats::Reason::single_rank);
-    if (valid && mpi().Comm_set_attr(handle, keyval(), comm) == MPI_SUCCESS) return comm;
-    delete comm;
-    return nullptr;
+    bond->comm = std::move(comm);
+    Bond* attached = attach(handle, std::move(bond));
+    return attached != nullptr ? attached->comm.get() : nullptr;
 }
 
 // For handles that are none: MPI says so, we do not remember it.
@@ -79,10 +64,14 @@ Comm& invalid() {
 }
 
 Comm* find_or_make(MPI_Comm handle) {
-    void* value = nullptr;
-    int found = 0;
-    if (mpi().Comm_get_attr(handle, keyval(), &value, &found) != MPI_SUCCESS) return nullptr;
-    return found ? static_cast<Comm*>(value) : make(handle);
+    bool valid = false;
+    Bond* bond = find_bond(handle, &valid);
+    if (bond == nullptr) return valid ? make_unknown(handle) : nullptr;
+    if (bond->comm == nullptr) {
+        bond->comm = make_state(handle, *bond);
+        if (bond->comm->ranks == 1) close(*bond->comm, stats::Reason::single_rank);
+    }
+    return bond->comm.get();
 }
 
 // Spawned or connected ranks have agreed on settings among themselves only. Every rank sees alike that there
@@ -133,13 +122,39 @@ Comm* of(MPI_Comm handle) {
     return comm;
 }
 
-void count_call(Comm& comm) {
-    // Many programs make communicators by the thousand and use each once or twice. The world is used for
-    // long.
-    constexpr std::uint32_t kCallsBeforeSetUp = 3;
-    bool world = comm.handle == mpi().comm_world;
-    if (++comm.calls < kCallsBeforeSetUp && !world) return;
-    close(comm, spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
+namespace {
+
+// A collective counts as much as it is likely to gain. Where ranks meet in their own memory, setting a
+// communicator up costs a few hundred nanoseconds, which an exchange wins back at once and small bcasts after
+// some.
+constexpr std::uint32_t kEnough = 8;
+std::uint32_t weight_of(algorithms::Collective collective) {
+    return collective == algorithms::Collective::bcast ? 1 : kEnough;
+}
+
+// Where it takes collectives of the MPI library: many programs make communicators by the thousand and use
+// each once or twice.
+constexpr std::uint32_t kCallsBeforeSetUp = 3;
+
+}  // namespace
+
+void count_call(Comm& comm, algorithms::Collective collective) {
+    const bool world = comm.handle == mpi().comm_world;  // is used for long
+    if (comm.id != 0 && comm.nodes == 1) {
+        comm.calls += weight_of(collective);
+        if (comm.calls < kEnough && !world) return;
+        const bool fits = comm.ranks <= kMatesMost;
+        if (fits) open_on_node(comm);
+        return close(comm, fits ? stats::Reason::none : stats::Reason::no_shared_heap);
+    }
+    const bool counted = comm.id != 0 && algorithms::is_neighbor(collective);  // by count_neighbor_call()
+    if (++comm.calls < kCallsBeforeSetUp && !world && !counted) return;
+    close(comm, comm.id == 0 && spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
+}
+
+bool count_neighbor_call(Comm& comm) {
+    if (comm.id == 0 || comm.neighbors != nullptr) return true;
+    return ++comm.neighbor_calls >= kCallsBeforeSetUp;
 }
 
 namespace {
@@ -168,18 +183,8 @@ void Comm::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell
     if (timed) wait_ns += os::now_ns() - begin_ns;
 }
 
-void Comm::wait_arrived(std::int32_t peer, Soon soon) {
-    Peer& p = peers[peer];
-    std::uint64_t target = p.epoch_base + epoch;
-    const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
-    // Acquire pairs with publish().
-    if (word.load(std::memory_order_acquire) < target) wait_for(word, p.control->flag.doorbell, target, soon);
-    // Who is in this call has finished the one before.
-    p.done_epoch = epoch - 1;
-}
-
 void Comm::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
-    Peer& p = peers[peer];
+    Peer& p = met(peer);
     std::uint64_t target = milestone_value(p.epoch_base + epoch, milestone);
     sync::Flag& flag = p.control->flag;
     if (flag.value.load(std::memory_order_acquire) >= target) return;  // pairs with raise()
@@ -190,7 +195,7 @@ void Comm::wait_all_done(std::uint64_t wanted) {
     if (done_epoch >= wanted) return;
     std::uint64_t lowest = epoch - 1;  // of the calls before this one; we have finished them all
     for (std::int32_t r : mates) {
-        Peer& p = peers[r];
+        Peer& p = met(r);
         if (p.done_epoch < wanted) look_how_far(p, wanted);
         lowest = std::min(lowest, p.done_epoch);
     }
@@ -278,7 +283,7 @@ void hold_back(Peer& root) {
 }  // namespace
 
 Comm::Record Comm::next_record(std::int32_t root) {
-    Peer& p = peers[root];
+    Peer& p = met(root);
     for (;;) {
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
         // Acquire pairs with publish(). A header is above 0 when it is there.

@@ -42,11 +42,12 @@ struct ScheduleKey {
 // A peer of the node as this rank sees it.
 struct Peer {
     std::byte* segment = nullptr;
-    Control* control = nullptr;
+    Control* control = nullptr;    // null: not met yet
     std::uint64_t epoch_base = 0;  // its block's epochs run ahead of the communicator's by this
     std::uint64_t done_epoch = 0;  // it is known to have finished this call of the communicator
     std::uint64_t tape_at = 0;     // where its next record will be
-    std::uint32_t pauses = 0;      // to stay away from its tape when there is no record yet
+    std::uint64_t leavers_before = 0;
+    std::uint32_t pauses = 0;  // to stay away from its tape when there is no record yet
 };
 
 // Where one area of a rank is in this process, in the call that runs.
@@ -72,12 +73,18 @@ constexpr std::uint32_t kLeastUnseen = 32;
 
 struct Comm {
     MPI_Comm handle;
+    // By which its ranks know it alike and meet (comm/bond.h), and who they are; 0 and null: they meet by a
+    // collective.
+    std::uint64_t id = 0;
+    const std::vector<std::int32_t>* world_ranks = nullptr;
+    bool crowded = false;  // there are more ranks than CPUs
     std::int32_t rank = 0;
     std::int32_t ranks = 0;
     // none: calls may run here; otherwise why every call is handed back.
     stats::Reason closed = stats::Reason::not_set_up;
-    bool settled = false;     // open, or closed for good: calls need not be counted any more
-    std::uint32_t calls = 0;  // before it was set up
+    bool settled = false;              // open, or closed for good: calls need not be counted any more
+    std::uint32_t calls = 0;           // before it was set up
+    std::uint32_t neighbor_calls = 0;  // before its neighbours were looked up
 
     topology::NodeMap map;
     std::int32_t nodes = 0;
@@ -177,12 +184,34 @@ struct Comm {
         return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment);
     }
     Slot& my_slot() { return control->slots[(peers[rank].epoch_base + epoch) % kSlots]; }
+    // Requires: the peer was met.
     const Slot& slot_of(std::int32_t peer) const {
         return peers[peer].control->slots[(peers[peer].epoch_base + epoch) % kSlots];
     }
 
-    // Waits, in the call that runs, for a rank's slot or for a milestone of its.
-    void wait_arrived(std::int32_t peer, Soon soon = {});
+    // Finds the peer's control block, where that is not known yet.
+    Peer& met(std::int32_t peer) {
+        Peer& p = peers[peer];
+        if (p.control == nullptr) [[unlikely]]
+            meet(peer);
+        return p;
+    }
+    // Waits, in the call that runs, for a rank's slot or for a milestone of its. soon_of tells what to fetch
+    // meanwhile, once the peer is met.
+    template <class SoonOf>
+    void wait_arrived(std::int32_t peer, SoonOf soon_of) {
+        Peer& p = met(peer);
+        const std::uint64_t target = p.epoch_base + epoch;
+        const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
+        // Acquire pairs with publish().
+        if (word.load(std::memory_order_acquire) < target)
+            wait_for(word, p.control->flag.doorbell, target, soon_of());
+        // A rank that is in this call has finished the one before.
+        p.done_epoch = epoch - 1;
+    }
+    void wait_arrived(std::int32_t peer) {
+        wait_arrived(peer, [] { return Soon{}; });
+    }
     void wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished call `epoch` of this communicator.
     void wait_all_done(std::uint64_t epoch);
@@ -212,6 +241,7 @@ struct Comm {
     Record next_record(std::int32_t root);
 
   private:
+    void meet(std::int32_t peer);  // comm/meeting.cc
     const schedule::Schedule& bcast_schedule_for(const ScheduleKey& key);
     std::unique_ptr<schedule::Schedule> make_schedule(const ScheduleKey& key) const;
     // Waits until the peer has finished call `wanted`, and notes how far it is.
@@ -245,7 +275,10 @@ std::uint64_t generation();
 void forget_handles();
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
 // Requires: all ranks of the communicator call it in the same collective.
-void count_call(Comm& comm);
+void count_call(Comm& comm, algorithms::Collective collective);
+// Counts one collective call on neighbours, before count_call(). Returns: whether the communicator's
+// neighbours are known or shall be looked up now.
+bool count_neighbor_call(Comm& comm);
 
 // What makes ranks choose alike: a hash of the settings and rules of this process. Ranks whose hashes differ
 // never run a call of ours together. Requires: called before the first count_call().

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A rank's control block for one communicator: what its node-mates read of it. It lies in the rank's own
-// segment, only that rank writes it (but for the doorbell's count of sleepers), and it is never given back to
-// the allocator: a freed communicator's block is used again for another one with the epochs going on, so that
-// a late reader of the old communicator still sees monotone counters (comm/control_pool.h).
+// segment, only that rank writes it (but for the doorbell's count of sleepers and the count of leavers), and
+// it is never given back to the allocator: a freed communicator's block is used again for another one with
+// the epochs going on, so that a late reader of the old communicator still sees monotone counters
+// (comm/control_pool.h).
 //
 //   flag   milestones: (epoch << 20) + milestone, see milestone_value()
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
@@ -81,6 +82,9 @@ static_assert(sizeof(Slot) == kSlotBytes);
 
 struct alignas(4096) Control {
     sync::Flag flag;
+    // Rank 0's: how many ranks have left the communicators that had this block, in all; each rank adds one
+    // when it frees one.
+    alignas(base::kCacheLineBytes) std::atomic<std::uint64_t> leavers;
     std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
     Slot slots[kSlots];
     alignas(4096) std::atomic<std::uint64_t> tape[kTapeBytes / 8];

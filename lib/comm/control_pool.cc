@@ -2,9 +2,12 @@
 #include "comm/control_pool.h"
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <new>
+#include <utility>
 
+#include "comm/world.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 
@@ -12,15 +15,20 @@ namespace coco::comm {
 namespace {
 
 struct Retired {
-    Control* control;
-    std::vector<Pending> pending;
-    std::vector<void*> memory;
+    Control* control = nullptr;
+    std::vector<Pending> pending = {};
+    std::vector<void*> memory = {};
+    // Of those that have met by directories; id 0: of others. leavers: null while this rank has not counted
+    // itself out.
+    Exit exit = {};
+    std::atomic<std::uint64_t>* leavers = nullptr;
+    std::uint64_t leavers_at_end = 0;
 };
 
 struct Pool {
     std::mutex mutex;
     std::vector<Control*> free;
-    std::vector<Retired> retired;
+    std::deque<Retired> retired;  // the longest retired first
 };
 
 // Never destroyed: communicators may be freed after static destructors have run.
@@ -29,23 +37,51 @@ Pool& pool() {
     return *instance;
 }
 
-bool is_over(const Retired& retired) {
-    // Acquire pairs with the raise of each rank's last kDone: its reads of our block are before it.
-    return std::ranges::all_of(
-        retired.pending, [](const Pending& p) { return p.flag->load(std::memory_order_acquire) >= p.value; });
+// Counts this rank out as soon as the block that counts can be found.
+void count_out(Retired& retired) {
+    const Exit& exit = retired.exit;
+    const ControlCard* card = directory_of(exit.first_world_rank).find(exit.id);
+    if (card == nullptr) return;
+    auto* control = reinterpret_cast<Control*>(segment_of(exit.first_world_rank) + card->control_at);
+    retired.leavers_at_end = card->leavers_before + exit.ranks;
+    retired.leavers = &control->leavers;
+    // Release: whatever this rank read of others' blocks is read.
+    control->leavers.fetch_add(1, std::memory_order_release);
 }
 
-void sweep(Pool& p) {
-    std::erase_if(p.retired, [&](const Retired& retired) {
-        if (!is_over(retired)) return false;
-        p.free.push_back(retired.control);
-        for (void* memory : retired.memory) heap::release(memory);
-        return true;
-    });
+bool is_over(Retired& retired) {
+    if (retired.exit.id == 0)
+        // Acquire pairs with the raise of each rank's last kDone: its reads of our block are before it.
+        return std::ranges::all_of(retired.pending, [](const Pending& p) {
+            return p.flag->load(std::memory_order_acquire) >= p.value;
+        });
+    if (retired.leavers == nullptr) count_out(retired);
+    // Acquire pairs with the others' count_out().
+    return retired.leavers != nullptr &&
+           retired.leavers->load(std::memory_order_acquire) >= retired.leavers_at_end;
+}
+
+void set_free(Pool& p, Retired& retired) {
+    if (retired.exit.id != 0) own_directory().remove(retired.exit.id);
+    p.free.push_back(retired.control);
+    for (void* memory : retired.memory) heap::release(memory);
+}
+
+// Looks at so many of the blocks that were retired, in turns.
+void sweep(Pool& p, std::size_t most) {
+    for (std::size_t left = std::min(most, p.retired.size()); left != 0; --left) {
+        Retired retired = std::move(p.retired.front());
+        p.retired.pop_front();
+        if (is_over(retired))
+            set_free(p, retired);
+        else
+            p.retired.push_back(std::move(retired));
+    }
 }
 
 Control* make_control(bool shared) {
-    void* memory = heap::allocate_aligned(4096, sizeof(Control));
+    void* memory = shared ? heap::take_room(sizeof(Control)) : nullptr;
+    if (memory == nullptr) memory = heap::allocate_aligned(4096, sizeof(Control));
     if (memory == nullptr) return nullptr;
     if (shared && !heap::is_shared(memory, sizeof(Control))) {
         heap::release(memory);
@@ -56,6 +92,7 @@ Control* make_control(bool shared) {
     // Epoch 0 counts as finished: nobody waits for calls before the first.
     control->flag.value.store(schedule::kDone, std::memory_order_relaxed);
     for (Slot& slot : control->slots) new (&slot.epoch) std::atomic<std::uint64_t>(0);
+    new (&control->leavers) std::atomic<std::uint64_t>(0);
     control->tape_at = 0;
     new (&control->tape[0]) std::atomic<std::uint64_t>(0);
     return control;
@@ -66,7 +103,7 @@ Control* make_control(bool shared) {
 Control* take_control() {
     Pool& p = pool();
     std::lock_guard lock(p.mutex);
-    sweep(p);
+    if (p.free.empty()) sweep(p, p.retired.size());
     if (p.free.empty()) return make_control(true);
     Control* control = p.free.back();
     p.free.pop_back();
@@ -76,11 +113,30 @@ Control* take_control() {
 Control* make_lone_control() { return make_control(false); }
 void end_lone_control(Control* control) { heap::release(control); }
 
-void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory) {
+namespace {
+
+void retire(Retired&& retired) {
+    constexpr std::size_t kSome = 4;
     Pool& p = pool();
     std::lock_guard lock(p.mutex);
-    p.retired.push_back({control, std::move(pending), std::move(memory)});
-    sweep(p);
+    if (retired.exit.id != 0) count_out(retired);
+    p.retired.push_back(std::move(retired));
+    sweep(p, kSome);
+}
+
+}  // namespace
+
+void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory) {
+    retire({.control = control, .pending = std::move(pending), .memory = std::move(memory)});
+}
+
+void retire_control(Control* control, const Exit& exit, std::vector<void*> memory) {
+    retire({.control = control, .memory = std::move(memory), .exit = exit});
+}
+
+bool show(std::uint64_t id, const ControlCard& card) {
+    std::lock_guard lock(pool().mutex);
+    return own_directory().add(id, card);
 }
 
 }  // namespace coco::comm

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/control.h"
+#include "comm/directory.h"
 
 namespace coco::comm {
 
@@ -18,12 +19,24 @@ struct Pending {
     std::uint64_t value;
 };
 
-// Returns: a block on the shared heap; null if there is no shared memory for it.
+// How the ranks of a communicator that have met by their directories count themselves out of it.
+struct Exit {
+    std::uint64_t id;
+    std::uint64_t ranks;            // of this node
+    std::int32_t first_world_rank;  // the first of them, whose block counts
+};
+
+// Returns: a block in shared memory; null if there is no shared memory for it.
 Control* take_control();
 // One in private memory, for a rank that is alone on its node, and its end.
 Control* make_lone_control();
 void end_lone_control(Control* control);
 // memory: released when the block is free again.
 void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {});
+// The same for a block that was shown in this process's directory: counts this rank out. Where the block that
+// counts has not been shown yet, that is done later, with the next communicator that is opened or freed.
+void retire_control(Control* control, const Exit& exit, std::vector<void*> memory);
+// Shows a block in this process's directory. Returns: false if there is no room.
+bool show(std::uint64_t id, const ControlCard& card);
 
 }  // namespace coco::comm

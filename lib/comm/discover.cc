@@ -8,19 +8,17 @@
 #include <optional>
 #include <set>
 
-#include "base/env.h"
 #include "base/log.h"
+#include "comm/arrange.h"
 #include "comm/control_pool.h"
+#include "comm/labels.h"
+#include "comm/meeting.h"
 #include "comm/mpi_table.h"
-#include "comm/progress.h"
 #include "heap/segment.h"
 #include "os/probe.h"
 
 namespace coco::comm {
 namespace {
-
-// Of a node. Two tables of displacements and two staged sides fit the stage ring up to here.
-constexpr std::int32_t kMatesMost = 500;
 
 // What each rank tells all others of the communicator. Travels as bytes between equal programs of one job.
 struct Card {
@@ -38,14 +36,6 @@ struct Card {
 
 std::atomic<std::uint64_t> g_choice_hash{0};
 
-std::uint64_t launcher_local_ranks() {
-    for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_TASKS_PER_NODE"}) {
-        std::uint64_t number = 0;
-        if (base::parse_number(base::env(name), number)) return number;
-    }
-    return 0;
-}
-
 struct WorldSeat {
     std::int32_t rank, ranks;
 };
@@ -62,19 +52,6 @@ WorldSeat world_seat(const Comm& comm) {
     return seat;
 }
 
-void fill_labels(const Comm& comm, Card& card) {
-    card.node_label = card.segment.host;
-    card.domain_label = static_cast<std::uint64_t>(os::seat().domain);
-    std::string error;
-    std::string_view invented = base::env("COCO_TOPOLOGY");
-    auto machine = invented.empty() ? std::nullopt : os::invented_machine(invented, error);
-    if (!machine) return;
-    WorldSeat world = world_seat(comm);
-    topology::Seat seat = topology::deal(*machine, world.ranks, world.rank);
-    card.node_label += static_cast<std::uint64_t>(seat.node);
-    card.domain_label = static_cast<std::uint64_t>(seat.domain);
-}
-
 Card make_card(const Comm& comm) {
     Card card{};
     card.segment = heap::own_id();
@@ -82,7 +59,10 @@ Card make_card(const Comm& comm) {
     card.local_ranks = launcher_local_ranks();
     card.wires = static_cast<std::uint64_t>(Wire::alive());
     card.cpus = os::usable_cpus();
-    fill_labels(comm, card);
+    const WorldSeat world = world_seat(comm);
+    const Labels labels = labels_of(card.segment.host, world.ranks, world.rank);
+    card.node_label = labels.node;
+    card.domain_label = labels.domain;
     if (comm.control != nullptr) {
         card.control_at = comm.offset_of(comm.control);
         card.epoch_base = comm.control->flag.value.load(std::memory_order_relaxed) >> 20;
@@ -91,23 +71,13 @@ Card make_card(const Comm& comm) {
     return card;
 }
 
-void fill_map(Comm& comm, const std::vector<Card>& cards) {
+void map_cards(Comm& comm, const std::vector<Card>& cards) {
     std::vector<std::uint64_t> nodes, domains;
     for (const Card& card : cards) {
         nodes.push_back(card.node_label);
         domains.push_back(card.domain_label);
     }
-    comm.map = topology::make_node_map(nodes, domains);
-    comm.domains = comm.map.domains();
-    comm.nodes = comm.map.nodes();
-    comm.ranks_per_node = 0;
-    comm.mates.clear();
-    std::vector<std::int32_t> on_node(static_cast<std::size_t>(comm.map.nodes()));
-    for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        std::int32_t node = comm.map.node[r];
-        comm.ranks_per_node = std::max(comm.ranks_per_node, ++on_node[node]);
-        if (r != comm.rank && node == comm.map.node[comm.rank]) comm.mates.push_back(r);
-    }
+    fill_map(comm, nodes, domains);
 }
 
 Peer peer_of(std::byte* segment, const Card& card) {
@@ -157,29 +127,6 @@ bool is_crowded(const Comm& comm, const std::vector<Card>& cards) {
     return mates > all.count() || cards[comm.rank].local_ranks > online;
 }
 
-// Whether the MPI library gives the CPU away itself while it waits: Open MPI does where it was told to, by
-// the user or by its launcher, which counts ranks. A second yield to each look makes a message's way longer.
-bool library_yields() {
-    for (const char* name : {"OMPI_MCA_mpi_yield_when_idle", "OMPI_MCA_mpi_oversubscribe"}) {
-        std::string_view value = base::env(name);
-        if (value == "1" || value == "true" || value == "yes") return true;
-    }
-    return false;
-}
-
-void choose_waiting(Comm& comm, bool crowded) {
-    comm.waiting.progress = drive_progress;
-    // For a network's latency it does not pay to spin, nor to keep a mate from running who shares the core.
-    if (comm.wire != nullptr) comm.waiting.spins = 100;
-    if (!crowded) return;
-    comm.waiting.spins = 0;
-    comm.yields_for_messages = !library_yields();
-    comm.waiting.yields = 2000;
-    comm.waiting.yields_per_progress = 2;
-    comm.waiting.least_sleep_ns = 10'000;
-    comm.waiting.most_sleep_ns = 200'000;
-}
-
 // What all ranks see in the cards.
 stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
     std::uint64_t wires = 0;
@@ -215,7 +162,7 @@ void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& 
     for (std::size_t r = 0; r < cards.size(); ++r)
         if (parted.contains(cards[r].node_label))
             cards[r].node_label = ~static_cast<std::uint64_t>(part_of(r));
-    fill_map(comm, cards);
+    map_cards(comm, cards);
 }
 
 // The same answer on all ranks: where ranks cannot map their mates, whole nodes can go on without. Hosts that
@@ -281,26 +228,45 @@ void leave_to_mpi(Comm& comm, stats::Reason reason) {
              "communicator of " << comm.ranks << " ranks is left to MPI: " << stats::text_of(reason).what);
 }
 
-}  // namespace
-
-stats::Reason set_up(Comm& comm) noexcept {
+// By collectives of the MPI library that tell all ranks of all.
+stats::Reason set_up_by_cards(Comm& comm) {
     prepare_control(comm);
     Card mine = make_card(comm);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
     int rc =
         mpi().Allgather(&mine, sizeof mine, mpi().byte, cards.data(), sizeof mine, mpi().byte, comm.handle);
-    stats::Reason reason = stats::Reason::no_shared_heap;
-    if (rc == MPI_SUCCESS) {
-        fill_map(comm, cards);
-        reason = check(comm, cards);
-        if (reason == stats::Reason::none) reason = settle_nodes(comm, cards);
-        if (reason == stats::Reason::none) reason = wire_up(comm);
-    }
+    if (rc != MPI_SUCCESS) return stats::Reason::no_shared_heap;
+    map_cards(comm, cards);
+    stats::Reason reason = check(comm, cards);
+    if (reason == stats::Reason::none) reason = settle_nodes(comm, cards);
+    if (reason == stats::Reason::none) reason = wire_up(comm);
+    if (reason == stats::Reason::none) choose_waiting(comm, is_crowded(comm, cards));
+    return reason;
+}
+
+// Of several nodes, whose ranks know one another since MPI_Init: what is left is a private communicator.
+stats::Reason set_up_wires(Comm& comm) {
+    if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
+    std::uint64_t wires = static_cast<std::uint64_t>(Wire::alive()), most = 0;
+    mpi().Allreduce(&wires, &most, 1, mpi().uint64, mpi().max, comm.handle);
+    if (most >= Wire::kMost) return stats::Reason::many_communicators;
+    comm.segment = heap::own().base;
+    comm.peers.assign(static_cast<std::size_t>(comm.ranks), {});
+    const stats::Reason reason = wire_up(comm);
+    if (reason != stats::Reason::none) return reason;
+    if (!comm.mates.empty()) show_control(comm);
+    choose_waiting(comm, comm.crowded);
+    return reason;
+}
+
+}  // namespace
+
+stats::Reason set_up(Comm& comm) noexcept {
+    const stats::Reason reason = comm.id != 0 ? set_up_wires(comm) : set_up_by_cards(comm);
     if (reason != stats::Reason::none) {
         leave_to_mpi(comm, reason);
         return reason;
     }
-    choose_waiting(comm, is_crowded(comm, cards));
     os::caches();  // looked up now, not in a call that is timed
     COCO_LOG(debug, "communicator of " << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
                                        << (comm.waiting.spins == 0 ? ", more ranks than CPUs" : ""));

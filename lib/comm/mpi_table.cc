@@ -98,6 +98,7 @@ void fill_handles(MpiTable& table, [[maybe_unused]] const Found& library) {
     table.uint64 = static_cast<MPI_Datatype>(at("ompi_mpi_uint64_t"));
     table.datatype_null = static_cast<MPI_Datatype>(at("ompi_mpi_datatype_null"));
     table.min = static_cast<MPI_Op>(at("ompi_mpi_op_min"));
+    table.max = static_cast<MPI_Op>(at("ompi_mpi_op_max"));
     table.errors_return = static_cast<MPI_Errhandler>(at("ompi_mpi_errors_return"));
     table.errors_are_fatal = static_cast<MPI_Errhandler>(at("ompi_mpi_errors_are_fatal"));
 #else
@@ -108,6 +109,7 @@ void fill_handles(MpiTable& table, [[maybe_unused]] const Found& library) {
     table.uint64 = MPI_UINT64_T;
     table.datatype_null = MPI_DATATYPE_NULL;
     table.min = MPI_MIN;
+    table.max = MPI_MAX;
     table.errors_return = MPI_ERRORS_RETURN;
     table.errors_are_fatal = MPI_ERRORS_ARE_FATAL;
 #endif

@@ -270,8 +270,12 @@ Taken take(const Args& args) noexcept {
         leave(args, comm, taken);
         return taken;
     }
+    if (is_neighbor(args.collective) && !comm::count_neighbor_call(comm)) {
+        hand_back(taken, stats::Reason::not_set_up);
+        return taken;
+    }
     if (!comm.settled) [[unlikely]]
-        comm::count_call(comm);
+        comm::count_call(comm, args.collective);
     if (comm.closed == stats::Reason::none)
         take_open(args, comm, taken);
     else if (comm.settled && comm.closed != stats::Reason::bad_arguments)  // else no communicator yet

@@ -3,6 +3,7 @@
 // The way in: what the doors (interpose/) call. A call is taken here and answered, or handed back to the
 // door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
 #pragma once
+#include "comm/bond.h"
 #include "comm/mpi_table.h"
 #include "dispatch/args.h"
 #include "stats/stats.h"
@@ -66,6 +67,17 @@ void after_session_init(MPI_Session session);
 #endif
 // MPI_Comm_free and MPI_Comm_disconnect, which pass_on is.
 int end_communicator(int (*pass_on)(MPI_Comm*), MPI_Comm* comm);
+// A function that makes a communicator from a parent, on all ranks of the parent; pass_on calls it and puts
+// what it made into `made`. (Those that duplicate one need no door: MPI copies attributes.)
+template <class PassOn>
+int make_communicator(MPI_Comm parent, MPI_Comm* made, PassOn pass_on) {
+    if (t_inside != 0) return pass_on();
+    Inside inside;
+    const comm::Birth birth(parent);
+    const int result = pass_on();
+    if (result == MPI_SUCCESS) birth.finish(*made);
+    return result;
+}
 // Before MPI_Comm_idup of Open MPI.
 void before_idup();
 // Before MPI_Finalize: the report, and what we own of MPI is freed.

@@ -10,10 +10,12 @@
 #include <string>
 
 #include "base/log.h"
+#include "comm/bond.h"
 #include "comm/comm.h"
 #include "comm/mpi_table.h"
 #include "comm/progress.h"
 #include "comm/wire.h"
+#include "comm/world.h"
 #include "dispatch/entry.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
@@ -79,12 +81,13 @@ void read_once() {
 std::atomic<bool> g_awake{false};
 std::atomic<bool> g_disagreed{false};
 
-// Ranks that would choose unlike, or leave us out on some ranks only, must not run a call of ours together.
-void agree_on_settings() {
-    std::uint64_t hash = choice_hash();
-    std::uint64_t mine[2] = {hash, ~hash}, least[2] = {};
-    mpi().Allreduce(mine, least, 2, mpi().uint64, mpi().min, mpi().comm_world);
-    if (least[0] == ~least[1]) return;
+// The ranks of the world get to know one another. Those that would choose unlike, or leave us out on some ranks only,
+// must not run a call of ours together.
+void get_acquainted() {
+    if (comm::acquaint(choice_hash(), !is_switched_off())) {
+        if (comm::can_meet()) comm::bind_world();
+        return;
+    }
     g_disagreed.store(true, std::memory_order_relaxed);
     comm::forget_handles();  // sessions may have called before
     int rank = 0;
@@ -187,7 +190,7 @@ void after_init() {
     os::mark_children();
     g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
-    agree_on_settings();
+    get_acquainted();
     if (!is_switched_off()) comm::own_comm();  // made where no other thread is in MPI
 }
 

@@ -53,7 +53,7 @@ class NeighborView : public ExchangeView {
 
     void wait(std::int32_t peer, schedule::Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            comm_.wait_arrived(peer, soon_from(peer));
+            comm_.wait_arrived(peer, [&] { return soon_from(peer); });
             arrived(peer);
         } else if (writes_ || is_read_in_place()) {
             comm_.wait_milestone(peer, milestone);

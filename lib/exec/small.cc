@@ -67,7 +67,7 @@ class SmallView : public InlinedView {
     }
     void wait(std::int32_t peer, Milestone) {
         // Where the peer leaves our block, or somewhere near it: only to have it fetched.
-        comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined + mine_, bytes_});
+        comm_.wait_arrived(peer, [&] { return comm::Soon{comm_.slot_of(peer).inlined + mine_, bytes_}; });
         check_signature(comm_, peer, signature_);
     }
 
@@ -99,7 +99,9 @@ class SmallSizedView : public InlinedView {
     }
     void wait(std::int32_t peer, Milestone) {
         std::uint64_t table_bytes = send_.blocks.size() * sizeof(comm::StagedBlock);
-        comm_.wait_arrived(peer, {comm_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes});
+        comm_.wait_arrived(peer, [&] {
+            return comm::Soon{comm_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes};
+        });
         check_signature(comm_, peer, signature_);
     }
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/arrange.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/env.h"
+#include "comm/progress.h"
+
+namespace coco::comm {
+namespace {
+
+// Whether the MPI library gives the CPU away itself while it waits: Open MPI does where it was told to, by
+// the user or by its launcher, which counts ranks. A second yield to each look makes a message's way longer.
+bool library_yields() {
+    for (const char* name : {"OMPI_MCA_mpi_yield_when_idle", "OMPI_MCA_mpi_oversubscribe"}) {
+        std::string_view value = base::env(name);
+        if (value == "1" || value == "true" || value == "yes") return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
+              const std::vector<std::uint64_t>& domain_labels) {
+    comm.map = topology::make_node_map(node_labels, domain_labels);
+    comm.domains = comm.map.domains();
+    comm.nodes = comm.map.nodes();
+    comm.ranks_per_node = 0;
+    comm.mates.clear();
+    std::vector<std::int32_t> on_node(static_cast<std::size_t>(comm.map.nodes()));
+    for (std::int32_t r = 0; r < comm.ranks; ++r) {
+        std::int32_t node = comm.map.node[r];
+        comm.ranks_per_node = std::max(comm.ranks_per_node, ++on_node[node]);
+        if (r != comm.rank && node == comm.map.node[comm.rank]) comm.mates.push_back(r);
+    }
+}
+
+void choose_waiting(Comm& comm, bool crowded) {
+    comm.waiting = {};
+    comm.waiting.progress = drive_progress;
+    comm.yields_for_messages = false;
+    // For a network's latency it does not pay to spin, nor to keep a mate from running who shares the core.
+    if (comm.wire != nullptr) comm.waiting.spins = 100;
+    if (!crowded) return;
+    comm.waiting.spins = 0;
+    comm.yields_for_messages = !library_yields();
+    comm.waiting.yields = 2000;
+    comm.waiting.yields_per_progress = 2;
+    comm.waiting.least_sleep_ns = 10'000;
+    comm.waiting.most_sleep_ns = 200'000;
+}
+
+}  // namespace coco::comm

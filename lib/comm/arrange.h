@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What setting a communicator up comes to, however its ranks have met: the map of its ranks and how a rank
+// waits there. Called by discover.cc and meeting.cc. Thread safety: that of the communicator. Never fails.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "comm/comm.h"
+
+namespace coco::comm {
+
+// Most ranks of a communicator on a node. Two tables of displacements and two staged sides fit the stage ring
+// up to here.
+inline constexpr std::int32_t kMatesMost = 500;
+
+// Fills in the map and what follows from it, from labels by rank.
+void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
+              const std::vector<std::uint64_t>& domain_labels);
+// crowded: there are more ranks than CPUs that they may use between them, so that a rank that spins keeps
+// another one from running.
+void choose_waiting(Comm& comm, bool crowded);
+
+}  // namespace coco::comm

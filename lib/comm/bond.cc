@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/bond.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "comm/comm.h"
+#include "comm/meeting.h"
+#include "comm/mpi_table.h"
+#include "comm/world.h"
+
+namespace coco::comm {
+namespace {
+
+// For this many communicators of the same members at once state is kept.
+constexpr std::size_t kIdleMost = 2;
+// Members of whom no communicator is alive are kept up to so many: programs make and free the same ones in
+// turn.
+constexpr std::size_t kUnownedMost = 64;
+
+struct All {
+    std::mutex mutex;
+    std::map<std::vector<std::int32_t>, Members*> members;
+    std::vector<Members*> unowned;  // the longest without owner first
+};
+// Never destroyed: communicators may be freed after static destructors have run.
+All& all() {
+    static All* instance = new All;
+    return *instance;
+}
+
+// A bijective mixing of 64 bits (the finalizer of MurmurHash3): unequal numbers stay unequal.
+std::uint64_t scramble(std::uint64_t x) {
+    x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
+    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53u;
+    return x ^ x >> 33;
+}
+
+int copy_bond(MPI_Comm, int, void*, void* value, void* copy, int* flag) {
+    auto* parent = static_cast<Bond*>(value);
+    const std::uint64_t id = parent->next_child();
+    *flag = id != 0;
+    if (id == 0) return MPI_SUCCESS;
+    Members* members = parent->members != nullptr ? parent->members->keep() : nullptr;
+    *static_cast<void**>(copy) = new Bond(id, members);
+    return MPI_SUCCESS;
+}
+
+int delete_bond(MPI_Comm, int, void* value, void*) {
+    delete static_cast<Bond*>(value);
+    forget_handles();
+    return MPI_SUCCESS;
+}
+
+int keyval() {
+    static const int key = [] {
+        int made = MPI_KEYVAL_INVALID;
+        mpi().Comm_create_keyval(copy_bond, delete_bond, &made, nullptr);
+        return made;
+    }();
+    return key;
+}
+
+std::vector<std::int32_t> ranks_in_world_of(MPI_Comm handle) {
+    MPI_Group world, group;
+    int ranks = 0;
+    mpi().Comm_group(mpi().comm_world, &world);
+    mpi().Comm_group(handle, &group);
+    mpi().Group_size(group, &ranks);
+    std::vector<int> own(static_cast<std::size_t>(ranks)), there(own.size());
+    std::iota(own.begin(), own.end(), 0);
+    mpi().Group_translate_ranks(group, ranks, own.data(), world, there.data());
+    mpi().Group_free(&world);
+    mpi().Group_free(&group);
+    return {there.begin(), there.end()};
+}
+
+}  // namespace
+
+Members::Members(std::vector<std::int32_t> world_ranks) : world_ranks_(std::move(world_ranks)) {
+    own_rank_ =
+        static_cast<std::int32_t>(std::ranges::find(world_ranks_, rank_in_world()) - world_ranks_.begin());
+}
+Members::~Members() = default;
+
+Members* Members::of(std::vector<std::int32_t> world_ranks) {
+    All& a = all();
+    std::lock_guard lock(a.mutex);
+    Members*& found = a.members[world_ranks];
+    if (found == nullptr) found = new Members(std::move(world_ranks));
+    if (found->owners_++ == 0) std::erase(a.unowned, found);
+    return found;
+}
+
+Members* Members::keep() {
+    std::lock_guard lock(all().mutex);
+    ++owners_;
+    return this;
+}
+
+void Members::release() {
+    All& a = all();
+    std::unique_ptr<Members, void (*)(Members*)> oldest(nullptr, [](Members* m) { delete m; });
+    std::lock_guard lock(a.mutex);
+    if (--owners_ != 0) return;
+    a.unowned.push_back(this);
+    if (a.unowned.size() <= kUnownedMost) return;
+    oldest.reset(a.unowned.front());
+    a.unowned.erase(a.unowned.begin());
+    a.members.erase(oldest->world_ranks_);
+}
+
+std::unique_ptr<Comm> Members::take_idle() {
+    std::lock_guard lock(all().mutex);
+    if (idle_.empty()) return nullptr;
+    std::unique_ptr<Comm> comm = std::move(idle_.back());
+    idle_.pop_back();
+    return comm;
+}
+
+void Members::give_idle(std::unique_ptr<Comm> comm) {
+    std::lock_guard lock(all().mutex);
+    if (idle_.size() < kIdleMost) idle_.push_back(std::move(comm));
+}
+
+Bond::Bond(std::uint64_t identity, Members* known) : id(identity), members(known) {}
+
+Bond::~Bond() {
+    if (comm != nullptr && members != nullptr) part(std::move(comm), *members);
+    if (members != nullptr) members->release();
+}
+
+std::uint64_t Bond::next_child() { return id != 0 ? scramble(id + scramble(++children)) | 1 : 0; }
+
+Members& Bond::members_of(MPI_Comm handle) {
+    if (members == nullptr) members = Members::of(ranks_in_world_of(handle));
+    return *members;
+}
+
+Bond* find_bond(MPI_Comm handle, bool* valid) {
+    void* value = nullptr;
+    int found = 0;
+    const bool asked = mpi().Comm_get_attr(handle, keyval(), &value, &found) == MPI_SUCCESS;
+    if (valid != nullptr) *valid = asked;
+    return asked && found ? static_cast<Bond*>(value) : nullptr;
+}
+
+Bond* attach(MPI_Comm handle, std::unique_ptr<Bond> bond) {
+    if (mpi().Comm_set_attr(handle, keyval(), bond.get()) != MPI_SUCCESS) return nullptr;
+    return bond.release();
+}
+
+void bind_world() {
+    std::vector<std::int32_t> everybody(world().size());
+    std::iota(everybody.begin(), everybody.end(), 0);
+    auto bond = std::make_unique<Bond>(world()[0].segment.cookie | 1, Members::of(std::move(everybody)));
+    if (find_bond(mpi().comm_world) == nullptr) attach(mpi().comm_world, std::move(bond));
+}
+
+Birth::Birth(MPI_Comm parent) : id_(0) {
+    if (!can_meet() || parent == mpi().comm_null) return;
+    if (Bond* bond = find_bond(parent)) id_ = bond->next_child();
+}
+
+void Birth::finish(MPI_Comm made) const {
+    if (id_ != 0 && made != mpi().comm_null) attach(made, std::make_unique<Bond>(id_));
+}
+
+}  // namespace coco::comm

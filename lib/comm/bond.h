@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What hangs on a communicator as its attribute: the identity by which its ranks know it alike, its members,
+// and the state of its calls once there is some.
+//
+// An identity is a number that all ranks of the communicator derive from facts that they share:
+// MPI_COMM_WORLD has one, and the n-th communicator that is made from another has one that follows from its
+// parent's and from n, as all ranks of the parent make its children in one order. MPI copies the attribute
+// itself when it duplicates a communicator; other ways to make one are doors (interpose/mpi_c.cc), which call
+// Birth. A communicator that came into being unseen, or of other parents than these (sessions,
+// intercommunicators, other worlds), has no identity: its ranks meet by a collective of the MPI library.
+//
+// Thread safety: any thread; MPI allows one thread at a time to make a child of a communicator. Fails: never;
+// without memory there is no identity on this rank, and the job ends, as the others wait for it (heap/heap.h,
+// t_undivided).
+#pragma once
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace coco::comm {
+
+struct Comm;
+
+// The ranks of one or several communicators, in their order. What is made for these ranks and can be used
+// again for another communicator of theirs waits here.
+class Members {
+  public:
+    // The one object for these ranks of the world. To be given back by release().
+    static Members* of(std::vector<std::int32_t> world_ranks);
+    Members* keep();  // another owner
+    void release();
+
+    const std::vector<std::int32_t>& world_ranks() const { return world_ranks_; }
+    std::int32_t size() const { return static_cast<std::int32_t>(world_ranks_.size()); }
+    std::int32_t own_rank() const { return own_rank_; }
+
+    // State that was given back, or null; what is given back must be as good as new. Refuses when there is
+    // enough.
+    std::unique_ptr<Comm> take_idle();
+    void give_idle(std::unique_ptr<Comm> comm);
+
+  private:
+    explicit Members(std::vector<std::int32_t> world_ranks);
+    ~Members();
+
+    const std::vector<std::int32_t> world_ranks_;
+    std::int32_t own_rank_ = 0;
+    int owners_ = 0;
+    std::vector<std::unique_ptr<Comm>> idle_;
+};
+
+struct Bond {
+    std::uint64_t id = 0;        // 0: none
+    std::uint64_t children = 0;  // how many communicators were made from this one
+    Members* members = nullptr;  // null: not looked up yet, or without an identity
+    std::unique_ptr<Comm> comm;  // once a collective of ours was called
+
+    explicit Bond(std::uint64_t identity, Members* known = nullptr);
+    ~Bond();
+    Bond(const Bond&) = delete;
+    Bond& operator=(const Bond&) = delete;
+
+    std::uint64_t next_child();  // 0 where this one has no identity itself
+    // Looks the members up where they are not known. Requires: id is not 0.
+    Members& members_of(MPI_Comm handle);
+};
+
+// The bond of a communicator. Returns: null if it has none; `valid` tells whether the handle is one at all.
+Bond* find_bond(MPI_Comm handle, bool* valid = nullptr);
+// Hangs a bond on a communicator. Returns: null if the library refuses.
+Bond* attach(MPI_Comm handle, std::unique_ptr<Bond> bond);
+// Gives MPI_COMM_WORLD its identity. Called in MPI_Init on all ranks. Requires: can_meet().
+void bind_world();
+
+// Around a function that makes a communicator from a parent: begun before it on all ranks of the parent,
+// which thereby count it alike, and finished with what it made on this rank.
+class Birth {
+  public:
+    explicit Birth(MPI_Comm parent);
+    void finish(MPI_Comm made) const;  // made: may be MPI_COMM_NULL
+
+  private:
+    std::uint64_t id_;
+};
+
+}  // namespace coco::comm

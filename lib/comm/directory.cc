@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/directory.h"
+
+namespace coco::comm {
+
+bool Directory::add(std::uint64_t id, const ControlCard& card) {
+    for (std::uint64_t step = 0; step < kEntries; ++step) {
+        Entry& entry = entries_[place_of(id, step)];
+        if (entry.id.load(std::memory_order_relaxed) != 0) continue;
+        // Release pairs with reach(): who sees the card from now on looks far enough.
+        if (step >= kNear) crowded_.store(true, std::memory_order_release);
+        entry.card = card;
+        entry.id.store(id, std::memory_order_release);  // pairs with find()
+        sync::raise(changes_.value, changes_.doorbell, changes_.value.load(std::memory_order_relaxed) + 1);
+        return true;
+    }
+    return false;
+}
+
+void Directory::remove(std::uint64_t id) {
+    for (std::uint64_t step = 0; step < reach(); ++step) {
+        Entry& entry = entries_[place_of(id, step)];
+        if (entry.id.load(std::memory_order_relaxed) == id) entry.id.store(0, std::memory_order_relaxed);
+    }
+}
+
+const ControlCard* Directory::find(std::uint64_t id) const {
+    for (std::uint64_t step = 0; step < reach(); ++step) {
+        const Entry& entry = entries_[place_of(id, step)];
+        if (entry.id.load(std::memory_order_acquire) == id) return &entry.card;  // pairs with add()
+    }
+    return nullptr;
+}
+
+}  // namespace coco::comm

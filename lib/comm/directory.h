@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where a rank's node-mates find its control block for a communicator: a table in the rank's shared memory,
+// by the communicator's identity (comm/bond.h). Only the owner writes it, in its process under a lock; any
+// process of the node reads it. An entry is there from the owner's first call on the communicator until every
+// rank has left it, so who has not left yet and has found it may rely on it.
+//
+// Thread safety: add() and remove() by any thread of the owner, under one lock of the caller's; find() by
+// anybody. Fails: a full table says so.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "sync/flag.h"
+
+namespace coco::comm {
+
+// How a mate uses a control block.
+struct ControlCard {
+    std::uint64_t control_at;      // offset in the owner's segment
+    std::uint64_t epoch_base;      // the block's epochs run ahead of the communicator's by this
+    std::uint64_t tape_at;         // where the next record of its tape will be
+    std::uint64_t leavers_before;  // Control::leavers when the communicator took the block
+};
+
+class Directory {
+  public:
+    static constexpr std::uint64_t kEntries = 4096;
+
+    // Shows the card of communicator `id`. Returns: false if the table is full. Requires: id is not 0 and not
+    // there.
+    bool add(std::uint64_t id, const ControlCard& card);
+    void remove(std::uint64_t id);
+    // The card of communicator `id`; null if it is not there.
+    const ControlCard* find(std::uint64_t id) const;
+    // Raised after each card that is added: who has not found one looks again when it has risen.
+    sync::Flag& changes() { return changes_; }
+
+  private:
+    struct alignas(base::kCacheLineBytes) Entry {
+        std::atomic<std::uint64_t> id{0};  // 0: free
+        ControlCard card{};
+    };
+    // Entries lie within so many places of where their id belongs, or, once there was no room, anywhere.
+    static constexpr std::uint64_t kNear = 8;
+    static std::uint64_t place_of(std::uint64_t id, std::uint64_t step) { return (id + step) % kEntries; }
+    std::uint64_t reach() const { return crowded_.load(std::memory_order_acquire) ? kEntries : kNear; }
+
+    sync::Flag changes_;
+    std::atomic<bool> crowded_{false};
+    Entry entries_[kEntries];
+};
+
+}  // namespace coco::comm

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/labels.h"
+
+#include <optional>
+#include <string>
+
+#include "base/env.h"
+#include "os/probe.h"
+#include "topology/node_map.h"
+
+namespace coco::comm {
+
+Labels labels_of(std::uint64_t host, std::int32_t ranks, std::int32_t rank) {
+    Labels labels{host, static_cast<std::uint64_t>(os::seat().domain)};
+    std::string error;
+    std::string_view invented = base::env("COCO_TOPOLOGY");
+    auto machine = invented.empty() ? std::nullopt : os::invented_machine(invented, error);
+    if (!machine) return labels;
+    const topology::Seat seat = topology::deal(*machine, ranks, rank);
+    return {labels.node + static_cast<std::uint64_t>(seat.node), static_cast<std::uint64_t>(seat.domain)};
+}
+
+std::uint64_t launcher_local_ranks() {
+    for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_TASKS_PER_NODE"}) {
+        std::uint64_t number = 0;
+        if (base::parse_number(base::env(name), number)) return number;
+    }
+    return 0;
+}
+
+}  // namespace coco::comm

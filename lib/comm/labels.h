@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// On which node and in which domain a rank counts: the real ones, or those of a machine that COCO_TOPOLOGY
+// invents. Called when ranks make themselves known to others. Thread safety: any thread.
+#pragma once
+#include <cstdint>
+
+namespace coco::comm {
+
+struct Labels {
+    std::uint64_t node, domain;  // equal labels: the same node, and within it the same domain
+};
+// host: of heap::SegmentId. rank, ranks: the number that is dealt to an invented machine.
+Labels labels_of(std::uint64_t host, std::int32_t ranks, std::int32_t rank);
+
+// How many ranks of the whole job are on this node, as the launcher says; 0: unknown.
+std::uint64_t launcher_local_ranks();
+
+}  // namespace coco::comm

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/meeting.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "comm/arrange.h"
+#include "comm/control_pool.h"
+#include "comm/mpi_table.h"
+#include "comm/world.h"
+#include "heap/segment.h"
+#include "os/probe.h"
+
+namespace coco::comm {
+namespace {
+
+const WorldRank& card_of(const Comm& comm, std::int32_t rank) {
+    return world()[static_cast<std::size_t>((*comm.world_ranks)[static_cast<std::size_t>(rank)])];
+}
+
+// Whether these ranks, and all those of the job on the node, are more than the CPUs that they may use.
+bool is_crowded(const Comm& comm) {
+    const WorldRank& mine = card_of(comm, comm.rank);
+    os::Cpus all{};
+    std::copy_n(mine.cpus, WorldRank::kCpuWords, all.mask);
+    all.quota = mine.cpu_quota;
+    int ranks = 0;
+    for (std::int32_t r = 0; r < comm.ranks; ++r) {
+        const WorldRank& card = card_of(comm, r);
+        if (card.segment.host != mine.segment.host) continue;
+        ++ranks;
+        os::Cpus more{};
+        std::copy_n(card.cpus, WorldRank::kCpuWords, more.mask);
+        more.quota = card.cpu_quota;
+        all.join(more);
+    }
+    return ranks > all.count() ||
+           mine.local_ranks > static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+void fill_state(Comm& comm, const Members& members) {
+    comm.world_ranks = &members.world_ranks();
+    comm.rank = members.own_rank();
+    comm.ranks = members.size();
+    std::vector<std::uint64_t> nodes, domains;
+    for (std::int32_t r = 0; r < comm.ranks; ++r) {
+        nodes.push_back(card_of(comm, r).node_label);
+        domains.push_back(card_of(comm, r).domain_label);
+    }
+    fill_map(comm, nodes, domains);
+    comm.crowded = is_crowded(comm);
+}
+
+[[noreturn]] void stop_without_control(const Comm& comm) {
+    base::log(base::LogLevel::error,
+              base::Text() << "no shared memory is left for a communicator of " << comm.ranks
+                           << " ranks, of which too many are in use at once: COCO_DISABLE=1 helps");
+    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
+    mpi().Abort(comm.handle, MPI_ERR_NO_MEM);
+    __builtin_trap();
+}
+
+// As a communicator is that nobody has called on yet. What depends on its members alone stays.
+void renew(Comm& comm) {
+    comm.closed = stats::Reason::not_set_up;
+    comm.settled = false;
+    comm.calls = comm.neighbor_calls = 0;
+    comm.control = nullptr;
+    comm.epoch = comm.done_epoch = 0;
+    comm.largest_block_bytes = 0;
+    comm.left_to_mpi = 0;
+    comm.calls_unseen = kLeastUnseen;
+    std::ranges::fill(comm.memo, Comm::Memo{});
+    std::ranges::fill(comm.calls_made, 0u);
+}
+
+}  // namespace
+
+std::unique_ptr<Comm> make_state(MPI_Comm handle, Bond& bond) {
+    Members& members = bond.members_of(handle);
+    std::unique_ptr<Comm> comm = members.take_idle();
+    if (comm == nullptr) {
+        comm = std::make_unique<Comm>();
+        fill_state(*comm, members);
+    }
+    comm->handle = handle;
+    comm->id = bond.id;
+    return comm;
+}
+
+void show_control(Comm& comm) {
+    comm.segment = heap::own().base;
+    comm.control = take_control();
+    if (comm.control == nullptr) stop_without_control(comm);
+    Control& control = *comm.control;
+    const ControlCard card{.control_at = comm.offset_of(&control),
+                           .epoch_base = control.flag.value.load(std::memory_order_relaxed) >> 20,
+                           .tape_at = control.tape_at,
+                           .leavers_before = control.leavers.load(std::memory_order_relaxed)};
+    comm.tape = Ring<kTapeBytes>(card.tape_at);
+    comm.stage = Ring<kStageBytes>();
+    std::ranges::fill(comm.slot_epoch, 0u);
+    comm.peers.assign(static_cast<std::size_t>(comm.ranks), {});
+    comm.peers[static_cast<std::size_t>(comm.rank)] = {.segment = comm.segment,
+                                                       .control = comm.control,
+                                                       .epoch_base = card.epoch_base,
+                                                       .done_epoch = 0,
+                                                       .tape_at = card.tape_at,
+                                                       .leavers_before = card.leavers_before};
+    if (!show(comm.id, card)) stop_without_control(comm);
+}
+
+void open_on_node(Comm& comm) {
+    show_control(comm);
+    choose_waiting(comm, comm.crowded);
+}
+
+void Comm::meet(std::int32_t peer) {
+    const std::int32_t world_rank = (*world_ranks)[static_cast<std::size_t>(peer)];
+    Directory& directory = directory_of(world_rank);
+    sync::Flag& changes = directory.changes();
+    const ControlCard* card = nullptr;
+    for (;;) {
+        const std::uint64_t seen =
+            changes.value.load(std::memory_order_acquire);  // pairs with Directory::add()
+        card = directory.find(id);
+        if (card != nullptr) break;
+        wait_for(changes.value, changes.doorbell, seen + 1);
+    }
+    Peer& p = peers[static_cast<std::size_t>(peer)];
+    p.segment = segment_of(world_rank);
+    p.control = reinterpret_cast<Control*>(p.segment + card->control_at);
+    p.epoch_base = card->epoch_base;
+    p.tape_at = card->tape_at;
+    p.leavers_before = card->leavers_before;
+}
+
+namespace {
+
+void leave(Comm& comm) {
+    const std::vector<std::int32_t> on_node = comm.map.ranks_on_node(comm.map.node[comm.rank]);
+    const Exit exit{.id = comm.id,
+                    .ranks = on_node.size(),
+                    .first_world_rank = (*comm.world_ranks)[static_cast<std::size_t>(on_node[0])]};
+    std::vector<void*> memory;
+    for (void* kept : {static_cast<void*>(comm.scratch.memory), static_cast<void*>(comm.inbox.memory)})
+        if (kept != nullptr) memory.push_back(kept);
+    for (Comm::Parcel& parcel : comm.parcels) memory.push_back(parcel.room.memory);
+    comm.scratch = comm.inbox = {};
+    comm.parcels.clear();
+    retire_control(std::exchange(comm.control, nullptr), exit, std::move(memory));
+}
+
+}  // namespace
+
+void part(std::unique_ptr<Comm> comm, Members& members) {
+    if (comm->control != nullptr && !comm->control_is_lone) leave(*comm);
+    if (comm->neighbors != nullptr || comm->wire != nullptr || comm->control_is_lone) return;
+    renew(*comm);
+    members.give_idle(std::move(comm));
+}
+
+}  // namespace coco::comm

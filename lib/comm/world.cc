@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/world.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "comm/labels.h"
+#include "comm/mpi_table.h"
+#include "os/probe.h"
+
+namespace coco::comm {
+namespace {
+
+// Of larger worlds no rank keeps a table: a card has some 170 bytes.
+constexpr int kRanksMost = 16'384;
+
+struct World {
+    std::vector<WorldRank> ranks;
+    std::int32_t rank = 0;
+    bool can_meet = false;
+    Directory* directory = nullptr;
+    // By world rank; null: not mapped yet. Never given back.
+    std::unique_ptr<std::atomic<std::byte*>[]> segments;
+};
+
+World& the_world() {
+    static World* instance = new World;  // used until the process ends
+    return *instance;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+    return (hash ^ value) * 0x9E3779B97F4A7C15u + value;
+}
+
+// What the kernel compares before a process may open another's files in /proc.
+std::uint64_t user_hash() {
+    uid_t uids[3] = {};
+    gid_t gids[3] = {};
+    getresuid(&uids[0], &uids[1], &uids[2]);
+    getresgid(&gids[0], &gids[1], &gids[2]);
+    std::uint64_t hash = 1;
+    for (int i = 0; i < 3; ++i) hash = mix(mix(hash, uids[i]), gids[i]);
+    return hash;
+}
+
+Directory* make_directory() {
+    std::byte* room = heap::take_room(sizeof(Directory));
+    return room != nullptr ? new (room) Directory : nullptr;
+}
+
+void fill_cpus(WorldRank& card) {
+    const os::Cpus cpus = os::usable_cpus();
+    for (int word = 0; word < os::Cpus::kMost / 64; ++word)
+        card.cpus[word % WorldRank::kCpuWords] |= cpus.mask[word];
+    card.cpu_quota = cpus.quota;
+}
+
+WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, int ranks) {
+    WorldRank card{};
+    card.choice_hash = choice_hash;
+    if (!takes_part) return card;
+    card.segment = heap::own_id();
+    const Labels labels = labels_of(card.segment.host, ranks, world.rank);
+    card.node_label = labels.node;
+    card.domain_label = labels.domain;
+    card.local_ranks = launcher_local_ranks();
+    card.user = user_hash();
+    fill_cpus(card);
+    world.directory = make_directory();
+    if (world.directory == nullptr) return card;
+    card.directory_at = heap::offset_of(world.directory);
+    card.may_meet = prctl(PR_GET_DUMPABLE) == 1 && heap::own_descriptor_is_open();
+    return card;
+}
+
+bool hashes_agree(const std::vector<WorldRank>& ranks) {
+    return std::ranges::all_of(ranks,
+                               [&](const WorldRank& r) { return r.choice_hash == ranks[0].choice_hash; });
+}
+
+bool agree_by_least(std::uint64_t hash) {
+    std::uint64_t mine[2] = {hash, ~hash}, least[2] = {};
+    mpi().Allreduce(mine, least, 2, mpi().uint64, mpi().min, mpi().comm_world);
+    return least[0] == ~least[1];
+}
+
+// Whether this rank may expect to map all of its mates, as far as the cards say.
+bool may_meet_all(const World& world) {
+    const WorldRank& mine = world.ranks[static_cast<std::size_t>(world.rank)];
+    std::uint64_t bytes = 0;
+    for (const WorldRank& r : world.ranks) {
+        if (r.node_label != mine.node_label) continue;
+        if (r.may_meet == 0 || r.user != mine.user || r.segment.host != mine.segment.host) return false;
+        bytes += r.segment.bytes;
+    }
+    rlimit limit{};
+    bool bounded = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return !bounded || bytes < limit.rlim_cur / 2;
+}
+
+// The next rank of the node, around; this rank if it is alone.
+std::int32_t next_mate(const World& world) {
+    const auto ranks = static_cast<std::int32_t>(world.ranks.size());
+    for (std::int32_t step = 1; step < ranks; ++step) {
+        const std::int32_t at = (world.rank + step) % ranks;
+        if (world.ranks[static_cast<std::size_t>(at)].node_label ==
+            world.ranks[static_cast<std::size_t>(world.rank)].node_label)
+            return at;
+    }
+    return world.rank;
+}
+
+// That ranks of the same user on the same host can map one another is tried out between neighbours around
+// each node.
+bool all_can_meet(World& world) {
+    std::uint64_t mine = may_meet_all(world), all = 0;
+    const std::int32_t next = next_mate(world);
+    if (mine != 0 && next != world.rank) {
+        std::byte* base = heap::map_peer(world.ranks[static_cast<std::size_t>(next)].segment);
+        world.segments[static_cast<std::size_t>(next)].store(base, std::memory_order_release);
+        mine = base != nullptr;
+    }
+    mpi().Allreduce(&mine, &all, 1, mpi().uint64, mpi().min, mpi().comm_world);
+    return all != 0;
+}
+
+[[noreturn]] void stop_unmapped(std::int32_t world_rank) {
+    base::log(base::LogLevel::error, base::Text() << "the memory of rank " << world_rank
+                                                  << " cannot be mapped any more, in the midst of a call");
+    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
+    mpi().Abort(mpi().comm_world, 1);
+    __builtin_trap();
+}
+
+}  // namespace
+
+bool acquaint(std::uint64_t choice_hash, bool takes_part) {
+    World& world = the_world();
+    int ranks = 0;
+    mpi().Comm_size(mpi().comm_world, &ranks);
+    mpi().Comm_rank(mpi().comm_world, &world.rank);
+    if (ranks > kRanksMost) return agree_by_least(choice_hash);
+    const WorldRank mine = make_card(world, choice_hash, takes_part, ranks);
+    world.ranks.resize(static_cast<std::size_t>(ranks));
+    mpi().Allgather(&mine, sizeof mine, mpi().byte, world.ranks.data(), sizeof mine, mpi().byte,
+                    mpi().comm_world);
+    if (!hashes_agree(world.ranks)) return false;
+    const bool none_off =
+        std::ranges::all_of(world.ranks, [](const WorldRank& r) { return r.directory_at != 0; });
+    if (!none_off) return true;
+    world.segments = std::make_unique<std::atomic<std::byte*>[]>(world.ranks.size());
+    world.segments[static_cast<std::size_t>(world.rank)].store(heap::own().base, std::memory_order_relaxed);
+    world.can_meet = ranks > 1 && all_can_meet(world);
+    return true;
+}
+
+std::span<const WorldRank> world() { return the_world().ranks; }
+bool can_meet() { return the_world().can_meet; }
+std::int32_t rank_in_world() { return the_world().rank; }
+
+std::byte* segment_of(std::int32_t world_rank) {
+    World& world = the_world();
+    auto& segment = world.segments[static_cast<std::size_t>(world_rank)];
+    std::byte* base = segment.load(std::memory_order_acquire);  // pairs with the release below
+    if (base != nullptr) return base;
+    base = heap::map_peer(world.ranks[static_cast<std::size_t>(world_rank)].segment);
+    if (base == nullptr) stop_unmapped(world_rank);
+    segment.store(base, std::memory_order_release);
+    return base;
+}
+
+Directory& directory_of(std::int32_t world_rank) {
+    const WorldRank& rank = the_world().ranks[static_cast<std::size_t>(world_rank)];
+    return *reinterpret_cast<Directory*>(segment_of(world_rank) + rank.directory_at);
+}
+
+Directory& own_directory() { return *the_world().directory; }
+
+}  // namespace coco::comm

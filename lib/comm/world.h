@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ranks of MPI_COMM_WORLD, as all of them know one another since MPI_Init: where each one is and how its
+// memory is found. By this knowledge the ranks of a communicator within the world meet without asking the MPI
+// library again (comm/meeting.h). Programs without MPI_COMM_WORLD (sessions alone) and very large worlds go
+// without it.
+//
+// Thread safety: acquaint() before any other thread calls MPI; the rest by any thread. Fails: acquaint()
+// never; a mate that cannot be mapped later, against what was found out, ends the job with one line.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "comm/directory.h"
+#include "heap/segment.h"
+
+namespace coco::comm {
+
+// What a rank tells all others. Travels as bytes between equal programs of one job.
+struct WorldRank {
+    heap::SegmentId segment;
+    std::uint64_t choice_hash;
+    std::uint64_t directory_at;  // offset in the segment; 0: none
+    std::uint64_t node_label;    // equal on ranks of one node
+    std::uint64_t domain_label;
+    std::uint64_t local_ranks;  // of the whole job on this node, as the launcher says; 0: unknown
+    std::uint64_t user;         // hash of the user and of what else decides who may open whose files in /proc
+    // The CPUs that it may use; beyond so many they are folded, so that ranks then seem to have fewer.
+    static constexpr int kCpuWords = 8;
+    std::uint64_t cpus[kCpuWords];
+    std::int32_t cpu_quota;  // whole CPUs' time that the control group grants; 0: no limit
+    std::uint32_t may_meet;  // 1: its memory can be found by the others as far as it can tell by itself
+};
+
+// Makes the ranks of the world known to one another. Called by all ranks in MPI_Init, whether switched off or
+// not. takes_part: whether anything of ours may run on this rank. Returns: whether all ranks have equal
+// choice hashes.
+bool acquaint(std::uint64_t choice_hash, bool takes_part);
+// All ranks by their number in the world; none if they are not known. Fixed once acquaint() has returned.
+std::span<const WorldRank> world();
+// Whether ranks of a node may meet through their directories: equal on all ranks of the world.
+bool can_meet();
+std::int32_t rank_in_world();
+
+// The segment of a mate of this rank's node in this process, mapped at the first use.
+std::byte* segment_of(std::int32_t world_rank);
+Directory& directory_of(std::int32_t world_rank);
+// This rank's own. Requires: can_meet().
+Directory& own_directory();
+
+}  // namespace coco::comm
