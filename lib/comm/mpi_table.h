@@ -26,9 +26,9 @@ namespace coco::comm {
     X(Request_get_status) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw) X(Neighbor_allgather)                   \
     X(Neighbor_allgatherv) X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count)                \
     X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors)                                 \
-    X(Op_create) X(Op_free) X(Type_contiguous) X(Type_commit)                                             \
-    X(Comm_split_type) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create)                       \
-    X(Dist_graph_create_adjacent)
+    X(Op_create) X(Op_free) X(Type_contiguous) X(Type_commit) X(Comm_split_type) X(Cart_create) \
+    X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) \
+    X(Type_create_hindexed)
 
 // Large-count forms and sessions, MPI 4.
 #if MPI_VERSION >= 4

@@ -199,8 +199,10 @@ Run run_of(MPI_Datatype type) {
     // What was read must be what the library sees, however it tells of large counts.
     run.ok = run.ok && whole.ok && run.bytes == whole.bytes &&
              (run.empty || run.offset_bytes == whole.offset_bytes);
-    // Bounds come from the library: it knows what resizing and padding did to them.
+    // Bounds come from the library: it knows what resizing and padding did to them, and where data begin that
+    // are no run.
     run.extent_bytes = whole.extent_bytes;
+    run.offset_bytes = whole.offset_bytes;
     run.bytes = whole.bytes;
     return run;
 }

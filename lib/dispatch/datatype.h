@@ -13,8 +13,8 @@ namespace coco::dispatch {
 struct TypeFacts {
     std::uint64_t size_bytes = 0;
     std::int64_t extent_bytes = 0;
-    std::int64_t offset_bytes =
-        0;               // of the run from an element's origin (a lower bound, an absolute address)
+    // Of the lowest byte of data from an element's origin: a lower bound, an absolute address.
+    std::int64_t offset_bytes = 0;
     bool run = false;    // an element is contiguous
     bool valid = false;  // not MPI_DATATYPE_NULL
 

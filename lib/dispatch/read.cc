@@ -280,24 +280,54 @@ bool packs_large() {
 #endif
 }
 
-int pack_some(const std::byte* at, int count, MPI_Datatype type, std::byte* target, std::uint64_t bytes,
-              MPI_Comm comm) {
+// Where elements lie that are to be packed, by an address that is not null. MPICH's MPI_Pack and MPI_Unpack
+// refuse a null address even with a type of absolute addresses: the same elements are then named from another
+// address, by a type that is made for this one call. Were it kept as an attribute of the program's type, that
+// would never be freed: MPI counts every type that is made of it as a use of it.
+class NotNull {
+  public:
+    NotNull(std::byte* at, MPI_Datatype type) : at_(at), type_(type) {
+        if (at != nullptr) return;
+        const int one = 1;
+        const MPI_Aint behind = -kElsewhere;
+        made_ = comm::mpi().Type_create_hindexed(1, &one, &behind, type, &type_) == MPI_SUCCESS &&
+                comm::mpi().Type_commit(&type_) == MPI_SUCCESS;
+        at_ = base::displaced(at, kElsewhere);
+    }
+    ~NotNull() {
+        if (made_) comm::mpi().Type_free(&type_);
+    }
+    NotNull(const NotNull&) = delete;
+    NotNull& operator=(const NotNull&) = delete;
+
+    std::byte* at() const { return at_; }
+    MPI_Datatype type() const { return type_; }
+
+  private:
+    static constexpr MPI_Aint kElsewhere = 4096;
+    std::byte* at_;
+    MPI_Datatype type_;
+    bool made_ = false;
+};
+
+int pack_some(const NotNull& from, int count, std::byte* target, std::uint64_t bytes, MPI_Comm comm) {
 #if MPI_VERSION >= 4
     if (MPI_Count done = 0; bytes > INT_MAX)
-        return comm::mpi().Pack_c(at, count, type, target, static_cast<MPI_Count>(bytes), &done, comm);
+        return comm::mpi().Pack_c(from.at(), count, from.type(), target, static_cast<MPI_Count>(bytes), &done,
+                                  comm);
 #endif
     int done = 0;
-    return comm::mpi().Pack(at, count, type, target, static_cast<int>(bytes), &done, comm);
+    return comm::mpi().Pack(from.at(), count, from.type(), target, static_cast<int>(bytes), &done, comm);
 }
 
-int unpack_some(const std::byte* source, std::uint64_t bytes, std::byte* at, int count, MPI_Datatype type,
-                MPI_Comm comm) {
+int unpack_some(const std::byte* source, std::uint64_t bytes, const NotNull& to, int count, MPI_Comm comm) {
 #if MPI_VERSION >= 4
     if (MPI_Count done = 0; bytes > INT_MAX)
-        return comm::mpi().Unpack_c(source, static_cast<MPI_Count>(bytes), &done, at, count, type, comm);
+        return comm::mpi().Unpack_c(source, static_cast<MPI_Count>(bytes), &done, to.at(), count, to.type(),
+                                    comm);
 #endif
     int done = 0;
-    return comm::mpi().Unpack(source, static_cast<int>(bytes), &done, at, count, type, comm);
+    return comm::mpi().Unpack(source, static_cast<int>(bytes), &done, to.at(), count, to.type(), comm);
 }
 
 template <class Move>
@@ -310,7 +340,8 @@ void in_portions(const TypePacker::Block& block, Move move) {
         1, INT_MAX / std::max<std::int64_t>(1, static_cast<std::int64_t>(type.size_bytes)));
     for (std::int64_t done = 0; done < block.count; done += most) {
         int count = static_cast<int>(std::min(most, block.count - done));
-        move(block.at + done * type.extent_bytes, count, static_cast<std::uint64_t>(done) * type.size_bytes,
+        move(base::displaced(block.at, done * type.extent_bytes), count,
+             static_cast<std::uint64_t>(done) * type.size_bytes,
              static_cast<std::uint64_t>(count) * type.size_bytes);
     }
 }
@@ -320,7 +351,7 @@ void in_portions(const TypePacker::Block& block, Move move) {
 void TypePacker::pack(std::int32_t index, std::byte* target) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
-        if (pack_some(at, count, block.type, target + done, bytes, comm) != MPI_SUCCESS)
+        if (pack_some(NotNull(at, block.type), count, target + done, bytes, comm) != MPI_SUCCESS)
             stop_at("packing failed");
     });
 }
@@ -328,7 +359,7 @@ void TypePacker::pack(std::int32_t index, std::byte* target) const {
 void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
-        if (unpack_some(source + done, bytes, at, count, block.type, comm) != MPI_SUCCESS)
+        if (unpack_some(source + done, bytes, NotNull(at, block.type), count, comm) != MPI_SUCCESS)
             stop_at("unpacking failed");
     });
 }
