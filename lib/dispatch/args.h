@@ -22,6 +22,8 @@ class Numbers {
         return wide_ ? static_cast<const std::int64_t*>(values_)[i] : static_cast<const int*>(values_)[i];
     }
     explicit operator bool() const { return values_ != nullptr; }
+    // Whether both are the one array.
+    bool is(const Numbers& other) const { return values_ == other.values_; }
     // The array as it is, for loops that ask for its width once: one of the two is null.
     const int* narrow() const { return wide_ ? nullptr : static_cast<const int*>(values_); }
     const std::int64_t* wide() const { return wide_ ? static_cast<const std::int64_t*>(values_) : nullptr; }

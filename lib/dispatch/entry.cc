@@ -2,9 +2,11 @@
 #include "dispatch/entry.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "comm/comm.h"
 #include "comm/mpi_table.h"
+#include "dispatch/alias.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
 #include "dispatch/repeat.h"
@@ -136,6 +138,9 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const Chosen
     return outcome;
 }
 
+// The error that the MPI library has for what came of a call.
+int error_of(const exec::Outcome& outcome) { return outcome.truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS; }
+
 void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
                 Taken& taken) {
     Repeat repeat{.comm = &comm,
@@ -150,6 +155,9 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     comm.wait_ns = 0;
     bool bounded = is_bounded(common, comm);  // the next call may be chosen for anew
     if (!counting && !bounded) remember(args, common, repeat);
+    std::optional<SentCopy> copy;
+    if (common.sends_copy) [[unlikely]]
+        copy.emplace(call.local.send);
     exec::Outcome outcome = run_counted(comm, call, chosen, taken);
     if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
@@ -161,7 +169,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
         taken.count.total_ns = os::now_ns() - taken.begin_ns;
         stats::record(taken.count);
     }
-    taken.truncated = outcome.truncated;
+    taken.error = common.refused_alias ? MPI_ERR_BUFFER : error_of(outcome);
 }
 
 // Neighbours' blocks move within nodes and as messages between them, by the same algorithms.
@@ -196,6 +204,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast &&
         !is_neighbor(args.collective)) {
         taken.taken = true;
+        if (common.refused_alias) taken.error = MPI_ERR_BUFFER;
         return;
     }
     Chosen chosen = choose(comm, common);
@@ -238,7 +247,7 @@ Taken take(const Args& args) noexcept {
         exec::Outcome outcome =
             exec::run(*repeat->comm, repeat->call, *repeat->algorithm, repeat->parameters);
         taken.taken = outcome.reason == stats::Reason::none;
-        taken.truncated = outcome.truncated;
+        taken.error = error_of(outcome);
         return taken;
     }
     if (is_left_for_good(args)) {

@@ -24,7 +24,7 @@ struct Inside {
 // What became of a call, and what to count of it.
 struct Taken {
     bool taken = false;          // answered here; else the door passes it on
-    bool truncated = false;      // a block was longer than the room for it
+    int error = MPI_SUCCESS;     // to be raised when it is answered
     std::uint64_t begin_ns = 0;  // 0: nothing is counted
     stats::Call count{};
 };
@@ -41,7 +41,7 @@ int raise_error(MPI_Comm comm, int error);
 // arguments.
 template <class PassOn>
 int enter(const Args& args, PassOn pass_on) {
-    bool truncated;
+    int error;
     {
         Inside inside;
         Taken taken = take(args);
@@ -50,10 +50,10 @@ int enter(const Args& args, PassOn pass_on) {
             if (taken.begin_ns != 0) count_handed_back(taken);
             return result;
         }
-        truncated = taken.truncated;
+        error = taken.error;
     }
     // Outside: the program's error handler may call MPI again.
-    return truncated ? raise_error(args.comm, MPI_ERR_TRUNCATE) : MPI_SUCCESS;
+    return error != MPI_SUCCESS ? raise_error(args.comm, error) : MPI_SUCCESS;
 }
 
 // Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/of_thread.h"
 #include "comm/mpi_table.h"
+#include "dispatch/alias.h"
 
 namespace coco::dispatch {
 namespace {
@@ -120,10 +121,9 @@ bool amounts_agree(const Args& args, const SideArgs& send, const SideArgs& recv)
     return recv.sized || is_neighbor(args.collective) || bytes_of(send, 0) == bytes_of(recv, 0);
 }
 
-// An alltoall that sends from where it receives is an error on every rank that does so; MPICH reports it. (An
-// allgather may do so on one rank alone: that is wrong too, but common and harmless, and must not part the
-// ranks.)
-bool is_aliased(const Args& args, const Common& common) {
+// Whether a rank would write over what it still has to send. (An allgather's own block may lie where it is
+// received: it is copied to itself.)
+bool is_overwritten(const Args& args, const Common& common) {
     auto begin = [](const BufferArgs& side, const TypeFacts& type) {
         return reinterpret_cast<std::intptr_t>(side.buffer) + type.offset_bytes;
     };
@@ -422,8 +422,9 @@ Common read_common(const Args& args, const comm::Comm& comm) {
         for (std::int32_t i = 0; i < comm.ranks; ++i)
             common.block_bytes = std::max(common.block_bytes, bytes_of(recv, i));
     }
-    common.doubtful = common.doubtful || is_aliased(args, common);
     common.valid = !common.doubtful;
+    common.refused_alias = !common.facts.in_place && is_refused_alias(args, comm.rank, common.recv_type);
+    common.sends_copy = common.refused_alias || is_overwritten(args, common);
     return common;
 }
 

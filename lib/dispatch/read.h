@@ -20,8 +20,13 @@ struct Common {
     exec::CommonFacts facts;
     bool valid = true;
     // Not valid, but perhaps on this rank alone, where the MPI library might go on: an alltoall or allgather
-    // that receives more or less than it sends, or receives where it sends from.
+    // that receives more or less than it sends.
     bool doubtful = false;
+    // The rank sends from where it receives, perhaps alone: it takes part, and the MPI library's error
+    // follows.
+    bool refused_alias = false;
+    // It must not send what it has received in the same call.
+    bool sends_copy = false;
     // Neighbours of which all must name one size (comm::Neighbors::one_size), and this rank names two.
     bool names_two_sizes = false;
     bool has_block = true;

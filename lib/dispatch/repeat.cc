@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "dispatch/alias.h"
+
 namespace coco::dispatch {
 namespace {
 
@@ -19,6 +21,8 @@ struct Remembered {
     // Of an element, from the buffer's address: its size and where it begins.
     std::int64_t send_offset_bytes, recv_offset_bytes;
     std::uint64_t send_size_bytes, recv_size_bytes;
+    // Behind the receive buffer: who sends from there is refused.
+    std::int64_t alias_bytes;
     Repeat repeat;
 };
 
@@ -34,24 +38,24 @@ thread_local Left t_left[algorithms::kCollectives];
 // Both only go up: equal sums are equal summands.
 std::uint64_t generation_now() { return comm::generation() + type_generation(); }
 
-// Buffers that need a second look: null ones, sentinels, the same for both sides.
-bool is_plain_pointer(const Args& args) {
+std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
+    return static_cast<std::byte*>(const_cast<void*>(side.buffer)) + offset_bytes;
+}
+
+// Buffers that need a second look: null ones, sentinels, those that both sides share.
+bool is_plain_pointer(const Args& args, std::int64_t alias_bytes) {
     return args.recv.buffer != nullptr && args.recv.buffer != MPI_IN_PLACE &&
            (args.collective == Collective::bcast ||
             (args.send.buffer != nullptr && args.send.buffer != MPI_IN_PLACE &&
-             args.send.buffer != args.recv.buffer));
+             args.send.buffer != first_byte(args.recv, alias_bytes)));
 }
 
 bool is_like(const Args& args, const Remembered& last) {
     return last.comm == args.comm && last.recv_type == args.recv.type && last.recv_count == args.recv.count &&
            last.send_type == args.send.type && last.send_count == args.send.count &&
-           last.generation == generation_now() && is_plain_pointer(args) && args.root >= 0 &&
-           args.root < last.repeat.comm->ranks &&
+           last.generation == generation_now() && is_plain_pointer(args, last.alias_bytes) &&
+           args.root >= 0 && args.root < last.repeat.comm->ranks &&
            last.repeat.comm->calls_made[static_cast<int>(args.collective)] < last.repeat.last_call;
-}
-
-std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
-    return static_cast<std::byte*>(const_cast<void*>(side.buffer)) + offset_bytes;
 }
 
 // Returns: whether the counts are such that MPI takes them.
@@ -82,7 +86,9 @@ bool read_sizes(const Args& args, Remembered& last) {
     for (const comm::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
     space.send_blocks.assign(1, {0, local.send.total_bytes});
     local.send.blocks = space.send_blocks;
-    return is_neighbor(args.collective) || largest == last.block_bytes;
+    if (near != nullptr) return true;
+    const std::int64_t own = space.recv_blocks[last.repeat.comm->rank].displacement_bytes;
+    return largest == last.block_bytes && !(kRefusesAliases && local.send.base == local.recv.base + own);
 }
 
 }  // namespace
@@ -106,8 +112,9 @@ void remember(const Args& args, const Common& common, const Repeat& repeat) {
         return type.run && type.extent_bytes == static_cast<std::int64_t>(type.size_bytes);
     };
     bool two_sided = args.collective != Collective::bcast;
-    if (args.recv.types != nullptr || !is_plain_pointer(args) || local.send.packer != nullptr ||
-        local.recv.packer != nullptr)
+    const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type);
+    if (args.recv.types != nullptr || !is_plain_pointer(args, alias) || common.sends_copy ||
+        local.send.packer != nullptr || local.recv.packer != nullptr)
         return;
     if (common.facts.sized && !(is_simple(common.recv_type) && is_simple(common.send_type))) return;
     // Else other buffers than these could be the same.
@@ -123,6 +130,7 @@ void remember(const Args& args, const Common& common, const Repeat& repeat) {
                                                        .recv_offset_bytes = common.recv_type.offset_bytes,
                                                        .send_size_bytes = common.send_type.size_bytes,
                                                        .recv_size_bytes = common.recv_type.size_bytes,
+                                                       .alias_bytes = alias,
                                                        .repeat = repeat};
 }
 

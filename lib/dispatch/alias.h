@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Calls that send from where they receive. MPICH refuses those that it sees, on the rank that makes them and
+// before it communicates, so that this rank's peers wait for ever. Here the rank takes part, sending a copy,
+// and then hears the error that MPICH has for it. Called by dispatch alone. Thread safety: none, each belongs
+// to a call. Without memory for the copy the job ends with a line: the other ranks are in the call.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "dispatch/args.h"
+#include "dispatch/datatype.h"
+#include "exec/call.h"
+
+namespace coco::dispatch {
+
+// Open MPI takes such calls, and moves what it finds.
+#ifdef OPEN_MPI
+inline constexpr bool kRefusesAliases = false;
+#else
+inline constexpr bool kRefusesAliases = true;
+#endif
+
+// Whether the MPI library refuses the call for that. Requires: it is not in place, and what it names is
+// valid. recv_type: not of w forms.
+bool is_refused_alias(const Args& args, std::int32_t rank, const TypeFacts& recv_type);
+
+// How far behind the receive buffer the MPI library does not allow a plain form to send from.
+inline std::int64_t alias_bytes(const Args& args, std::int32_t rank, const TypeFacts& recv_type) {
+    if (!kRefusesAliases || args.collective != algorithms::Collective::allgather) return 0;
+    return rank * args.recv.count * static_cast<std::int64_t>(recv_type.size_bytes);
+}
+
+// The send side of a call as a copy on the heap, for the time of the call.
+class SentCopy {
+  public:
+    explicit SentCopy(exec::Buffer& send);
+    ~SentCopy();
+    SentCopy(const SentCopy&) = delete;
+    SentCopy& operator=(const SentCopy&) = delete;
+
+  private:
+    void* memory_;
+    std::vector<comm::BlockAt> blocks_;
+};
+
+}  // namespace coco::dispatch
