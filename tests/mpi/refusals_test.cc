@@ -58,15 +58,17 @@ void compare(const Case& c) {
 
 constexpr int kMostRanks = 16, kLarge = 40'000;
 int* memory;  // on the heap, so that nothing is handed back for being private
+int from[64];
 int ones[kMostRanks], more_ones[kMostRanks], twos[kMostRanks], nothing[kMostRanks];
 int near[kMostRanks], near_bytes[kMostRanks], far[kMostRanks], far_bytes[kMostRanks];
-MPI_Datatype ints[kMostRanks], more_ints[kMostRanks];
+MPI_Aint no_places[kMostRanks];
+MPI_Datatype ints[kMostRanks], more_ints[kMostRanks], nulls[kMostRanks];
 
 void fill_arrays() {
     for (int i = 0; i < kMostRanks; ++i) {
         ones[i] = more_ones[i] = 1, twos[i] = 2, nothing[i] = 0;
         near[i] = i, near_bytes[i] = 4 * i, far[i] = 1000 + i, far_bytes[i] = 4000 + 4 * i;
-        ints[i] = more_ints[i] = MPI_INT;
+        ints[i] = more_ints[i] = MPI_INT, nulls[i] = MPI_DATATYPE_NULL;
     }
 }
 
@@ -162,6 +164,72 @@ std::vector<Case> aliased_allgathers(const Types& t) {
     };
 }
 
+// On a ring that has been called on often enough to be ours.
+template <class Call>
+int on_ring(MPI_Comm comm, Call call) {
+    const int size = world_size(), round = 1;
+    MPI_Comm ring;
+    MPI_Cart_create(comm, 1, &size, &round, 0, &ring);
+    MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 4; ++i) MPI_Neighbor_alltoall(from, 1, MPI_INT, memory, 1, MPI_INT, ring);
+    const int code = call(ring);
+    MPI_Comm_free(&ring);
+    return code;
+}
+
+// Blocks of nothing among neighbours, of no type.
+std::vector<Case> empty_calls_of_neighbors() {
+    int* const m = memory;
+    const MPI_Datatype i = MPI_INT, null = MPI_DATATYPE_NULL;
+    return {{"neighbor_alltoall, nothing of no type",
+             [=](auto& f, auto w) {
+                 return on_ring(w, [&](auto r) { return f.Neighbor_alltoall(from, 0, i, m, 0, null, r); });
+             }},
+            {"neighbor_alltoallw, nothing of no type",
+             [=](auto& f, auto w) {
+                 return on_ring(w, [&](auto r) {
+                     return f.Neighbor_alltoallw(from, nothing, no_places, nulls, m, nothing, no_places, ints,
+                                                 r);
+                 });
+             }},
+            {"neighbor_allgatherv, nothing of no type", [=](auto& f, auto w) {
+                 return on_ring(
+                     w, [&](auto r) { return f.Neighbor_allgatherv(from, 0, null, m, nothing, near, i, r); });
+             }}};
+}
+
+// No data, yet not right, or right and strange.
+std::vector<Case> empty_calls() {
+    int* const m = memory;
+    const MPI_Datatype i = MPI_INT, null = MPI_DATATYPE_NULL;
+    void* const place = const_cast<void*>(MPI_IN_PLACE);
+    return {
+        {"alltoall, nothing of no type",
+         [=](auto& f, auto w) { return f.Alltoall(from, 0, null, m, 0, i, w); }},
+        {"alltoallv, nothing of no type",
+         [=](auto& f, auto w) { return f.Alltoallv(from, nothing, near, i, m, nothing, near, null, w); }},
+        {"alltoallw, nothing of no type",
+         [=](auto& f, auto w) { return f.Alltoallw(from, nothing, near, nulls, m, nothing, near, ints, w); }},
+        {"allgather, nothing of no type",
+         [=](auto& f, auto w) { return f.Allgather(from, 0, null, m, 0, i, w); }},
+        {"allgatherv, nothing of no type",
+         [=](auto& f, auto w) { return f.Allgatherv(from, 0, null, m, nothing, near, i, w); }},
+        {"alltoall, nothing, null",
+         [=](auto& f, auto w) { return f.Alltoall(nullptr, 0, i, nullptr, 0, i, w); }},
+        {"bcast, nothing, null", [=](auto& f, auto w) { return f.Bcast(nullptr, 0, i, 0, w); }},
+        {"bcast, nothing from no rank", [=](auto& f, auto w) { return f.Bcast(m, 0, i, world_size(), w); }},
+        {"alltoall, nothing to in place",
+         [=](auto& f, auto w) { return f.Alltoall(m, 0, i, place, 0, i, w); }},
+        {"alltoall, in place, nonsense of the send side",
+         [=](auto& f, auto w) { return f.Alltoall(place, -5, null, m, 1, i, w); }},
+        {"alltoallw, in place, nonsense of the send side",
+         [=](auto& f, auto w) {
+             return f.Alltoallw(place, nullptr, nullptr, nullptr, m, ones, near_bytes, ints, w);
+         }},
+        {"allgatherv, in place, nonsense of the send side",
+         [=](auto& f, auto w) { return f.Allgatherv(place, -5, null, m, ones, near, i, w); }}};
+}
+
 // One call of one rank that sends from where it receives, among others that do not.
 struct Alone {
     const char* what;
@@ -254,6 +322,8 @@ int main(int argc, char** argv) {
     Types types = make_types();
     for (const Case& c : aliased_alltoalls(types)) compare(c);
     for (const Case& c : aliased_allgathers(types)) compare(c);
+    for (const Case& c : empty_calls()) compare(c);
+    for (const Case& c : empty_calls_of_neighbors()) compare(c);
     free_types(types);
     MPI_Comm comm = fresh_comm();
     alone(comm);
