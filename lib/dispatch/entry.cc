@@ -138,8 +138,14 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const Chosen
     return outcome;
 }
 
-// The error that the MPI library has for what came of a call.
-int error_of(const exec::Outcome& outcome) { return outcome.truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS; }
+// The error that the MPI library has for what came of a call. Of a bcast that brings less than there is room
+// for MPICH says so, whatever the sizes; Open MPI does not mind.
+int error_of(const exec::Outcome& outcome) {
+#ifndef OPEN_MPI
+    if (outcome.lacking) return MPI_ERR_OTHER;
+#endif
+    return outcome.truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+}
 
 void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
                 Taken& taken) {

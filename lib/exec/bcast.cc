@@ -183,7 +183,7 @@ void receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::ui
         walk_epoch(comm, view, way.publish, root);
         outcome.ran = &row_for(way.publish);
     }
-    outcome.truncated = total > room_bytes;
+    outcome.measure(total, room_bytes);
 }
 
 // The eager schedule of a buffer that travels on the tape itself, spelled out: a copy, a raise each. Walking
@@ -199,11 +199,11 @@ void tell(comm::Comm& comm, const std::byte* buffer, std::uint64_t bytes) {
 
 // Returns: whether the record held the buffer, which then is received.
 bool was_told(comm::Comm& comm, std::byte* buffer, std::uint64_t room_bytes, comm::Comm::Record record,
-              bool& truncated) {
+              Outcome& outcome) {
     delay_if_asked();
     Header header{record.header->load(std::memory_order_relaxed)};
     if (header.publish() != Publish::inlined) return false;
-    truncated = header.bytes() > room_bytes;
+    outcome.measure(header.bytes(), room_bytes);
     copy_block(buffer, record.payload(), std::min(header.bytes(), room_bytes));
     comm.raise(schedule::kDone);
     return true;
@@ -220,8 +220,7 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     comm::Comm::Record record{};
     if (comm.rank != root) {
         record = comm.next_record(root);
-        if (user.packer == nullptr && was_told(comm, user.base, bytes, record, outcome.truncated))
-            return outcome;
+        if (user.packer == nullptr && was_told(comm, user.base, bytes, record, outcome)) return outcome;
     } else if (user.packer == nullptr && algorithm.is_eager() && bytes <= kInlineBytesMax) {
         tell(comm, user.base, bytes);
         return outcome;

@@ -59,7 +59,14 @@ struct Outcome {
     stats::Reason reason = stats::Reason::none;  // not none: nothing was moved, all ranks hand back
     bool staged = false;                         // this rank copied a buffer to take part
     bool truncated = false;                      // some rank sent more than this one receives
+    bool lacking = false;                        // bcast: the root sent less than this rank has room for
     const algorithms::Algorithm* ran = nullptr;  // not always the one asked for
+
+    // A bcast's receiver: what the root sent, and its own room.
+    void measure(std::uint64_t sent_bytes, std::uint64_t room_bytes) {
+        truncated = sent_bytes > room_bytes;
+        lacking = sent_bytes < room_bytes;
+    }
 };
 
 // Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts, algorithm

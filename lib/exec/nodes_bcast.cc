@@ -212,17 +212,17 @@ Outcome run_bcast_over_nodes(comm::Comm& comm, const Call& call, const algorithm
     if (is_root) fill_side(side, user, bytes);
     const comm::ScheduleKey key{&algorithm, algorithms::Exchange::bcast, call.common.root, 1, parameters};
     const std::int32_t leader = leader_of(comm, call.common.root);
-    bool truncated = false;
+    Outcome outcome{.staged = side.where != Where::user, .ran = &algorithm};
     if (leader == comm.rank || comm.mates.empty()) {
         std::uint64_t unit_bytes = unit_bytes_for(bytes, parameters, static_cast<std::uint64_t>(comm.nodes));
         lead(comm, key,
              {side.base, bytes, unit_bytes, train_bytes_of(comm, unit_bytes),
               way_of(side.base, bytes, unit_bytes), bytes});
     } else {
-        truncated = follow(comm, key, leader, side, user, bytes) > bytes;
+        outcome.measure(follow(comm, key, leader, side, user, bytes), bytes);
     }
     if (!is_root) empty_side(side, user, bytes);
-    return {.staged = side.where != Where::user, .truncated = truncated, .ran = &algorithm};
+    return outcome;
 }
 
 }  // namespace coco::exec
