@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 FLAVOURS = ["mpich", "openmpi"]
-MPI_SUITES = ["mpi", "cluster", "interpose", "programs"]  # the others need no MPI: one flavour is enough
+MPI_SUITES = ["mpi", "io", "cluster", "interpose", "programs"]  # the others need no MPI: one flavour is enough
 
 
 def run_flavour(flavour, suites, apart):
