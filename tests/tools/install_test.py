@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+LIMIT_S = 240  # of each command
 OTHER = {"mpich": "openmpi", "openmpi": "mpich"}
 
 
@@ -22,7 +23,7 @@ def arguments():
 
 
 def run(*command, **more):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **more)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, **more)
     if result.returncode != 0:
         sys.exit(f"FAILED: {' '.join(command)}\n{result.stdout}{result.stderr}")
     return result.stdout
