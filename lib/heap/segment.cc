@@ -17,7 +17,7 @@
 #include "base/bits.h"
 #include "base/env.h"
 #include "base/log.h"
-#include "heap/other_allocators.h"
+#include "heap/family.h"
 #include "heap/own_segment.h"
 #include "heap/spans.h"
 #include "os/process.h"
@@ -76,10 +76,9 @@ std::uint64_t within_limits(std::uint64_t bytes) {
 
 // A wrong COCO_HEAP_LIMIT counts as unset here; MPI_Init refuses it.
 std::uint64_t wanted_bytes() {
-    if (base::env("COCO_DISABLE") == "1" || !os::is_mpi_rank()) return 0;
+    if (!wants_shared_heap()) return 0;
     std::uint64_t bytes = 0;
     if (base::parse_bytes(base::env("COCO_HEAP_LIMIT"), bytes)) {
-        if (bytes == 0) return 0;
         return within_limits(base::round_up(std::min(bytes, std::uint64_t{1} << 46), os::kHugePageBytes) +
                              kFirstSpan);
     }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/early_blocks.h"
+
+#include <cstdint>
+
+#include "base/bits.h"
+
+namespace coco::heap {
+namespace {
+
+constexpr std::size_t kAlignment = 16;
+alignas(kAlignment) constinit std::byte g_buffer[32 << 10] = {};
+constinit std::size_t g_used = 0;
+
+}  // namespace
+
+// A block's size stands before it.
+void* allocate_early(std::size_t bytes) {
+    if (bytes > sizeof g_buffer) return nullptr;
+    std::size_t whole = kAlignment + base::round_up(bytes, kAlignment);
+    if (whole > sizeof g_buffer - g_used) return nullptr;
+    std::byte* block = g_buffer + g_used + kAlignment;
+    *reinterpret_cast<std::size_t*>(block - kAlignment) = bytes;
+    g_used += whole;
+    return block;
+}
+
+bool is_early(const void* block) {
+    return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(g_buffer) <
+           sizeof g_buffer;
+}
+
+std::size_t early_bytes(const void* block) {
+    return *reinterpret_cast<const std::size_t*>(static_cast<const std::byte*>(block) - kAlignment);
+}
+
+}  // namespace coco::heap

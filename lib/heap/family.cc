@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/family.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "heap/early_blocks.h"
+#include "os/process.h"
+#include "os/symbols.h"
+
+namespace coco::heap {
+
+constinit std::atomic<bool> g_family_is_ours{false};
+
+namespace {
+
+constinit std::atomic<bool> g_decided{false};
+constinit std::mutex g_deciding;
+constinit thread_local bool t_deciding = false;
+
+// Null until the decision has fallen.
+constinit Family g_next{};
+
+void* early_malloc(std::size_t bytes) {
+    void* block = allocate_early(bytes);
+    if (block == nullptr) errno = ENOMEM;
+    return block;
+}
+
+void* early_calloc(std::size_t count, std::size_t bytes_each) {
+    std::size_t bytes = 0;
+    return early_malloc(__builtin_mul_overflow(count, bytes_each, &bytes) ? SIZE_MAX : bytes);
+}
+
+void free_any(void* block) {
+    if (!is_early(block) && g_next.free != nullptr) g_next.free(block);
+}
+
+std::size_t usable_of_any(void* block) {
+    if (is_early(block)) return early_bytes(block);
+    return g_next.malloc_usable_size != nullptr ? g_next.malloc_usable_size(block) : 0;
+}
+
+void* realloc_any(void* block, std::size_t bytes) {
+    if (block != nullptr && !is_early(block)) return g_next.realloc(block, bytes);
+    void* moved = std::malloc(bytes);  // whoever serves it now
+    if (moved != nullptr && block != nullptr) std::memcpy(moved, block, std::min(bytes, early_bytes(block)));
+    return moved;
+}
+
+// The next definitions, but for blocks that may be early ones.
+constexpr Family allowing_early(Family next) {
+    next.realloc = realloc_any;
+    next.free = free_any;
+    next.malloc_usable_size = usable_of_any;
+    return next;
+}
+
+constexpr Family early_family() {
+    Family family{};
+    family.malloc = early_malloc;
+    family.calloc = early_calloc;
+    return allowing_early(family);
+}
+
+constinit Family g_others = early_family();
+
+bool doors_are_reached() {
+    for (const char* name : {"malloc", "free", "calloc", "realloc"})
+        if (os::definer(name) != os::own_object()) return false;
+    return true;
+}
+
+bool next_is_libcs() {
+    os::Object next = os::definer("malloc", os::own_object());
+    return next != nullptr && next == os::definer("gnu_get_libc_version");
+}
+
+template <class Function>
+void find(Function*& function, const char* name) {
+    function = reinterpret_cast<Function*>(next_definition(name));
+}
+
+void find_others() {
+    Family found{};
+    find(found.malloc, "malloc");
+    find(found.calloc, "calloc");
+    find(found.realloc, "realloc");
+    find(found.free, "free");
+    find(found.reallocarray, "reallocarray");
+    find(found.memalign, "memalign");
+    find(found.aligned_alloc, "aligned_alloc");
+    find(found.posix_memalign, "posix_memalign");
+    find(found.valloc, "valloc");
+    find(found.pvalloc, "pvalloc");
+    find(found.malloc_usable_size, "malloc_usable_size");
+    find(found.free_sized, "free_sized");
+    find(found.free_aligned_sized, "free_aligned_sized");
+    find(found.mallinfo, "mallinfo");
+    find(found.mallinfo2, "mallinfo2");
+    find(found.malloc_stats, "malloc_stats");
+    find(found.malloc_info, "malloc_info");
+    find(found.malloc_trim, "malloc_trim");
+    find(found.mallopt, "mallopt");
+    g_next = found;
+    g_others = allowing_early(found);
+}
+
+void decide() {
+    int saved = errno;
+    t_deciding = true;
+    bool ours = wants_shared_heap() && doors_are_reached() && next_is_libcs();
+    if (!ours) find_others();
+    g_family_is_ours.store(ours, std::memory_order_relaxed);
+    t_deciding = false;
+    errno = saved;
+}
+
+}  // namespace
+
+bool wants_shared_heap() {
+    std::uint64_t limit_bytes = 1;
+    base::parse_bytes(base::env("COCO_HEAP_LIMIT"), limit_bytes);
+    return base::env("COCO_DISABLE") != "1" && limit_bytes != 0 && os::is_mpi_rank();
+}
+
+bool decide_family() {
+    if (!g_decided.load(std::memory_order_acquire)) {
+        if (t_deciding) return false;
+        std::scoped_lock hold(g_deciding);
+        if (!g_decided.load(std::memory_order_relaxed)) decide();
+        g_decided.store(true,
+                        std::memory_order_release);  // pairs with the acquire above: g_others is written
+    }
+    return g_family_is_ours.load(std::memory_order_relaxed);
+}
+
+const Family& others() { return g_others; }
+
+// A dlsym that fails would leave its message to the program, and allocate for it.
+void* next_definition(const char* name) {
+    return os::definer(name, os::own_object()) != nullptr ? dlsym(RTLD_NEXT, name) : nullptr;
+}
+
+void report_other_allocators() {
+    if (!wants_shared_heap() || family_is_ours()) return;
+    COCO_LOG(info, "another allocator serves malloc: its buffers are private");
+}
+
+}  // namespace coco::heap

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/symbols.h"
+
+#include <link.h>
+
+#include <cstdint>
+#include <cstring>
+
+// Made by the linker: the first byte in memory of the object that this is linked into.
+extern "C" const ElfW(Ehdr) coco_object __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+
+namespace coco::os {
+namespace {
+
+struct Tables {
+    const ElfW(Sym) * symbols;
+    const char* strings;
+    const std::uint32_t* gnu_hash;
+    const std::uint32_t* hash;
+};
+
+Tables tables_of(const dl_phdr_info& object) {
+    Tables tables{};
+    const ElfW(Dyn)* entry = nullptr;
+    for (int i = 0; i < object.dlpi_phnum; ++i)
+        if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+        // The kernel's own object (vdso) keeps addresses as they are in the file.
+        auto address = entry->d_un.d_ptr + (entry->d_un.d_ptr < object.dlpi_addr ? object.dlpi_addr : 0);
+        if (entry->d_tag == DT_SYMTAB) tables.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+        if (entry->d_tag == DT_STRTAB) tables.strings = reinterpret_cast<const char*>(address);
+        if (entry->d_tag == DT_GNU_HASH) tables.gnu_hash = reinterpret_cast<const std::uint32_t*>(address);
+        if (entry->d_tag == DT_HASH) tables.hash = reinterpret_cast<const std::uint32_t*>(address);
+    }
+    if (tables.symbols == nullptr || tables.strings == nullptr) return {};
+    return tables;
+}
+
+bool is_definition(const Tables& tables, std::uint32_t index, const char* name) {
+    const ElfW(Sym)& symbol = tables.symbols[index];
+    return symbol.st_shndx != SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL &&
+           std::strcmp(tables.strings + symbol.st_name, name) == 0;
+}
+
+bool defines_by_gnu_hash(const Tables& tables, const char* name) {
+    std::uint32_t wanted = 5381;
+    for (const char* c = name; *c != '\0'; ++c) wanted = wanted * 33 + static_cast<unsigned char>(*c);
+    const std::uint32_t* header = tables.gnu_hash;
+    const std::uint32_t bucket_count = header[0], first_index = header[1], filter_words = header[2];
+    const std::uint32_t* buckets = header + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
+    const std::uint32_t* chains = buckets + bucket_count;
+    if (bucket_count == 0) return false;
+    std::uint32_t index = buckets[wanted % bucket_count];
+    if (index < first_index) return false;
+    for (;; ++index) {
+        std::uint32_t hash = chains[index - first_index];
+        if ((hash | 1) == (wanted | 1) && is_definition(tables, index, name)) return true;
+        if ((hash & 1) != 0) return false;  // the chain's last
+    }
+}
+
+bool defines_by_hash(const Tables& tables, const char* name) {
+    const std::uint32_t bucket_count = tables.hash[0], symbol_count = tables.hash[1];
+    const std::uint32_t* chains = tables.hash + 2 + bucket_count;
+    std::uint32_t wanted = 0;
+    for (const char* c = name; *c != '\0'; ++c) {
+        wanted = (wanted << 4) + static_cast<unsigned char>(*c);
+        wanted = (wanted ^ (wanted & 0xf0000000u) >> 24) & 0x0fffffffu;
+    }
+    std::uint32_t index = bucket_count == 0 ? 0 : tables.hash[2 + wanted % bucket_count];
+    for (; index != 0 && index < symbol_count; index = chains[index])
+        if (is_definition(tables, index, name)) return true;
+    return false;
+}
+
+bool defines(const dl_phdr_info& object, const char* name) {
+    Tables tables = tables_of(object);
+    if (tables.gnu_hash != nullptr) return defines_by_gnu_hash(tables, name);
+    return tables.hash != nullptr && defines_by_hash(tables, name);
+}
+
+struct Search {
+    const char* name;
+    Object after;
+    Object found;
+};
+
+int look(dl_phdr_info* object, std::size_t, void* argument) {
+    Search& search = *static_cast<Search*>(argument);
+    if (search.after != nullptr) {
+        if (object->dlpi_phdr == search.after) search.after = nullptr;
+        return 0;
+    }
+    if (!defines(*object, search.name)) return 0;
+    search.found = object->dlpi_phdr;
+    return 1;
+}
+
+}  // namespace
+
+Object own_object() { return reinterpret_cast<const char*>(&coco_object) + coco_object.e_phoff; }
+
+Object definer(const char* name, Object after) {
+    Search search{name, after, nullptr};
+    dl_iterate_phdr(look, &search);
+    return search.found;
+}
+
+}  // namespace coco::os

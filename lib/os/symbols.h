@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which loaded object defines a name, in the order in which the dynamic linker searches. Read from the
+// objects' symbol tables, because addresses do not tell: a program without position-independent code shows an
+// entry of its own jump table as the address of a library's function. Called by heap, at a process's first
+// allocation. Works below malloc and before libc's constructors. Thread safety: any thread. Fails: an object
+// without a hash table defines nothing.
+#pragma once
+
+namespace coco::os {
+
+using Object = const void*;  // a loaded object; null: none
+
+// The object that this is linked into.
+Object own_object();
+// The first object that defines `name`; with `after`, the first of those that are searched after that object.
+Object definer(const char* name, Object after = nullptr);
+
+}  // namespace coco::os

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the programs with allocators of their own check with: a wrong answer ends the job.
+#pragma once
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                            \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            _Exit(3);                                                               \
+        }                                                                           \
+    } while (0)
