@@ -128,7 +128,8 @@ void decide() {
 bool wants_shared_heap() {
     std::uint64_t limit_bytes = 1;
     base::parse_bytes(base::env("COCO_HEAP_LIMIT"), limit_bytes);
-    return base::env("COCO_DISABLE") != "1" && limit_bytes != 0 && os::is_mpi_rank();
+    return base::env("COCO_DISABLE") != "1" && limit_bytes != 0 && os::is_mpi_rank() &&
+           !os::is_under_valgrind();
 }
 
 bool decide_family() {
@@ -150,6 +151,7 @@ void* next_definition(const char* name) {
 }
 
 void report_other_allocators() {
+    if (os::is_under_valgrind()) COCO_LOG(info, "under valgrind: no shared heap");
     if (!wants_shared_heap() || family_is_ours()) return;
     COCO_LOG(info, "another allocator serves malloc: its buffers are private");
 }

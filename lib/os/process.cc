@@ -5,6 +5,7 @@
 #include <link.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include <valgrind/valgrind.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -89,5 +90,6 @@ bool is_mpi_rank() {
 }
 
 void mark_children() { setenv(kRankProcess, std::to_string(getpid()).c_str(), 1); }
+bool is_under_valgrind() { return RUNNING_ON_VALGRIND != 0; }
 
 }  // namespace coco::os

@@ -18,5 +18,8 @@ bool is_mpi_rank();
 // Notes in this process's environment that whoever inherits it from now on is a rank's child and no rank. Called once,
 // when MPI has started, as it changes the environment.
 void mark_children();
+// Whether valgrind runs this process. Its tools keep shadow memory for all that is mapped accessible, touched
+// or not, so that a large sparse mapping fills the machine.
+bool is_under_valgrind();
 
 }  // namespace coco::os
