@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/log.h"
@@ -28,6 +30,9 @@ int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* v
 }
 #pragma GCC visibility pop
 
+// A name of jemalloc's for all arenas at once (MALLCTL_ARENAS_ALL).
+#define COCO_ALL_ARENAS(before, after) before "4096" after
+
 namespace coco::heap {
 namespace {
 
@@ -38,41 +43,57 @@ __attribute__((constructor)) void correct_first_arena() {
     coco_je_mallctl("arena.0.oversize_threshold", nullptr, nullptr, &bytes, sizeof bytes);
 }
 
+// As glibc's: each block is aligned for all types. jemalloc aligns blocks of 8 bytes to 8.
+constexpr std::size_t kAlignment = 16;
+std::size_t at_least_aligned(std::size_t bytes) { return std::max(bytes, kAlignment); }
+
+// jemalloc does not say so in all of its functions.
+void* or_no_memory(void* block) {
+    if (block == nullptr) [[unlikely]]
+        errno = ENOMEM;
+    return block;
+}
+
 }  // namespace
 
 void wake() { own(); }
 
 void* allocate(std::size_t bytes, const void* caller) {
+    bytes = at_least_aligned(bytes);
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, false)) return block;
     if (bytes < kPerhapsLarge) [[likely]]
-        return coco_je_malloc(bytes);
+        return coco_je_malloc(bytes);  // which says ENOMEM itself
     void* block = coco_je_malloc(bytes);
     watch_large();
-    return block;
+    return or_no_memory(block);
 }
 
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller) {
     std::size_t bytes = 0;
-    bool overflows = __builtin_mul_overflow(count, bytes_each, &bytes);
-    if (!overflows && may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
+    if (__builtin_mul_overflow(count, bytes_each, &bytes)) return or_no_memory(nullptr);
+    if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, true)) return block;
-    if (!overflows && bytes < kPerhapsLarge) return coco_je_calloc(count, bytes_each);
+    bytes = at_least_aligned(bytes);
+    if (bytes < kPerhapsLarge) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
     expect_zeros(true);
-    void* block = coco_je_calloc(count, bytes_each);
+    void* block = coco_je_calloc(1, bytes);
     expect_zeros(false);
     watch_large();
-    return block;
+    return or_no_memory(block);
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
-    void* block = coco_je_memalign(alignment, bytes);
+    void* block = coco_je_memalign(std::max(alignment, kAlignment), at_least_aligned(bytes));
     if (bytes >= kPerhapsLarge) watch_large();
-    return block;
+    return or_no_memory(block);
 }
 
 void* reallocate(void* block, std::size_t bytes) {
-    return bytes < kPerhapsLarge ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes);
+    if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
+    bytes = at_least_aligned(bytes);
+    return or_no_memory(bytes < kPerhapsLarge ? coco_je_realloc(block, bytes)
+                                              : reallocate_large(block, bytes));
 }
 
 void tend() { drop_old_kept(); }
@@ -87,6 +108,47 @@ HeapFigures figures() {
     figures.kept_bytes = g_kept_bytes.load(std::memory_order_relaxed);
     figures.huge_pages = own().bytes != 0 && os::huge_pages_granted();
     return figures;
+}
+
+namespace {
+
+std::size_t statistic(const char* name) {
+    std::size_t value = 0, bytes = sizeof value;
+    return coco_je_mallctl(name, &value, &bytes, nullptr, 0) == 0 ? value : 0;
+}
+
+// jemalloc's statistics are those of the last time that it was asked for new ones.
+void renew_statistics() {
+    std::uint64_t any = 1;
+    coco_je_mallctl("epoch", nullptr, nullptr, &any, sizeof any);
+}
+
+std::uint64_t freed_bytes() {
+    renew_statistics();
+    return statistic(COCO_ALL_ARENAS("stats.arenas.", ".pdirty")) * os::kPageBytes +
+           g_kept_bytes.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+AllocatorFigures allocator_figures() {
+    int saved = errno;
+    AllocatorFigures figures{0, 0, freed_bytes()};
+    figures.allocated_bytes = statistic("stats.allocated");
+    figures.mapped_bytes = std::max(statistic("stats.mapped"), figures.allocated_bytes);
+    errno = saved;
+    return figures;
+}
+
+bool trim() {
+    int saved = errno;
+    coco_je_mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
+    std::uint64_t before = freed_bytes();
+    coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".purge"), nullptr, nullptr, nullptr, 0);
+    drop_kept_before(kAll);
+    bool gave = freed_bytes() < before;
+    errno = saved;
+    return gave;
 }
 
 constinit thread_local const char* t_undivided = nullptr;

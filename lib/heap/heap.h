@@ -30,6 +30,10 @@ std::size_t usable_bytes(const void* block);
 // library, now and then.
 void tend();
 
+// Gives back all freed memory that the allocator and this room keep, but for what other threads' caches hold.
+// Returns: whether there was any.
+bool trim();
+
 // The MPI function that this thread is in the midst of while other ranks wait for it; null: none. No
 // exception may leave it then, half done, for a program to catch and go on: operator new ends the job
 // instead. Set by dispatch.
@@ -47,5 +51,13 @@ struct HeapFigures {
     bool huge_pages;           // the kernel grants huge pages to the segment
 };
 HeapFigures figures();
+
+// What the allocator has of the system, and what of it the program has.
+struct AllocatorFigures {
+    std::uint64_t mapped_bytes;
+    std::uint64_t allocated_bytes;
+    std::uint64_t freed_bytes;  // not given back yet
+};
+AllocatorFigures allocator_figures();
 
 }  // namespace coco::heap

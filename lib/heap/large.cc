@@ -47,8 +47,7 @@ void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignm
             unsigned) {
     if (wanted != nullptr) return nullptr;
     std::size_t more = alignment > os::kPageBytes ? alignment - os::kPageBytes : 0;
-    void* mapped =
-        map(nullptr, bytes + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+    void* mapped = map(nullptr, bytes + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
     if (mapped == MAP_FAILED) return nullptr;
     std::uint64_t first = reinterpret_cast<std::uint64_t>(mapped);
     std::byte* begin = at(mapped, base::round_up(first, alignment) - first);

@@ -44,8 +44,8 @@ int find_libc(dl_phdr_info* object, std::size_t, void*) {
 void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero, bool* commit,
             unsigned) {
     if (wanted != nullptr) return nullptr;
-    void* mapped = mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapped =
+        mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return nullptr;
     auto first = reinterpret_cast<std::uint64_t>(mapped);
     std::uint64_t begin = base::round_up(first, alignment), end = begin + bytes;

@@ -67,6 +67,8 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
     }
     if (hint == nullptr)
         if (void* carved = carve(bytes)) return carved;
+    // The kernel refuses what the machine does not have, as it does for the C library's malloc.
+    if (protection != PROT_NONE) flags &= ~MAP_NORESERVE;
     void* mapped = mmap(hint, bytes, protection, flags, -1, 0);
     if (mapped != MAP_FAILED && (flags & MAP_FIXED) == 0) count_private(static_cast<std::int64_t>(bytes));
     return mapped;
