@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "os/next_calls.h"
 #include "os/process.h"
 
 namespace coco::os {
@@ -26,7 +27,9 @@ int open_unlinked() {
     return fd;
 }
 
-// Out of the way of programs that count on low numbers: shells, those that close 0 to 2 and those that are
+}  // namespace
+
+// Low numbers are those of shells, those that close 0 to 2 and those that are
 // started without them, whose next output would land in the object. As it is where there are few numbers.
 int move_up(int fd) {
     if (fd < 0) return fd;
@@ -38,8 +41,6 @@ int move_up(int fd) {
     }
     return fd;
 }
-
-}  // namespace
 
 MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
     MemoryObject object;
@@ -78,7 +79,10 @@ std::byte* map_object(int fd, std::uint64_t bytes) {
 }
 
 // By address, not by descriptor: the program may have closed the descriptor (daemons close all).
-bool punch_hole(void* address, std::uint64_t bytes) { return madvise(address, bytes, MADV_REMOVE) == 0; }
+bool punch_hole(void* address, std::uint64_t bytes) {
+    OwnCalls own_calls;
+    return madvise(address, bytes, MADV_REMOVE) == 0;
+}
 
 bool punch_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),

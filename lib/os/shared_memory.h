@@ -30,6 +30,10 @@ bool next_written(int fd, std::uint64_t from, std::uint64_t limit, std::uint64_t
 // Whether the kernel grants huge pages to shared memory that asks for them.
 bool huge_pages_granted();
 
+// Moves a descriptor out of the way of programs that count on low numbers. Returns: its new number; as it was
+// where there is no other.
+int move_up(int fd);
+
 constexpr std::uint64_t kHugePageBytes = 2u << 20;
 constexpr std::uint64_t kPageBytes = 4096;
 

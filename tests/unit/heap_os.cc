@@ -8,6 +8,7 @@
 
 #include "os/clock.h"
 #include "os/futex.h"
+#include "os/own_mappings.h"
 #include "os/process.h"
 #include "os/shared_memory.h"
 
@@ -65,6 +66,56 @@ TEST_CASE("an unknown descriptor counts as all written", "[os]") {
     CHECK(begin == 4096);
     CHECK(end == 8192);
     CHECK_FALSE(next_written(-1, 8192, 8192, begin, end));
+}
+
+namespace {
+
+bool find_in_list(std::uint64_t address, Mapping& mapping) {
+    MappingList list;
+    while (list.next(mapping))
+        if (mapping.begin <= address && address < mapping.end) return true;
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("the kernel says what is mapped", "[os]") {
+    constexpr std::uint64_t kBytes = 1u << 20;
+    MemoryObject object = make_memory_object(kBytes);
+    struct stat facts {};
+    REQUIRE(fstat(object.fd, &facts) == 0);
+    std::byte* base = map_object(object.fd, kBytes);
+    REQUIRE(base != nullptr);
+    REQUIRE(mprotect(base + 4 * kPageBytes, kPageBytes, PROT_READ) == 0);
+    auto address = reinterpret_cast<std::uint64_t>(base) + 4 * kPageBytes;
+    Mapping listed{}, asked{};
+    REQUIRE(find_in_list(address + 7, listed));
+    CHECK(listed.begin == address);
+    CHECK(listed.end == address + kPageBytes);
+    CHECK(listed.offset == 4 * kPageBytes);
+    CHECK(listed.inode == facts.st_ino);
+    CHECK(listed.device == facts.st_dev);
+    CHECK(listed.shared);
+    CHECK(listed.protection == PROT_READ);
+    Told told = mapping_at(address + 7, asked);
+    if (told != Told::unknown) {  // Linux 6.11
+        REQUIRE(told == Told::mapping);
+        CHECK(asked.begin == listed.begin);
+        CHECK(asked.end == listed.end);
+        CHECK(asked.offset == listed.offset);
+        CHECK(asked.inode == listed.inode);
+        CHECK(asked.device == listed.device);
+        CHECK(asked.shared);
+        CHECK(asked.protection == PROT_READ);
+        // A program that closes what it did not open, and has another file by that number.
+        for (int fd = 500; fd < 520; ++fd)
+            if (fd != object.fd && close(fd) == 0) dup2(object.fd, fd);
+        CHECK(mapping_at(address, asked) == Told::mapping);
+    }
+    munmap(base, kBytes);
+    if (told != Told::unknown) CHECK(mapping_at(address, asked) == Told::none);
+    CHECK_FALSE(find_in_list(address, listed));
+    close(object.fd);
 }
 
 TEST_CASE("identity is stable, cookies are not", "[os]") {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is below our own doors of the functions that change mappings (interpose/mapping.cc). Libraries that
+// watch memory for their caches of registrations (UCX, Open MPI) must go on seeing the calls, so a door goes
+// on by the next definition after libcoco's. UCX writes a jump to its own function over the first bytes of
+// what it finds by dlsym, which is our door, and goes on by syscall(): so that has a door too.
+// Thread safety: any thread, and signal handlers. Fails: as the functions do.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace coco::os {
+
+struct MappingCalls {
+    void* (*mmap)(void*, std::size_t, int, int, int, off_t);
+    int (*munmap)(void*, std::size_t);
+    void* (*mremap)(void*, std::size_t, std::size_t, int, ...);
+    int (*mprotect)(void*, std::size_t, int);
+    int (*madvise)(void*, std::size_t, int);
+    void* (*shmat)(int, const void*, int);
+    int (*shmdt)(const void*);
+    int (*remap_file_pages)(void*, std::size_t, int, std::size_t, int);
+};
+// The next definitions; the system calls themselves until the library's constructor has looked them up.
+const MappingCalls& next_calls();
+// The system calls themselves.
+const MappingCalls& bare_calls();
+
+// A system call that no door sees. Returns: what the kernel does, -errno if it fails.
+long bare_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0);
+
+// While one lives, this thread's calls of the functions above pass our doors as if they were not there: they
+// are libcoco's own, of its own heap.
+extern constinit thread_local int t_own_calls;
+class OwnCalls {
+  public:
+    OwnCalls() { ++t_own_calls; }
+    ~OwnCalls() { --t_own_calls; }
+    OwnCalls(const OwnCalls&) = delete;
+    OwnCalls& operator=(const OwnCalls&) = delete;
+};
+
+}  // namespace coco::os
