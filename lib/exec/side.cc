@@ -44,16 +44,31 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
     return demand.must_copy ? stats::Reason::none : demand.if_private;
 }
 
+// Blocks of which each is too small for the kernel to be asked about are asked about together. What lies
+// between them may be anybody's: then each by itself.
+bool are_shared(const Buffer& buffer) {
+    std::uint64_t small_bytes = 0;
+    const std::byte *low = nullptr, *high = nullptr;
+    for (const comm::BlockAt& block : buffer.blocks) {
+        if (block.bytes == 0) continue;
+        const std::byte* at = base::displaced(buffer.base, block.displacement_bytes);
+        if (!heap::is_shared(at, block.bytes)) return false;
+        if (block.bytes >= heap::kAskedBytesMin) continue;
+        low = small_bytes == 0 ? at : std::min(low, at);
+        high = small_bytes == 0 ? at + block.bytes : std::max(high, at + block.bytes);
+        small_bytes += block.bytes;
+    }
+    if (small_bytes < heap::kAskedBytesMin) return true;
+    if (heap::is_mapped_here(low, static_cast<std::size_t>(high - low))) return true;
+    return std::ranges::all_of(buffer.blocks, [&](const comm::BlockAt& block) {
+        return heap::is_mapped_here(base::displaced(buffer.base, block.displacement_bytes), block.bytes);
+    });
+}
+
 }  // namespace
 
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
-    if (!buffer.blocks.empty()) {
-        for (const comm::BlockAt& block : buffer.blocks)
-            if (block.bytes != 0 &&
-                !heap::is_shared(base::displaced(buffer.base, block.displacement_bytes), block.bytes))
-                return false;
-        return true;
-    }
+    if (!buffer.blocks.empty()) return are_shared(buffer);
     // Equal strides: the outermost blocks decide.
     const std::byte* last = base::displaced(buffer.base, (buffer.block_count - 1) * buffer.stride_bytes);
     const std::byte* low = std::min<const std::byte*>(buffer.base, last);

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/log.h"
 #include "heap/kept.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
+#include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/restore.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/shared_memory.h"
@@ -54,6 +57,15 @@ void* or_no_memory(void* block) {
     return block;
 }
 
+// Pages that the program has changed are not the allocator's to move or to cut.
+void* move_changed(void* block, std::size_t bytes) {
+    void* moved = bytes != 0 ? allocate(bytes) : nullptr;
+    if (bytes != 0 && moved == nullptr) return nullptr;
+    if (moved != nullptr) std::memcpy(moved, block, std::min(bytes, usable_bytes(block)));
+    release(block);
+    return moved;
+}
+
 }  // namespace
 
 void wake() { own(); }
@@ -90,6 +102,8 @@ void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
 }
 
 void* reallocate(void* block, std::size_t bytes) {
+    if (anything_changed() && is_changed(block, usable_bytes(block), kAnyChange)) [[unlikely]]
+        return move_changed(block, bytes);
     if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
     bytes = at_least_aligned(bytes);
     return or_no_memory(bytes < kPerhapsLarge ? coco_je_realloc(block, bytes)
@@ -98,7 +112,11 @@ void* reallocate(void* block, std::size_t bytes) {
 
 void tend() { drop_old_kept(); }
 
-void release(void* block) { coco_je_free(block); }
+void release(void* block) {
+    if (anything_changed() && !restore_block(block, usable_bytes(block))) [[unlikely]]
+        return;
+    coco_je_free(block);
+}
 std::size_t usable_bytes(const void* block) { return coco_je_malloc_usable_size(block); }
 
 HeapFigures figures() {

@@ -5,19 +5,22 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/bits.h"
 #include "base/log.h"
 #include "heap/kept.h"
+#include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/clock.h"
+#include "os/next_calls.h"
+#include "os/own_mappings.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -76,9 +79,9 @@ void parent() {
 // By the system calls themselves: libraries that watch memory (UCX) patch libc's functions with ones that
 // take locks, which another thread may have held at the fork; and that mremap loses the new address.
 std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
-    long mapped =
-        syscall(SYS_mmap, at, bytes, protection, flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-    return mapped == -1 ? nullptr : reinterpret_cast<std::byte*>(mapped);
+    void* mapped = os::bare_calls().mmap(at, bytes, protection,
+                                         flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
 // From the file where possible: what is mapped may be out of reach, as the program may have forbidden access
@@ -93,26 +96,74 @@ bool copy_range(const Segment& segment, int fd, std::byte* copy, std::uint64_t b
     return true;
 }
 
-// Copies what was ever written of [0, end) of the segment to the same offsets of `copy`.
-bool copy_written(const Segment& segment, std::byte* copy, std::uint64_t end) {
+// Copies what was ever written of [begin, end) of the segment to the same offsets of `copy`.
+bool copy_written(const Segment& segment, std::byte* copy, std::uint64_t begin, std::uint64_t end) {
     int fd = is_own_descriptor(segment.fd) ? segment.fd : -1;
-    std::uint64_t from = 0, begin = 0, stop = 0;
-    while (os::next_written(fd, from, end, begin, stop)) {
-        if (!copy_range(segment, fd, copy, begin, stop)) return false;
-        from = stop;
-    }
+    std::uint64_t from = 0, stop = 0;
+    for (; os::next_written(fd, begin, end, from, stop); begin = stop)
+        if (!copy_range(segment, fd, copy, from, stop)) return false;
     return true;
 }
+
+// What of the segment's addresses is the segment's becomes private in pieces, in the order of addresses.
+class Privatizer {
+  public:
+    Privatizer(const Segment& segment, std::byte* room, std::uint64_t end)
+        : segment_(segment), room_(room), end_(end) {}
+
+    // What the program has mapped in the segment's place, which is not noted where it went round libc, stays.
+    bool all() {
+        os::MappingList list;
+        os::Mapping mapping;
+        auto base = reinterpret_cast<std::uint64_t>(segment_.base);
+        while (list.is_open() && list.next(mapping) && mapping.begin < base + end_) {
+            if (mapping.end <= base) continue;
+            std::uint64_t begin = mapping.begin > base ? mapping.begin - base : 0;
+            std::uint64_t stop = std::min(mapping.end - base, end_);
+            if (!unmapped_to(begin)) return false;
+            if (is_own_mapping(mapping) && !(replace(begin, stop) && shut(begin, stop, mapping.protection)))
+                return false;
+            done_ = stop;
+        }
+        return unmapped_to(end_);
+    }
+
+  private:
+    // Nothing is mapped there, as the program has kept it from its children (MADV_DONTFORK) or has unmapped
+    // it; or mappings cannot be read here.
+    bool unmapped_to(std::uint64_t end) {
+        const std::byte* stop = segment_.base + end;
+        for (PageRun run = run_at(segment_.base + done_, stop); done_ < end; run = run_at(run.end, stop)) {
+            std::uint64_t run_end = std::min(static_cast<std::uint64_t>(run.end - segment_.base), end);
+            if ((run.changes & kGone) == 0 && !replace(done_, run_end)) return false;
+            done_ = run_end;
+        }
+        return true;
+    }
+    bool replace(std::uint64_t begin, std::uint64_t end) {
+        if (begin == end) return true;
+        std::uint64_t bytes = end - begin;
+        return copy_written(segment_, room_, begin, end) &&
+               os::bare_calls().mremap(room_ + begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                       segment_.base + begin) == segment_.base + begin;
+    }
+    bool shut(std::uint64_t begin, std::uint64_t end, int protection) {
+        constexpr int kOpen = PROT_READ | PROT_WRITE;
+        return (protection & kOpen) == kOpen ||
+               os::bare_calls().mprotect(segment_.base + begin, end - begin, protection) == 0;
+    }
+
+    const Segment& segment_;
+    std::byte* room_;
+    std::uint64_t end_, done_ = 0;
+};
 
 // What was ever carved of the heap, in private memory at the same addresses; nothing accessible beyond, so
 // that the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
     std::uint64_t end = base::round_up(spans_end(), os::kPageBytes);
     std::byte* room = raw_map(nullptr, end, PROT_READ | PROT_WRITE, 0);
-    if (room == nullptr || !copy_written(segment, room, end)) return false;
-    if (syscall(SYS_mremap, room, end, end, MREMAP_MAYMOVE | MREMAP_FIXED, segment.base) !=
-        reinterpret_cast<long>(segment.base))
-        return false;
+    if (room == nullptr || !Privatizer(segment, room, end).all()) return false;
     return end == segment.bytes ||
            raw_map(segment.base + end, segment.bytes - end, PROT_NONE, MAP_FIXED) != nullptr;
 }

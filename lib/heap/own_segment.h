@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/own_mappings.h"
+
 namespace coco::heap {
 
 // The carvable range, also in a forked child, whose copy of it is private. 0 bytes: never had one.
@@ -13,13 +15,22 @@ struct Range {
     std::uint64_t bytes;
 };
 Range carvable();
+// Whether what is mapped there is the segment, each page in its place; also in a forked child that has not
+// replaced it yet.
+bool is_own_mapping(const os::Mapping& mapping);
 // Whether a descriptor still is the segment's (programs close what they did not open).
 bool is_own_descriptor(int fd);
 // Whether pages must be reserved before they are touched (os::MemoryObject::on_mount).
 bool must_reserve_pages();
 // Makes a range of the segment read as zeros and gives its pages back. Returns: false with the pages as they
-// were.
+// were, as where something else is mapped there.
+bool punch_shared(void* address, std::uint64_t bytes);
+// The same for memory that is the allocator's: what else the kernel says is mapped there has to go, as its
+// own pages would be given up instead, of a file, perhaps.
 bool give_up_shared(void* address, std::uint64_t bytes);
+// Maps the segment's pages there again, in a forked child private memory. fixed: MAP_FIXED, or
+// MAP_FIXED_NOREPLACE. Returns: false where something else is there, or the segment's descriptor is lost.
+bool map_again(void* address, std::uint64_t bytes, int fixed);
 // In a forked child: this process has no segment and no peers any more.
 void forget_segments();
 

@@ -18,8 +18,11 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "heap/family.h"
+#include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/spans.h"
+#include "os/next_calls.h"
+#include "os/own_mappings.h"
 #include "os/process.h"
 #include "os/shared_memory.h"
 
@@ -107,7 +110,7 @@ std::uint64_t within_mount(int fd, std::uint64_t bytes) {
 bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes, std::uint64_t heap_bytes) {
     if (object.on_mount && !os::reserve_pages(object.fd, 0, os::kPageBytes)) return false;
     struct stat facts {};
-    if (fstat(object.fd, &facts) != 0) return false;
+    if (fstat(object.fd, &facts) != 0 || !watch_pages(base, bytes)) return false;
     g_device = facts.st_dev;
     g_inode = facts.st_ino;
     g_on_mount = object.on_mount;
@@ -144,6 +147,21 @@ void make_own() {
     if (wanted && g_own.bytes == 0)
         COCO_LOG(info, "no shared heap: errno " << errno << "; allocation is private");
     errno = saved;
+}
+
+// Whether the kernel can be asked about mappings, and tells of the segment's first page, which no program
+// has, what is known of it.
+bool kernel_tells() {
+    enum { kUnasked, kTells, kDoesNot };
+    static constinit std::atomic<int> answer{kUnasked};
+    if (answer.load(std::memory_order_relaxed) == kUnasked) {
+        os::Mapping mapping;
+        bool tells =
+            os::mapping_at(reinterpret_cast<std::uint64_t>(g_own.base), mapping) == os::Told::mapping &&
+            is_own_mapping(mapping);
+        answer.store(tells ? kTells : kDoesNot, std::memory_order_relaxed);
+    }
+    return answer.load(std::memory_order_relaxed) == kTells;
 }
 
 bool header_matches(const std::byte* base, const SegmentId& peer) {
@@ -206,7 +224,22 @@ bool own_descriptor_is_open() { return is_own_descriptor(own().fd); }
 
 bool is_shared(const void* address, std::size_t bytes) {
     std::uint64_t offset = offset_of(address);
-    return offset < g_own.bytes && bytes <= g_own.bytes - offset;
+    return offset < g_own.bytes && bytes <= g_own.bytes - offset && !is_changed(address, bytes, kGone) &&
+           (bytes < kAskedBytesMin || is_mapped_here(address, bytes));
+}
+
+bool is_mapped_here(const void* address, std::size_t bytes) {
+    if (!kernel_tells()) return true;
+    auto from = reinterpret_cast<std::uint64_t>(address);
+    os::Mapping mapping;
+    for (std::uint64_t end = from + bytes; from < end; from = mapping.end)
+        if (os::mapping_at(from, mapping) != os::Told::mapping || !is_own_mapping(mapping)) return false;
+    return true;
+}
+
+bool is_own_mapping(const os::Mapping& mapping) {
+    return mapping.shared && mapping.inode == g_inode && mapping.device == g_device &&
+           mapping.offset == mapping.begin - reinterpret_cast<std::uint64_t>(g_carvable.base);
 }
 
 std::uint64_t offset_of(const void* address) {
@@ -255,10 +288,31 @@ bool is_own_descriptor(int fd) {
 
 // Locked pages (mlock) are not given back by address, but through the descriptor. Those of a mount stay: were
 // they given back, others could fill it before they are touched again, which would be a SIGBUS.
-bool give_up_shared(void* address, std::uint64_t bytes) {
-    if (must_reserve_pages()) return false;
+bool punch_shared(void* address, std::uint64_t bytes) {
+    if (must_reserve_pages() || !is_mapped_here(address, bytes)) return false;
     if (os::punch_hole(address, bytes)) return true;
     return is_own_descriptor(g_own.fd) && os::punch_hole(g_own.fd, offset_of(address), bytes);
+}
+
+bool give_up_shared(void* address, std::uint64_t bytes) {
+    if (!is_mapped_here(address, bytes)) map_again(address, bytes, MAP_FIXED);
+    return punch_shared(address, bytes);
+}
+
+bool map_again(void* address, std::uint64_t bytes, int fixed) {
+    bool shared = g_own.bytes != 0;
+    if (shared && !is_own_descriptor(g_own.fd)) return false;
+    int flags = fixed | MAP_NORESERVE | (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS);
+    os::OwnCalls own_calls;
+    void* mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, shared ? g_own.fd : -1,
+                        shared ? static_cast<off_t>(offset_of(address)) : 0);
+    if (mapped == MAP_FAILED) return false;
+    if (mapped != address) {  // a kernel that does not know MAP_FIXED_NOREPLACE
+        munmap(mapped, bytes);
+        return false;
+    }
+    if (shared) madvise(address, bytes, MADV_HUGEPAGE);
+    return true;
 }
 
 bool must_reserve_pages() { return g_on_mount; }

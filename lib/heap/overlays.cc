@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/overlays.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+
+#include "os/shared_memory.h"
+
+namespace coco::heap {
+
+constinit std::atomic<bool> g_changed{false};
+
+namespace {
+
+using State = std::atomic<Changes>;
+
+constinit std::atomic<std::uint64_t> g_base{0}, g_bytes{0};
+constinit State* g_states = nullptr;
+// The pages that were ever noted lie in [g_low, g_high).
+constinit std::atomic<std::uint64_t> g_low{UINT64_MAX}, g_high{0};
+
+struct Pages {
+    std::uint64_t begin, end;
+};
+
+std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+std::uint64_t first_address() { return g_base.load(std::memory_order_relaxed); }
+std::uint64_t segment_bytes() { return g_bytes.load(std::memory_order_relaxed); }
+
+std::byte* address_of(std::uint64_t page) {
+    return reinterpret_cast<std::byte*>(first_address() + page * os::kPageBytes);
+}
+
+// The pages of the segment that a range of addresses touches.
+Pages pages_of(const void* address, std::size_t bytes) {
+    if (!touches_segment(address, bytes)) return {0, 0};
+    std::uint64_t base = first_address(), from = number(address);
+    std::uint64_t skipped = from < base ? base - from : 0;  // less than bytes
+    std::uint64_t begin = from < base ? 0 : from - base;
+    std::uint64_t end = begin + std::min<std::uint64_t>(bytes - skipped, segment_bytes() - begin);
+    return {begin / os::kPageBytes, (end + os::kPageBytes - 1) / os::kPageBytes};
+}
+
+void widen(const Pages& pages) {
+    std::uint64_t low = g_low.load(), high = g_high.load();
+    while (pages.begin < low && !g_low.compare_exchange_weak(low, pages.begin)) {
+    }
+    while (pages.end > high && !g_high.compare_exchange_weak(high, pages.end)) {
+    }
+    g_changed.store(true);
+}
+
+Changes state(std::uint64_t page) { return g_states[page].load(std::memory_order_relaxed); }
+
+// mlockall leaves alone what is named so (lock_all.cc), where the kernel has such names.
+void name_table(void* table, std::uint64_t bytes) {
+#ifdef PR_SET_VMA
+    prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, table, bytes, "coco-pages");
+#else
+    (void)table, (void)bytes;
+#endif
+}
+
+}  // namespace
+
+bool watch_pages(std::byte* base, std::uint64_t bytes) {
+    std::uint64_t pages = bytes / os::kPageBytes;
+    void* table =
+        mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED) return false;
+    name_table(table, pages);
+    g_states = static_cast<State*>(table);
+    g_base = number(base);
+    g_bytes = bytes;
+    return true;
+}
+
+bool touches_segment(const void* address, std::size_t bytes) {
+    std::uint64_t base = first_address(), from = number(address);
+    return from - base < segment_bytes() ? bytes != 0 : base - from < bytes && segment_bytes() != 0;
+}
+
+bool is_changed(const void* address, std::size_t bytes, Changes changes) {
+    if (!anything_changed()) return false;
+    Pages pages = pages_of(address, bytes);
+    std::uint64_t end = std::min(pages.end, g_high.load(std::memory_order_relaxed));
+    for (std::uint64_t page = std::max(pages.begin, g_low.load(std::memory_order_relaxed)); page < end;
+         ++page)
+        if ((state(page) & changes) != 0) return true;
+    return false;
+}
+
+bool note_change(const void* address, std::size_t bytes, Changes change) {
+    Pages pages = pages_of(address, bytes);
+    if (pages.begin == pages.end) return true;
+    widen(pages);
+    Changes before = 0;
+    for (std::uint64_t page = pages.begin; page < pages.end; ++page)
+        before |= change == kShut ? g_states[page].fetch_or(change) : g_states[page].exchange(change);
+    return before == 0;
+}
+
+void forget_changes(const void* address, std::size_t bytes, Changes changes) {
+    if (!anything_changed()) return;
+    Pages pages = pages_of(address, bytes);
+    for (std::uint64_t page = pages.begin; page < pages.end; ++page)
+        if (state(page) != 0) g_states[page].fetch_and(static_cast<Changes>(~changes));
+}
+
+PageRun run_at(const void* from, const void* end) {
+    if (number(from) >= number(end)) return {nullptr, nullptr, 0};
+    Pages pages = pages_of(from, number(end) - number(from));
+    if (pages.begin == pages.end) return {nullptr, nullptr, 0};
+    Changes changes = state(pages.begin);
+    std::uint64_t noted_end = std::min(pages.end, g_high.load(std::memory_order_relaxed));
+    std::uint64_t stop =
+        std::max(pages.begin + 1, std::min(noted_end, g_low.load(std::memory_order_relaxed)));
+    while (stop < noted_end && state(stop) == changes) ++stop;
+    if (stop >= noted_end && changes == 0) stop = pages.end;
+    return {address_of(pages.begin), address_of(stop), changes};
+}
+
+}  // namespace coco::heap
