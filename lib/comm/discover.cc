@@ -16,6 +16,7 @@
 #include "comm/mpi_table.h"
 #include "heap/segment.h"
 #include "os/probe.h"
+#include "os/process.h"
 
 namespace coco::comm {
 namespace {
@@ -56,7 +57,7 @@ Card make_card(const Comm& comm) {
     Card card{};
     card.segment = heap::own_id();
     card.choice_hash = g_choice_hash.load(std::memory_order_relaxed);
-    card.local_ranks = launcher_local_ranks();
+    card.local_ranks = os::launched_node_ranks();
     card.wires = static_cast<std::uint64_t>(Wire::alive());
     card.cpus = os::usable_cpus();
     const WorldSeat world = world_seat(comm);

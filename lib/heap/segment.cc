@@ -20,6 +20,7 @@
 #include "heap/family.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/segment_size.h"
 #include "heap/spans.h"
 #include "os/next_calls.h"
 #include "os/own_mappings.h"
@@ -67,27 +68,24 @@ std::uint64_t address_space_limit() {
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
 }
 
-// A segment never takes more than a quarter of a bounded address space, and no more than the process may
-// write to one file: the kernel counts a memfd as a file.
-std::uint64_t within_limits(std::uint64_t bytes) {
-    bytes = std::min(bytes, address_space_limit() / 4);
+std::uint64_t file_size_limit() {
     rlimit limit{};
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur);
-    return bytes & ~(os::kHugePageBytes - 1);
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                                   : UINT64_MAX;
 }
 
 // A wrong COCO_HEAP_LIMIT counts as unset here; MPI_Init refuses it.
 std::uint64_t wanted_bytes() {
     if (!wants_shared_heap()) return 0;
-    std::uint64_t bytes = 0;
-    if (base::parse_bytes(base::env("COCO_HEAP_LIMIT"), bytes)) {
-        return within_limits(base::round_up(std::min(bytes, std::uint64_t{1} << 46), os::kHugePageBytes) +
-                             kFirstSpan);
-    }
+    std::uint64_t asked = 0;
+    base::parse_bytes(base::env("COCO_HEAP_LIMIT"), asked);
     struct sysinfo memory {};
     if (sysinfo(&memory) != 0) return 0;
-    return within_limits(memory.totalram * memory.mem_unit / 2);
+    return segment_bytes({.memory_bytes = memory.totalram * memory.mem_unit,
+                          .asked_bytes = asked,
+                          .node_ranks = os::node_ranks(),
+                          .address_space_bytes = address_space_limit(),
+                          .file_bytes = file_size_limit()});
 }
 
 // Nothing where any limit could meet it.
@@ -98,12 +96,12 @@ std::uint64_t room_behind(const os::MemoryObject& object) {
     return bounded || object.on_mount ? 0 : kRoomBytes;
 }
 
-// /dev/shm is small in many containers: take at most half of what is free there.
+// /dev/shm is small in many containers.
 std::uint64_t within_mount(int fd, std::uint64_t bytes) {
     struct statvfs mount {};
     if (fstatvfs(fd, &mount) != 0) return bytes;
-    std::uint64_t half = mount.f_bavail * mount.f_frsize / 2;
-    return std::min(bytes, half & ~(os::kHugePageBytes - 1));
+    return std::min(bytes, mount_share_bytes(mount.f_blocks * mount.f_frsize, mount.f_bavail * mount.f_frsize,
+                                             os::node_ranks()));
 }
 
 // heap_bytes: of the segment's bytes those that the heap may use.

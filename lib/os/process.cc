@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <valgrind/valgrind.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -58,7 +59,55 @@ bool is_child_of_rank() {
            rank_process != static_cast<std::uint64_t>(getpid());
 }
 
+std::uint64_t number_of(const char* name) {
+    std::uint64_t number = 0;
+    return base::parse_number(base::env(name), number) ? number : 0;
+}
+
+// Of the step, else of the whole allocation.
+std::uint64_t slurm_tasks() {
+    for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"})
+        if (std::uint64_t tasks = tasks_of_node(base::env(name), number_of("SLURM_NODEID"))) return tasks;
+    return number_of("SLURM_NTASKS_PER_NODE");
+}
+
+std::uint64_t flux_tasks() {
+    std::uint64_t nodes = number_of("FLUX_JOB_NNODES");
+    return nodes != 0 ? (number_of("FLUX_JOB_SIZE") + nodes - 1) / nodes : 0;
+}
+
 }  // namespace
+
+std::uint64_t tasks_of_node(std::string_view list, std::uint64_t node) {
+    while (!list.empty()) {
+        std::string_view item = list.substr(0, list.find(','));
+        list.remove_prefix(std::min(list.size(), item.size() + 1));
+        std::uint64_t tasks = 0, nodes = 1;
+        auto bracket = item.find("(x");
+        if (!base::parse_number(item.substr(0, bracket), tasks)) return 0;
+        if (bracket != item.npos) {
+            std::string_view times = item.substr(bracket + 2);
+            if (!times.ends_with(')') || !base::parse_number(times.substr(0, times.size() - 1), nodes))
+                return 0;
+        }
+        if (node < nodes) return tasks;
+        node -= nodes;
+    }
+    return 0;
+}
+
+std::uint64_t launched_node_ranks() {
+    for (const char* name :
+         {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"})
+        if (std::uint64_t ranks = number_of(name)) return ranks;
+    std::uint64_t tasks = slurm_tasks();
+    return tasks != 0 ? tasks : flux_tasks();
+}
+
+std::uint64_t node_ranks() {
+    std::uint64_t ranks = launched_node_ranks();
+    return ranks != 0 ? ranks : static_cast<std::uint64_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
+}
 
 std::uint64_t host_identity() {
     int saved = errno;

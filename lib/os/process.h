@@ -4,6 +4,7 @@
 // Works below malloc and before libc's constructors. Thread safety: any thread.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 namespace coco::os {
 
@@ -21,5 +22,11 @@ void mark_children();
 // Whether valgrind runs this process. Its tools keep shadow memory for all that is mapped accessible, touched
 // or not, so that a large sparse mapping fills the machine.
 bool is_under_valgrind();
+// How many ranks of the job run on this node, as the launcher's environment says; 0: it does not.
+std::uint64_t launched_node_ranks();
+// The same, or else the CPUs that are online: at least 1.
+std::uint64_t node_ranks();
+// One node's number in Slurm's list of tasks, "16(x2),3". Returns: 0 where it has none.
+std::uint64_t tasks_of_node(std::string_view list, std::uint64_t node);
 
 }  // namespace coco::os

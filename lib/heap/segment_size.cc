@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/segment_size.h"
+
+#include <algorithm>
+
+#include "base/bits.h"
+#include "heap/spans.h"
+#include "os/shared_memory.h"
+
+namespace coco::heap {
+namespace {
+
+// Each rank maps the segments of all ranks of its node: a quarter of the 128 TiB that a process has.
+constexpr std::uint64_t kNodeBytesMost = std::uint64_t{32} << 40;
+constexpr std::uint64_t kAskedBytesMost = std::uint64_t{1} << 46;
+
+std::uint64_t whole_huge_pages(std::uint64_t bytes) { return bytes & ~(os::kHugePageBytes - 1); }
+
+std::uint64_t wanted(const SizeFacts& facts) {
+    if (facts.asked_bytes == 0) return facts.memory_bytes / 2;
+    return base::round_up(std::min(facts.asked_bytes, kAskedBytesMost), os::kHugePageBytes) + kFirstSpan;
+}
+
+}  // namespace
+
+// Of a bounded address space all segments together take half at most, and a rank's own a quarter.
+std::uint64_t segment_bytes(const SizeFacts& facts) {
+    return whole_huge_pages(
+        std::min({wanted(facts), kNodeBytesMost / facts.node_ranks, facts.address_space_bytes / 4,
+                  facts.address_space_bytes / 2 / facts.node_ranks, facts.file_bytes}));
+}
+
+std::uint64_t mount_share_bytes(std::uint64_t mount_bytes, std::uint64_t free_bytes,
+                                std::uint64_t node_ranks) {
+    return whole_huge_pages(std::min(mount_bytes / 2 / node_ranks, free_bytes / 2));
+}
+
+}  // namespace coco::heap

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How large a segment may be, as arithmetic. Called by segment.cc when the segment is made. Thread safety:
+// any thread. Fails: no; 0 where there is room for none.
+#pragma once
+#include <cstdint>
+
+namespace coco::heap {
+
+struct SizeFacts {
+    std::uint64_t memory_bytes;                      // of the node
+    std::uint64_t asked_bytes = 0;                   // COCO_HEAP_LIMIT; 0: not set
+    std::uint64_t node_ranks = 1;                    // of the job on this node, at least 1
+    std::uint64_t address_space_bytes = UINT64_MAX;  // RLIMIT_AS
+    std::uint64_t file_bytes = UINT64_MAX;           // RLIMIT_FSIZE: the kernel counts a memfd as a file
+};
+// Address space for a segment, in whole huge pages.
+std::uint64_t segment_bytes(const SizeFacts& facts);
+
+// A rank's share of a mount that limits shared memory, of which the MPI library needs some too.
+std::uint64_t mount_share_bytes(std::uint64_t mount_bytes, std::uint64_t free_bytes,
+                                std::uint64_t node_ranks);
+
+}  // namespace coco::heap
