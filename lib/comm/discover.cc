@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "comm/arrange.h"
+#include "comm/complain.h"
 #include "comm/control_pool.h"
 #include "comm/labels.h"
 #include "comm/meeting.h"
@@ -172,7 +173,11 @@ void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& 
 stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards) {
     std::vector<Reach> reaches = reaches_of_all(comm, cards);
     if (all_mapped(reaches)) return stats::Reason::none;
-    if (comm.map.nodes() == 1) return stats::Reason::no_shared_heap;
+    if (comm.map.nodes() == 1) {
+        auto speaker = std::ranges::find(reaches, 0u, &Reach::all) - reaches.begin();
+        complain_unmapped(comm, static_cast<std::int32_t>(speaker));
+        return stats::Reason::no_shared_heap;
+    }
     part_nodes(comm, cards, reaches, [&](std::size_t r) { return cards.size() + reaches[r].first; });
     reaches = reaches_of_all(comm, cards);
     if (!all_mapped(reaches)) part_nodes(comm, cards, reaches, [](std::size_t r) { return r; });

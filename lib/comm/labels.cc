@@ -20,12 +20,4 @@ Labels labels_of(std::uint64_t host, std::int32_t ranks, std::int32_t rank) {
     return {labels.node + static_cast<std::uint64_t>(seat.node), static_cast<std::uint64_t>(seat.domain)};
 }
 
-std::uint64_t launcher_local_ranks() {
-    for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_TASKS_PER_NODE"}) {
-        std::uint64_t number = 0;
-        if (base::parse_number(base::env(name), number)) return number;
-    }
-    return 0;
-}
-
 }  // namespace coco::comm

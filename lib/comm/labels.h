@@ -13,7 +13,4 @@ struct Labels {
 // host: of heap::SegmentId. rank, ranks: the number that is dealt to an invented machine.
 Labels labels_of(std::uint64_t host, std::int32_t ranks, std::int32_t rank);
 
-// How many ranks of the whole job are on this node, as the launcher says; 0: unknown.
-std::uint64_t launcher_local_ranks();
-
 }  // namespace coco::comm

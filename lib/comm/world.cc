@@ -16,6 +16,7 @@
 #include "comm/labels.h"
 #include "comm/mpi_table.h"
 #include "os/probe.h"
+#include "os/process.h"
 
 namespace coco::comm {
 namespace {
@@ -72,7 +73,7 @@ WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, in
     const Labels labels = labels_of(card.segment.host, ranks, world.rank);
     card.node_label = labels.node;
     card.domain_label = labels.domain;
-    card.local_ranks = launcher_local_ranks();
+    card.local_ranks = os::launched_node_ranks();
     card.user = user_hash();
     fill_cpus(card);
     world.directory = make_directory();

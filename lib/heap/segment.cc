@@ -62,6 +62,7 @@ constinit Peer g_peers[kMostPeers] = {};
 constinit int g_peer_count = 0;
 constinit std::uint64_t g_peers_bytes = 0;
 constinit std::mutex g_peers_lock;
+constinit Refusal g_refusal;  // written while the segment is made, then under g_peers_lock
 
 std::uint64_t address_space_limit() {
     rlimit limit{};
@@ -142,8 +143,10 @@ void make_own() {
     std::uint64_t bytes = wanted_bytes();
     bool wanted = bytes != 0;
     while (bytes >= kSmallest && !try_make(bytes)) bytes = (bytes / 2) & ~(os::kHugePageBytes - 1);
-    if (wanted && g_own.bytes == 0)
+    if (wanted && g_own.bytes == 0) {
+        g_refusal = {"no shared memory of 4 MiB or more for the heap (memfd, /dev/shm)", 0, errno};
         COCO_LOG(info, "no shared heap: errno " << errno << "; allocation is private");
+    }
     errno = saved;
 }
 
@@ -168,8 +171,10 @@ bool header_matches(const std::byte* base, const SegmentId& peer) {
            header.bytes == peer.bytes && header.pid == peer.pid;
 }
 
-std::byte* refuse(const SegmentId& peer, const char* why) {
-    COCO_LOG(info, "cannot map the heap of process " << peer.pid << ": " << why << ", errno " << errno);
+// error: 0 where no call has failed.
+std::byte* refuse(const SegmentId& peer, const char* why, int error = 0) {
+    COCO_LOG(info, "cannot map the heap of process " << peer.pid << ": " << why << ", errno " << error);
+    g_refusal = {why, peer.pid, error};
     return nullptr;
 }
 
@@ -179,7 +184,7 @@ std::byte* map_descriptor(const SegmentId& peer, int fd) {
         static_cast<std::uint64_t>(facts.st_size) != peer.bytes)
         return refuse(peer, "another size");
     std::byte* base = os::map_object(fd, peer.bytes);
-    if (base == nullptr) return refuse(peer, "no address space");
+    if (base == nullptr) return refuse(peer, "no address space", ENOMEM);
     if (!header_matches(base, peer)) {
         munmap(base, peer.bytes + os::kPageBytes);
         return refuse(peer, "not its segment");
@@ -195,7 +200,7 @@ std::byte* open_peer(const SegmentId& peer) {
     path << "/proc/" << peer.pid << "/fd/" << peer.fd << '\0';
     // Should the peer have put something else there (a terminal, a pipe), then opening it must do nothing.
     int fd = open(path.view().data(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return refuse(peer, path.view().data());
+    if (fd < 0) return refuse(peer, "open of its descriptor in /proc", errno);
     std::byte* base = map_descriptor(peer, fd);
     close(fd);
     return base;
@@ -255,7 +260,7 @@ std::byte* map_peer(const SegmentId& peer) {
     // Of a bounded address space the program keeps half.
     if (peer.bytes >
         address_space_limit() / 2 - std::min(address_space_limit() / 2, mine.bytes + g_peers_bytes))
-        return refuse(peer, "the address space is bounded");
+        return refuse(peer, "the address space is bounded", ENOMEM);
     std::byte* base = open_peer(peer);
     if (base == nullptr) return nullptr;
     g_peers_bytes += peer.bytes;
@@ -272,6 +277,11 @@ std::byte* take_room(std::uint64_t bytes) {
         if (bytes > segment.bytes - at) return nullptr;
     } while (!g_room_at.compare_exchange_weak(at, at + bytes, std::memory_order_relaxed));
     return segment.base + at;
+}
+
+Refusal last_refusal() {
+    std::scoped_lock hold(g_peers_lock);
+    return g_refusal;
 }
 
 Range carvable() {

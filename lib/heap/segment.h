@@ -53,7 +53,15 @@ constexpr std::size_t kAskedBytesMin = 64 * 1024;
 // Offset of an address within the own segment. Requires: is_shared(address).
 std::uint64_t offset_of(const void* address);
 // Maps a peer's segment (or finds it mapped). Returns: its base here; null if it cannot be mapped, with the
-// reason logged at info. The own id gives the own base.
+// reason logged at info and kept as the last refusal. The own id gives the own base.
 std::byte* map_peer(const SegmentId& peer);
+
+// Why this process has no segment though it wanted one, or why a peer's could not be mapped.
+struct Refusal {
+    const char* what = nullptr;  // null: nothing was refused
+    std::int32_t peer_pid = 0;   // 0: the own segment
+    int error = 0;               // an errno; 0: none
+};
+Refusal last_refusal();
 
 }  // namespace coco::heap

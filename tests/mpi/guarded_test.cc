@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Processes that cannot map each other's memory in the usual way, or not at all.
+//
+//   guarded_test no_room      each has address space for little more than it has mapped when it starts
+//   guarded_test undumpable   an ordinary user's whose /proc/PID/fd is closed, as that of an execute-only
+//   program's
+#include <mpi.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/check.h"
+
+namespace {
+
+void bound_address_space() {
+    unsigned long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit twice{pages * 4096 * 2, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &twice) == 0);
+}
+
+bool become_undumpable() {
+    if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
+        return false;
+    return prctl(PR_SET_DUMPABLE, 0) == 0;
+}
+
+void exchange(MPI_Comm comm, int block) {
+    int rank = 0, ranks = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    std::vector<int> send(static_cast<std::size_t>(ranks * block), rank), recv(send.size(), -1);
+    MPI_Alltoall(send.data(), block, MPI_INT, recv.data(), block, MPI_INT, comm);
+    for (int at = 0; at < ranks * block; ++at) CHECK(recv[static_cast<std::size_t>(at)] == at / block);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string how = argc > 1 ? argv[1] : "";
+    if (how == "no_room") bound_address_space();
+    if (how == "undumpable" && !become_undumpable()) return 77;
+    MPI_Init(&argc, &argv);
+    MPI_Comm twin, half;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    for (int i = 0; i < 6; ++i)
+        for (int block : {1, 100, 100'000})
+            for (MPI_Comm comm : {MPI_COMM_WORLD, twin, half}) exchange(comm, block);
+    MPI_Comm_free(&twin);
+    MPI_Comm_free(&half);
+    const int verdict = test::finish("guarded");
+    MPI_Finalize();
+    return verdict;
+}
