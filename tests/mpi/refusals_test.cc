@@ -6,6 +6,7 @@
 // served.
 #include <mpi.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -56,7 +57,7 @@ void compare(const Case& c) {
     MPI_Comm_free(&other);
 }
 
-constexpr int kMostRanks = 16, kLarge = 40'000;
+constexpr int kMostRanks = 16, kLarge = 40'000, kLongest = 200'000;  // blocks, and bcasts
 int* memory;  // on the heap, so that nothing is handed back for being private
 int from[64];
 int ones[kMostRanks], more_ones[kMostRanks], twos[kMostRanks], nothing[kMostRanks];
@@ -64,10 +65,18 @@ int near[kMostRanks], near_bytes[kMostRanks], far[kMostRanks], far_bytes[kMostRa
 MPI_Aint no_places[kMostRanks];
 MPI_Datatype ints[kMostRanks], more_ints[kMostRanks], nulls[kMostRanks];
 
+#if MPI_VERSION >= 4
+MPI_Count wide_ones[kMostRanks];
+MPI_Aint wide_near[kMostRanks], wide_near_bytes[kMostRanks];
+#endif
+
 void fill_arrays() {
     for (int i = 0; i < kMostRanks; ++i) {
         ones[i] = more_ones[i] = 1, twos[i] = 2, nothing[i] = 0;
         near[i] = i, near_bytes[i] = 4 * i, far[i] = 1000 + i, far_bytes[i] = 4000 + 4 * i;
+#if MPI_VERSION >= 4
+        wide_ones[i] = 1, wide_near[i] = i, wide_near_bytes[i] = 4 * i;
+#endif
         ints[i] = more_ints[i] = MPI_INT, nulls[i] = MPI_DATATYPE_NULL;
     }
 }
@@ -164,6 +173,31 @@ std::vector<Case> aliased_allgathers(const Types& t) {
     };
 }
 
+#if MPI_VERSION >= 4
+// By the functions that take large counts.
+std::vector<Case> aliased_large_counts() {
+    int* const m = memory;
+    const int r = world_rank();
+    const MPI_Datatype i = MPI_INT;
+    return {
+        {"alltoall_c, same buffer", [=](auto& f, auto w) { return f.Alltoall_c(m, 1, i, m, 1, i, w); }},
+        {"alltoallv_c, same buffer",
+         [=](auto& f, auto w) {
+             return f.Alltoallv_c(m, wide_ones, wide_near, i, m, wide_ones, wide_near, i, w);
+         }},
+        {"alltoallw_c, same buffer",
+         [=](auto& f, auto w) {
+             return f.Alltoallw_c(m, wide_ones, wide_near_bytes, ints, m, wide_ones, wide_near_bytes, ints,
+                                  w);
+         }},
+        {"allgather_c, own block", [=](auto& f, auto w) { return f.Allgather_c(m + r, 1, i, m, 1, i, w); }},
+        {"allgatherv_c, own block",
+         [=](auto& f, auto w) { return f.Allgatherv_c(m + r, 1, i, m, wide_ones, wide_near, i, w); }}};
+}
+#else
+std::vector<Case> aliased_large_counts() { return {}; }
+#endif
+
 // On a ring that has been called on often enough to be ours.
 template <class Call>
 int on_ring(MPI_Comm comm, Call call) {
@@ -233,7 +267,7 @@ std::vector<Case> empty_calls() {
 // Receivers of a bcast that name more than the root sends: all of them, or the last.
 void compare_bcasts() {
     const int rank = world_rank(), last = world_size() - 1;
-    for (int sent : {1, 3, 16, 500, 512, 600, 3000, 20'000, 200'000})
+    for (int sent : {1, 3, 16, 500, 512, 600, 3000, 20'000, kLongest})
         for (bool all : {true, false}) {
             const bool longer = rank != 0 && (all || rank == last);
             compare({"bcast, longer receivers", [=](auto& f, auto w) {
@@ -326,7 +360,7 @@ void alone(MPI_Comm comm) {
 // The shorter message is received all the same, and the error heard where the library has one.
 void short_bcasts(MPI_Comm comm) {
     const int rank = world_rank(), last = world_size() - 1;
-    for (int count : {1, 100, 600, 5000, 200'000})
+    for (int count : {1, 100, 600, 5000, kLongest})
         for (bool wrong : {false, true, false, false, true, true, false}) {
             const bool errs = wrong && rank == last && rank != 0;
             for (int i = 0; i < 2 * count; ++i) memory[i] = rank == 0 ? i : -1;
@@ -341,13 +375,14 @@ void short_bcasts(MPI_Comm comm) {
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    std::vector<int> heap(static_cast<std::size_t>(4 * world_size() * kLarge));
+    std::vector<int> heap(static_cast<std::size_t>(std::max(4 * world_size() * kLarge, 2 * kLongest)));
     memory = heap.data();
     fill_arrays();
     const bool over_nodes = argc > 1;
     Types types = make_types();
     for (const Case& c : aliased_alltoalls(types)) compare(c);
     for (const Case& c : aliased_allgathers(types)) compare(c);
+    for (const Case& c : aliased_large_counts()) compare(c);
     for (const Case& c : empty_calls()) compare(c);
     for (const Case& c : empty_calls_of_neighbors()) compare(c);
     free_types(types);
