@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <optional>
 #include <set>
 
@@ -15,6 +16,7 @@
 #include "comm/labels.h"
 #include "comm/meeting.h"
 #include "comm/mpi_table.h"
+#include "comm/passed.h"
 #include "heap/segment.h"
 #include "os/probe.h"
 #include "os/process.h"
@@ -92,13 +94,19 @@ Peer peer_of(std::byte* segment, const Card& card) {
 
 // What a rank could map of its node. Travels as bytes.
 struct Reach {
-    std::uint64_t all;    // whether every mate, and the node is not too large
-    std::uint64_t first;  // the lowest rank of those, itself included
+    std::uint64_t all;     // whether every mate, and the node is not too large
+    std::uint64_t first;   // the lowest rank of those, itself included
+    std::uint64_t closed;  // whether some mate's descriptors are closed to it
 };
+
+bool is_refused() {
+    int error = heap::last_refusal().error;
+    return error == EACCES || error == EPERM;
+}
 
 Reach map_mates(Comm& comm, const std::vector<Card>& cards) {
     Reach reach{comm.mates.size() < static_cast<std::size_t>(kMatesMost),
-                static_cast<std::uint64_t>(comm.rank)};
+                static_cast<std::uint64_t>(comm.rank), 0};
     comm.peers.assign(cards.size(), {});
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         if (cards[r].node_label != cards[comm.rank].node_label) continue;
@@ -106,6 +114,7 @@ Reach map_mates(Comm& comm, const std::vector<Card>& cards) {
         std::byte* base = has_heap ? heap::map_peer(cards[r].segment) : nullptr;
         if (base == nullptr) {
             reach.all = 0;
+            reach.closed |= has_heap && is_refused();
             if (r != comm.rank) continue;
             reach.first = static_cast<std::uint64_t>(r);  // none of them can map this rank either
             break;
@@ -167,11 +176,21 @@ void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& 
     map_cards(comm, cards);
 }
 
+std::vector<heap::SegmentId> segments_of(const std::vector<Card>& cards) {
+    std::vector<heap::SegmentId> segments;
+    for (const Card& card : cards) segments.push_back(card.segment);
+    return segments;
+}
+
 // The same answer on all ranks: where ranks cannot map their mates, whole nodes can go on without. Hosts that
 // look alike, or users, part by the first rank that each can map; who then still has a mate that it cannot
 // map is a node of its own, and so are its mates.
 stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards) {
     std::vector<Reach> reaches = reaches_of_all(comm, cards);
+    if (std::ranges::any_of(reaches, [](const Reach& reach) { return reach.closed != 0; })) {
+        map_passed(comm, segments_of(cards));
+        reaches = reaches_of_all(comm, cards);
+    }
     if (all_mapped(reaches)) return stats::Reason::none;
     if (comm.map.nodes() == 1) {
         auto speaker = std::ranges::find(reaches, 0u, &Reach::all) - reaches.begin();

@@ -79,7 +79,7 @@ WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, in
     world.directory = make_directory();
     if (world.directory == nullptr) return card;
     card.directory_at = heap::offset_of(world.directory);
-    card.may_meet = prctl(PR_GET_DUMPABLE) == 1 && heap::own_descriptor_is_open();
+    card.may_meet = prctl(PR_GET_DUMPABLE) == 1 && heap::own_descriptor() >= 0;
     return card;
 }
 

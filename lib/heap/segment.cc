@@ -223,8 +223,6 @@ SegmentId own_id() {
     return g_id;
 }
 
-bool own_descriptor_is_open() { return is_own_descriptor(own().fd); }
-
 bool is_shared(const void* address, std::size_t bytes) {
     std::uint64_t offset = offset_of(address);
     return offset < g_own.bytes && bytes <= g_own.bytes - offset && !is_changed(address, bytes, kGone) &&
@@ -249,7 +247,10 @@ std::uint64_t offset_of(const void* address) {
     return reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(g_own.base);
 }
 
-std::byte* map_peer(const SegmentId& peer) {
+namespace {
+
+// fd: the peer's descriptor, or -1: to be opened.
+std::byte* find_or_map(const SegmentId& peer, int fd) {
     const Segment& mine = own();
     if (mine.bytes == 0 || peer.cookie == 0 || peer.host != g_id.host) return nullptr;
     if (peer.cookie == g_id.cookie) return mine.base;
@@ -261,12 +262,19 @@ std::byte* map_peer(const SegmentId& peer) {
     if (peer.bytes >
         address_space_limit() / 2 - std::min(address_space_limit() / 2, mine.bytes + g_peers_bytes))
         return refuse(peer, "the address space is bounded", ENOMEM);
-    std::byte* base = open_peer(peer);
+    std::byte* base = fd >= 0 ? map_descriptor(peer, fd) : open_peer(peer);
     if (base == nullptr) return nullptr;
     g_peers_bytes += peer.bytes;
     g_peers[g_peer_count++] = {peer.cookie, base};
     return base;
 }
+
+}  // namespace
+
+std::byte* map_peer(const SegmentId& peer) { return find_or_map(peer, -1); }
+std::byte* map_peer(const SegmentId& peer, int fd) { return find_or_map(peer, fd); }
+
+int own_descriptor() { return is_own_descriptor(own().fd) ? g_own.fd : -1; }
 
 std::byte* take_room(std::uint64_t bytes) {
     const Segment& segment = own();

@@ -36,8 +36,6 @@ struct SegmentId {
 // This process's segment. The first call may be the one that makes it.
 const Segment& own();
 SegmentId own_id();
-// Whether others can still find the segment through its descriptor: programs close what they did not open.
-bool own_descriptor_is_open();
 // Shared memory for the library itself, from room of the segment that is kept for it behind the heap: so that a program
 // that has used its heap up, or bounded it, takes none of it away. Pages, zeroed, never given back. Returns: null if there is no
 // such room: without a segment, on a mount, under limits on the address space or on file sizes, or when it is used up.
@@ -55,6 +53,10 @@ std::uint64_t offset_of(const void* address);
 // Maps a peer's segment (or finds it mapped). Returns: its base here; null if it cannot be mapped, with the
 // reason logged at info and kept as the last refusal. The own id gives the own base.
 std::byte* map_peer(const SegmentId& peer);
+// The same by a descriptor that the peer has passed; it stays the caller's.
+std::byte* map_peer(const SegmentId& peer, int fd);
+// The own segment's descriptor, to be passed; -1 where there is none, or the program has closed it.
+int own_descriptor();
 
 // Why this process has no segment though it wanted one, or why a peer's could not be mapped.
 struct Refusal {
