@@ -57,8 +57,21 @@ void* or_no_memory(void* block) {
     return block;
 }
 
+// Out of the way of the usual one, which is a jump.
+[[gnu::noinline]] void release_changed(void* block) {
+    if (restore_block(block, usable_bytes(block))) coco_je_free(block);
+}
+
+void* reallocate_unchanged(void* block, std::size_t bytes) {
+    if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
+    bytes = at_least_aligned(bytes);
+    return or_no_memory(bytes < kPerhapsLarge ? coco_je_realloc(block, bytes)
+                                              : reallocate_large(block, bytes));
+}
+
 // Pages that the program has changed are not the allocator's to move or to cut.
-void* move_changed(void* block, std::size_t bytes) {
+[[gnu::noinline]] void* reallocate_changed(void* block, std::size_t bytes) {
+    if (!is_changed(block, usable_bytes(block), kAnyChange)) return reallocate_unchanged(block, bytes);
     void* moved = bytes != 0 ? allocate(bytes) : nullptr;
     if (bytes != 0 && moved == nullptr) return nullptr;
     if (moved != nullptr) std::memcpy(moved, block, std::min(bytes, usable_bytes(block)));
@@ -102,19 +115,16 @@ void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
 }
 
 void* reallocate(void* block, std::size_t bytes) {
-    if (anything_changed() && is_changed(block, usable_bytes(block), kAnyChange)) [[unlikely]]
-        return move_changed(block, bytes);
-    if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
-    bytes = at_least_aligned(bytes);
-    return or_no_memory(bytes < kPerhapsLarge ? coco_je_realloc(block, bytes)
-                                              : reallocate_large(block, bytes));
+    if (anything_changed()) [[unlikely]]
+        return reallocate_changed(block, bytes);
+    return reallocate_unchanged(block, bytes);
 }
 
 void tend() { drop_old_kept(); }
 
 void release(void* block) {
-    if (anything_changed() && !restore_block(block, usable_bytes(block))) [[unlikely]]
-        return;
+    if (anything_changed()) [[unlikely]]
+        return release_changed(block);
     coco_je_free(block);
 }
 std::size_t usable_bytes(const void* block) { return coco_je_malloc_usable_size(block); }
