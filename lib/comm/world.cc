@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
 #include <new>
 #include <vector>
 
@@ -29,8 +27,7 @@ struct World {
     std::int32_t rank = 0;
     bool can_meet = false;
     Directory* directory = nullptr;
-    // By world rank; null: not mapped yet. Never given back.
-    std::unique_ptr<std::atomic<std::byte*>[]> segments;
+    std::vector<std::byte*> segments;  // by world rank; null: of another node
 };
 
 World& the_world() {
@@ -108,38 +105,22 @@ bool may_meet_all(const World& world) {
     return !bounded || bytes < limit.rlim_cur / 2;
 }
 
-// The next rank of the node, around; this rank if it is alone.
-std::int32_t next_mate(const World& world) {
-    const auto ranks = static_cast<std::int32_t>(world.ranks.size());
-    for (std::int32_t step = 1; step < ranks; ++step) {
-        const std::int32_t at = (world.rank + step) % ranks;
-        if (world.ranks[static_cast<std::size_t>(at)].node_label ==
-            world.ranks[static_cast<std::size_t>(world.rank)].node_label)
-            return at;
+// All mates are mapped now, while all ranks are here and can agree on what to do if one cannot be: later a program may close
+// descriptors or give up rights. Nothing of a mapping is touched before it is needed, so that it costs next to nothing.
+bool map_mates(World& world) {
+    const std::uint64_t node = world.ranks[static_cast<std::size_t>(world.rank)].node_label;
+    for (std::size_t r = 0; r < world.ranks.size(); ++r) {
+        if (world.ranks[r].node_label != node) continue;
+        world.segments[r] = heap::map_peer(world.ranks[r].segment);
+        if (world.segments[r] == nullptr) return false;
     }
-    return world.rank;
+    return true;
 }
 
-// That ranks of the same user on the same host can map one another is tried out between neighbours around
-// each node.
 bool all_can_meet(World& world) {
-    std::uint64_t mine = may_meet_all(world), all = 0;
-    const std::int32_t next = next_mate(world);
-    if (mine != 0 && next != world.rank) {
-        std::byte* base = heap::map_peer(world.ranks[static_cast<std::size_t>(next)].segment);
-        world.segments[static_cast<std::size_t>(next)].store(base, std::memory_order_release);
-        mine = base != nullptr;
-    }
+    std::uint64_t mine = may_meet_all(world) && map_mates(world), all = 0;
     mpi().Allreduce(&mine, &all, 1, mpi().uint64, mpi().min, mpi().comm_world);
     return all != 0;
-}
-
-[[noreturn]] void stop_unmapped(std::int32_t world_rank) {
-    base::log(base::LogLevel::error, base::Text() << "the memory of rank " << world_rank
-                                                  << " cannot be mapped any more, in the midst of a call");
-    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
-    mpi().Abort(mpi().comm_world, 1);
-    __builtin_trap();
 }
 
 }  // namespace
@@ -158,8 +139,7 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     const bool none_off =
         std::ranges::all_of(world.ranks, [](const WorldRank& r) { return r.directory_at != 0; });
     if (!none_off) return true;
-    world.segments = std::make_unique<std::atomic<std::byte*>[]>(world.ranks.size());
-    world.segments[static_cast<std::size_t>(world.rank)].store(heap::own().base, std::memory_order_relaxed);
+    world.segments.resize(world.ranks.size());
     world.can_meet = ranks > 1 && all_can_meet(world);
     return true;
 }
@@ -168,16 +148,7 @@ std::span<const WorldRank> world() { return the_world().ranks; }
 bool can_meet() { return the_world().can_meet; }
 std::int32_t rank_in_world() { return the_world().rank; }
 
-std::byte* segment_of(std::int32_t world_rank) {
-    World& world = the_world();
-    auto& segment = world.segments[static_cast<std::size_t>(world_rank)];
-    std::byte* base = segment.load(std::memory_order_acquire);  // pairs with the release below
-    if (base != nullptr) return base;
-    base = heap::map_peer(world.ranks[static_cast<std::size_t>(world_rank)].segment);
-    if (base == nullptr) stop_unmapped(world_rank);
-    segment.store(base, std::memory_order_release);
-    return base;
-}
+std::byte* segment_of(std::int32_t world_rank) { return the_world().segments[static_cast<std::size_t>(world_rank)]; }
 
 Directory& directory_of(std::int32_t world_rank) {
     const WorldRank& rank = the_world().ranks[static_cast<std::size_t>(world_rank)];

@@ -42,10 +42,9 @@ std::span<const WorldRank> world();
 bool can_meet();
 std::int32_t rank_in_world();
 
-// The segment of a mate of this rank's node in this process, mapped at the first use.
+// The segment of a rank of this rank's node in this process. Requires (all three): can_meet().
 std::byte* segment_of(std::int32_t world_rank);
 Directory& directory_of(std::int32_t world_rank);
-// This rank's own. Requires: can_meet().
 Directory& own_directory();
 
 }  // namespace coco::comm

@@ -165,8 +165,10 @@ bool kernel_tells() {
     return answer.load(std::memory_order_relaxed) == kTells;
 }
 
-bool header_matches(const std::byte* base, const SegmentId& peer) {
-    const Header& header = *reinterpret_cast<const Header*>(base);
+// Read through the descriptor: to touch a page of each mapping would cost each process page tables for each peer.
+bool header_matches(int fd, const SegmentId& peer) {
+    Header header{};
+    if (pread(fd, &header, sizeof header, 0) != sizeof header) return false;
     return header.magic == kMagic && header.version == kVersion && header.cookie == peer.cookie &&
            header.bytes == peer.bytes && header.pid == peer.pid;
 }
@@ -183,12 +185,9 @@ std::byte* map_descriptor(const SegmentId& peer, int fd) {
     if (fstat(fd, &facts) != 0 || facts.st_size < 0 ||
         static_cast<std::uint64_t>(facts.st_size) != peer.bytes)
         return refuse(peer, "another size");
+    if (!header_matches(fd, peer)) return refuse(peer, "not its segment");
     std::byte* base = os::map_object(fd, peer.bytes);
     if (base == nullptr) return refuse(peer, "no address space", ENOMEM);
-    if (!header_matches(base, peer)) {
-        munmap(base, peer.bytes + os::kPageBytes);
-        return refuse(peer, "not its segment");
-    }
     madvise(base, peer.bytes, MADV_DONTDUMP);
     madvise(base, peer.bytes, MADV_DONTFORK);
     madvise(base, peer.bytes, MADV_HUGEPAGE);

@@ -75,11 +75,14 @@ void dump_to_top() {
     g_dumped = end;
 }
 
+// A forked child has what was carved before, and no more.
+std::uint64_t end_of_heap() { return own().bytes != 0 ? carvable().bytes : 0; }
+
 // Large spans start on a huge page.
 std::uint64_t take_top(std::uint64_t bytes) {
     std::uint64_t unit = bytes >= os::kHugePageBytes ? os::kHugePageBytes : os::kPageBytes;
     std::uint64_t offset = base::round_up(g_top, unit);
-    std::uint64_t limit = carvable().bytes;
+    std::uint64_t limit = end_of_heap();
     if (offset > limit || bytes > limit - offset) return 0;
     if (offset > g_top) add_free(g_top, offset - g_top);
     g_top = offset + bytes;
