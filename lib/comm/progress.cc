@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "comm/mpi_table.h"
+#include "heap/heap.h"
 #include "os/clock.h"
 
 namespace coco::comm {
@@ -56,6 +57,7 @@ bool is_ready() { return g_ready.load(std::memory_order_acquire) || make_own(); 
 }  // namespace
 
 bool drive_progress() {
+    heap::tend();
     int done = 0;
     if (!is_ready()) {
         mpi().Iprobe(MPI_ANY_SOURCE, kRareTag, t_current, &done, MPI_STATUS_IGNORE);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "heap/restore.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
+#include "os/clock.h"
 #include "os/shared_memory.h"
 
 // The private jemalloc. Declared hidden here, which makes them hidden in whatever this is linked into.
@@ -120,7 +122,34 @@ void* reallocate(void* block, std::size_t bytes) {
     return reallocate_unchanged(block, bytes);
 }
 
-void tend() { drop_old_kept(); }
+namespace {
+
+// So often jemalloc gives back what has been free for long enough (dirty_decay_ms in system.cc). By itself it
+// does so in allocations only.
+constexpr std::uint64_t kBetweenDecays_ns = 1'000'000'000u;
+constexpr std::uint32_t kCallsPerLook = 8;
+constinit std::atomic<std::uint64_t> g_next_decay_ns{0};
+constinit thread_local std::uint32_t t_calls = 0;
+
+bool decay_is_due() {
+    if (++t_calls % kCallsPerLook != 0) return false;
+    std::uint64_t now = os::coarse_now_ns();
+    std::uint64_t due = g_next_decay_ns.load(std::memory_order_relaxed);
+    // Of several threads, one.
+    return now >= due &&
+           g_next_decay_ns.compare_exchange_strong(due, now + kBetweenDecays_ns, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void tend() {
+    drop_old_kept();
+    if (!decay_is_due()) [[likely]]
+        return;
+    int saved = errno;
+    coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".decay"), nullptr, nullptr, nullptr, 0);
+    errno = saved;
+}
 
 void release(void* block) {
     if (anything_changed()) [[unlikely]]

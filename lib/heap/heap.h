@@ -26,8 +26,8 @@ void* reallocate(void* block, std::size_t bytes);  // 0 bytes releases the block
 void release(void* block);                         // null is allowed
 std::size_t usable_bytes(const void* block);
 
-// Gives back freed memory that was kept for longer than is of use; next to nothing where none is. For the
-// library, now and then.
+// Gives back freed memory that was kept for longer than is of use; looks at a clock now and then. For the
+// library, in its calls and while it waits.
 void tend();
 
 // Gives back all freed memory that the allocator and this room keep, but for what other threads' caches hold.

@@ -23,13 +23,14 @@
 // narenas: fixed, as counting CPUs by itself makes jemalloc write to stderr in bound ranks.
 // retain: what is freed stays carved, its pages go back by punching holes.
 // oversize_threshold: blocks that glibc always maps and unmaps are given back at once too; smaller ones after
-// dirty_decay_ms. tcache_max: message buffers are commonly below. tcache_nslots_large: each thread may hold
-// so many of each size, 13 MiB if it had all. tcache_gc_incr_bytes: looking for unused ones costs 10 ns, at
-// 64 KiB (the default) in every pair of malloc and free of a message buffer. zero_realloc: as glibc.
+// dirty_decay_ms, gradually: to touch 200 MB anew costs 1 % of a loop that takes so long for a turn.
+// tcache_max: message buffers are commonly below. tcache_nslots_large: each thread may hold so many of each
+// size, 13 MiB if it had all. tcache_gc_incr_bytes: looking for unused ones costs 10 ns, at 64 KiB (the
+// default) in every pair of malloc and free of a message buffer. zero_realloc: as glibc.
 COCO_FROM_JEMALLOC const char* coco_je_malloc_conf;
 const char* coco_je_malloc_conf =
     "narenas:8,background_thread:false,retain:true,dss:disabled,oversize_threshold:33554432,"
-    "dirty_decay_ms:10000,muzzy_decay_ms:0,tcache_max:262144,tcache_nslots_large:8,"
+    "dirty_decay_ms:5000,muzzy_decay_ms:0,tcache_max:262144,tcache_nslots_large:8,"
     "tcache_gc_incr_bytes:1048576,metadata_thp:disabled,thp:default,zero_realloc:free,abort:false";
 
 namespace coco::heap {
