@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operators.h"
 
+#include <mutex>
+
 #include "heap/family.h"
 #include "os/symbols.h"
 
@@ -38,30 +40,32 @@ bool none_is_replaced() {
     return next == nullptr || next == os::definer("__cxa_throw", os::own_object());
 }
 
-struct Found {
-    bool ours;
-    void* next[kOperators];
-};
+constinit std::atomic<bool> g_decided{false};
+constinit std::mutex g_deciding;
+constinit thread_local bool t_deciding = false;
+constinit void* g_next[kOperators] = {};
 
-Found find() {
-    Found found{};
-    found.ours = heap::family_is_ours() && none_is_replaced();
-    for (int i = 0; !found.ours && i < kOperators; ++i) found.next[i] = heap::next_definition(kSymbols[i]);
-    return found;
-}
-
-const Found& found() {
-    static const Found once = find();
-    return once;
+void decide() {
+    t_deciding = true;
+    bool ours = heap::family_is_ours() && none_is_replaced();
+    for (int i = 0; !ours && i < kOperators; ++i) g_next[i] = heap::next_definition(kSymbols[i]);
+    g_operators_are_ours.store(ours, std::memory_order_relaxed);
+    t_deciding = false;
 }
 
 }  // namespace
 
+// dlsym may make objects while it is asked for the next definitions: these come from malloc.
 bool decide_operators() {
-    if (found().ours) g_operators_are_ours.store(true, std::memory_order_relaxed);
-    return found().ours;
+    if (!g_decided.load(std::memory_order_acquire)) {
+        if (t_deciding || heap::is_deciding_family()) return false;
+        std::scoped_lock hold(g_deciding);
+        if (!g_decided.load(std::memory_order_relaxed)) decide();
+        g_decided.store(true, std::memory_order_release);  // pairs with the acquire above: g_next is written
+    }
+    return g_operators_are_ours.load(std::memory_order_relaxed);
 }
 
-void* next_operator(Operator which) { return found().next[which]; }
+void* next_operator(Operator which) { return g_next[which]; }
 
 }  // namespace coco::interpose

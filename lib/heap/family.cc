@@ -143,6 +143,8 @@ bool decide_family() {
     return g_family_is_ours.load(std::memory_order_relaxed);
 }
 
+bool is_deciding_family() { return t_deciding; }
+
 const Family& others() { return g_others; }
 
 // A dlsym that fails would leave its message to the program, and allocate for it.

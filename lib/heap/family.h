@@ -30,6 +30,9 @@ extern constinit std::atomic<bool> g_family_is_ours;  // false as long as it is 
 bool decide_family();
 inline bool family_is_ours() { return g_family_is_ours.load(std::memory_order_relaxed) || decide_family(); }
 
+// Whether this thread is in the midst of deciding: what it asks for now comes from dlsym.
+bool is_deciding_family();
+
 // The next definitions after ours; null where there is none. During the decision only malloc, calloc, realloc
 // and free are there.
 struct Family {
