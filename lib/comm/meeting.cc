@@ -11,6 +11,7 @@
 #include "comm/control_pool.h"
 #include "comm/mpi_table.h"
 #include "comm/world.h"
+#include "heap/heap.h"
 #include "heap/segment.h"
 #include "os/probe.h"
 
@@ -65,14 +66,15 @@ void fill_state(Comm& comm, const Members& members) {
 
 // As a communicator is that nobody has called on yet. What depends on its members alone stays.
 void renew(Comm& comm) {
+    comm.calls = comm.neighbor_calls = 0;
+    if (comm.closed != stats::Reason::none) return;
     comm.closed = stats::Reason::not_set_up;
     comm.settled = false;
-    comm.calls = comm.neighbor_calls = 0;
-    comm.control = nullptr;
     comm.epoch = comm.done_epoch = 0;
-    comm.largest_block_bytes = 0;
-    comm.left_to_mpi = 0;
-    comm.calls_unseen = kLeastUnseen;
+    for (Comm::Room& room : comm.rooms) {
+        heap::release(room.memory);
+        room = {};
+    }
     std::ranges::fill(comm.memo, Comm::Memo{});
     std::ranges::fill(comm.calls_made, 0u);
 }
@@ -104,6 +106,10 @@ void show_control(Comm& comm) {
     comm.stage = Ring<kStageBytes>();
     std::ranges::fill(comm.slot_epoch, 0u);
     comm.peers.assign(static_cast<std::size_t>(comm.ranks), {});
+    // Schedules may follow one mate to another one's memory, which this rank does not wait for itself.
+    for (std::int32_t mate : comm.mates)
+        comm.peers[static_cast<std::size_t>(mate)].segment =
+            segment_of((*comm.world_ranks)[static_cast<std::size_t>(mate)]);
     comm.peers[static_cast<std::size_t>(comm.rank)] = {.segment = comm.segment,
                                                        .control = comm.control,
                                                        .epoch_base = card.epoch_base,
@@ -131,7 +137,6 @@ void Comm::meet(std::int32_t peer) {
         wait_for(changes.value, changes.doorbell, seen + 1);
     }
     Peer& p = peers[static_cast<std::size_t>(peer)];
-    p.segment = segment_of(world_rank);
     p.control = reinterpret_cast<Control*>(p.segment + card->control_at);
     p.epoch_base = card->epoch_base;
     p.tape_at = card->tape_at;
@@ -158,7 +163,9 @@ void leave(Comm& comm) {
 
 void part(std::unique_ptr<Comm> comm, Members& members) {
     if (comm->control != nullptr && !comm->control_is_lone) leave(*comm);
-    if (comm->neighbors != nullptr || comm->wire != nullptr || comm->control_is_lone) return;
+    const bool lasts = comm->closed == stats::Reason::none || comm->closed == stats::Reason::not_set_up ||
+                       comm->closed == stats::Reason::single_rank;
+    if (comm->neighbors != nullptr || comm->wire != nullptr || comm->control_is_lone || !lasts) return;
     renew(*comm);
     members.give_idle(std::move(comm));
 }

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/world.h"
 
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <new>
 #include <vector>
 
-#include "base/env.h"
-#include "base/log.h"
 #include "comm/labels.h"
 #include "comm/mpi_table.h"
 #include "os/probe.h"
@@ -35,21 +29,6 @@ World& the_world() {
     return *instance;
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-    return (hash ^ value) * 0x9E3779B97F4A7C15u + value;
-}
-
-// What the kernel compares before a process may open another's files in /proc.
-std::uint64_t user_hash() {
-    uid_t uids[3] = {};
-    gid_t gids[3] = {};
-    getresuid(&uids[0], &uids[1], &uids[2]);
-    getresgid(&gids[0], &gids[1], &gids[2]);
-    std::uint64_t hash = 1;
-    for (int i = 0; i < 3; ++i) hash = mix(mix(hash, uids[i]), gids[i]);
-    return hash;
-}
-
 Directory* make_directory() {
     std::byte* room = heap::take_room(sizeof(Directory));
     return room != nullptr ? new (room) Directory : nullptr;
@@ -71,12 +50,9 @@ WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, in
     card.node_label = labels.node;
     card.domain_label = labels.domain;
     card.local_ranks = os::launched_node_ranks();
-    card.user = user_hash();
     fill_cpus(card);
     world.directory = make_directory();
-    if (world.directory == nullptr) return card;
-    card.directory_at = heap::offset_of(world.directory);
-    card.may_meet = prctl(PR_GET_DUMPABLE) == 1 && heap::own_descriptor() >= 0;
+    if (world.directory != nullptr) card.directory_at = heap::offset_of(world.directory);
     return card;
 }
 
@@ -91,22 +67,9 @@ bool agree_by_least(std::uint64_t hash) {
     return least[0] == ~least[1];
 }
 
-// Whether this rank may expect to map all of its mates, as far as the cards say.
-bool may_meet_all(const World& world) {
-    const WorldRank& mine = world.ranks[static_cast<std::size_t>(world.rank)];
-    std::uint64_t bytes = 0;
-    for (const WorldRank& r : world.ranks) {
-        if (r.node_label != mine.node_label) continue;
-        if (r.may_meet == 0 || r.user != mine.user || r.segment.host != mine.segment.host) return false;
-        bytes += r.segment.bytes;
-    }
-    rlimit limit{};
-    bool bounded = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    return !bounded || bytes < limit.rlim_cur / 2;
-}
-
-// All mates are mapped now, while all ranks are here and can agree on what to do if one cannot be: later a program may close
-// descriptors or give up rights. Nothing of a mapping is touched before it is needed, so that it costs next to nothing.
+// All mates are mapped now, while all ranks are here and can agree on what to do if one cannot be: later a
+// program may close descriptors or give up rights. Nothing of a mapping is touched before it is needed, so
+// that it costs next to nothing.
 bool map_mates(World& world) {
     const std::uint64_t node = world.ranks[static_cast<std::size_t>(world.rank)].node_label;
     for (std::size_t r = 0; r < world.ranks.size(); ++r) {
@@ -118,7 +81,7 @@ bool map_mates(World& world) {
 }
 
 bool all_can_meet(World& world) {
-    std::uint64_t mine = may_meet_all(world) && map_mates(world), all = 0;
+    std::uint64_t mine = map_mates(world), all = 0;
     mpi().Allreduce(&mine, &all, 1, mpi().uint64, mpi().min, mpi().comm_world);
     return all != 0;
 }
@@ -148,7 +111,9 @@ std::span<const WorldRank> world() { return the_world().ranks; }
 bool can_meet() { return the_world().can_meet; }
 std::int32_t rank_in_world() { return the_world().rank; }
 
-std::byte* segment_of(std::int32_t world_rank) { return the_world().segments[static_cast<std::size_t>(world_rank)]; }
+std::byte* segment_of(std::int32_t world_rank) {
+    return the_world().segments[static_cast<std::size_t>(world_rank)];
+}
 
 Directory& directory_of(std::int32_t world_rank) {
     const WorldRank& rank = the_world().ranks[static_cast<std::size_t>(world_rank)];

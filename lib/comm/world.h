@@ -24,12 +24,10 @@ struct WorldRank {
     std::uint64_t node_label;    // equal on ranks of one node
     std::uint64_t domain_label;
     std::uint64_t local_ranks;  // of the whole job on this node, as the launcher says; 0: unknown
-    std::uint64_t user;         // hash of the user and of what else decides who may open whose files in /proc
     // The CPUs that it may use; beyond so many they are folded, so that ranks then seem to have fewer.
     static constexpr int kCpuWords = 8;
     std::uint64_t cpus[kCpuWords];
     std::int32_t cpu_quota;  // whole CPUs' time that the control group grants; 0: no limit
-    std::uint32_t may_meet;  // 1: its memory can be found by the others as far as it can tell by itself
 };
 
 // Makes the ranks of the world known to one another. Called by all ranks in MPI_Init, whether switched off or
