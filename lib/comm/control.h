@@ -85,6 +85,7 @@ struct alignas(4096) Control {
     // Rank 0's: how many ranks have left the communicators that had this block, in all; each rank adds one
     // when it frees one.
     alignas(base::kCacheLineBytes) std::atomic<std::uint64_t> leavers;
+    std::uint64_t number;   // of the owner's blocks this is the so-manyth
     std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
     Slot slots[kSlots];
     alignas(4096) std::atomic<std::uint64_t> tape[kTapeBytes / 8];

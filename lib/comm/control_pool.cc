@@ -93,6 +93,8 @@ Control* make_control(bool shared) {
     control->flag.value.store(schedule::kDone, std::memory_order_relaxed);
     for (Slot& slot : control->slots) new (&slot.epoch) std::atomic<std::uint64_t>(0);
     new (&control->leavers) std::atomic<std::uint64_t>(0);
+    static std::atomic<std::uint64_t> made{0};
+    control->number = made.fetch_add(1, std::memory_order_relaxed);
     control->tape_at = 0;
     new (&control->tape[0]) std::atomic<std::uint64_t>(0);
     return control;

@@ -71,6 +71,12 @@ void renew(Comm& comm) {
     comm.closed = stats::Reason::not_set_up;
     comm.settled = false;
     comm.epoch = comm.done_epoch = 0;
+    if (comm.neighbors != nullptr) {
+        std::erase_if(comm.schedules,
+                      [](const Comm::Kept& kept) { return kept.key.neighborhood != nullptr; });
+        comm.last_schedule = 0;
+        comm.neighbors.reset();
+    }
     for (Comm::Room& room : comm.rooms) {
         heap::release(room.memory);
         room = {};
@@ -165,7 +171,7 @@ void part(std::unique_ptr<Comm> comm, Members& members) {
     if (comm->control != nullptr && !comm->control_is_lone) leave(*comm);
     const bool lasts = comm->closed == stats::Reason::none || comm->closed == stats::Reason::not_set_up ||
                        comm->closed == stats::Reason::single_rank;
-    if (comm->neighbors != nullptr || comm->wire != nullptr || comm->control_is_lone || !lasts) return;
+    if (comm->wire != nullptr || comm->control_is_lone || !lasts) return;
     renew(*comm);
     members.give_idle(std::move(comm));
 }

@@ -2,12 +2,15 @@
 #include "comm/neighbors.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "comm/comm.h"
 #include "comm/deal.h"
 #include "comm/letters.h"
 #include "comm/mpi_table.h"
+#include "comm/notices.h"
 #include "schedule/bundles_combined.h"
 #include "schedule/sides.h"
 
@@ -226,10 +229,34 @@ void list_readers(const Comm& comm, Neighbors& near) {
     near.has_readers = !runs.empty();
 }
 
-stats::Reason make(Comm& comm, Neighbors& near) {
-    Lists lists;
-    // Without a topology on one rank there is none on any.
-    if (!read_lists(comm, lists)) return stats::Reason::bad_arguments;
+// What every rank knows of the neighbourhood, once the blocks are joined.
+struct Common {
+    bool lonely, sizes_agree, one_size;
+    std::uint64_t edges_between_nodes;
+    std::int32_t most_blocks;
+};
+
+Common common_of(std::span<const std::int32_t> sides, bool lonely, std::uint64_t edges_between_nodes,
+                 std::int32_t most_blocks) {
+    const std::int32_t groups = schedule::groups_of_all(sides);
+    return {lonely, groups != 0, groups == 1, edges_between_nodes, most_blocks};
+}
+
+void fill(const Comm& comm, const Lists& lists, const Common& common, Neighbors& near) {
+    near.lonely = common.lonely;
+    near.sizes_agree = common.sizes_agree;
+    near.one_size = common.one_size;
+    near.edges_between_nodes = common.edges_between_nodes;
+    near.most_blocks = common.most_blocks;
+    list_readers(comm, near);
+    near.to_nobody = list_nobody(lists.destinations);
+    near.sends_nothing = near.to_nobody.size() == lists.destinations.size();
+    near.receives_nothing = near.graphs[0].incoming.empty();
+    near.from_nobody = list_nobody(lists.sources);
+}
+
+// By collectives of the MPI library.
+stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     bool joined = true;
     const bool even = all_are_even(comm, lists);
     for (int form = 0; form < kForms; ++form) {
@@ -245,19 +272,112 @@ stats::Reason make(Comm& comm, Neighbors& near) {
     Facts& all = facts_in(facts);
     if (!all.joined) return stats::Reason::bad_arguments;
     if (all.forms_agree) near.graphs.resize(1);
-    near.lonely = !all.has_edges;
-    const std::int32_t groups = schedule::groups_of_all(all.sides());
-    near.sizes_agree = groups != 0;
-    near.one_size = groups == 1;
-    near.edges_between_nodes = all.edges_between_nodes;
-    near.most_blocks = static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing);
-    list_readers(comm, near);
-    near.to_nobody = list_nobody(lists.destinations);
-    near.sends_nothing = near.to_nobody.size() == lists.destinations.size();
-    near.receives_nothing = near.graphs[0].incoming.empty();
-    near.from_nobody = list_nobody(lists.sources);
+    fill(comm, lists,
+         common_of(all.sides(), !all.has_edges, all.edges_between_nodes,
+                   static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing)),
+         near);
     if (comm.wire != nullptr) return stats::Reason::none;
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
+}
+
+// A rank's lists as its mates read them: the number of its control block, how many sources, and both lists.
+Notice notice_of(const Comm& comm, const Lists& lists) {
+    Notice notice{
+        static_cast<std::int32_t>(std::min<std::uint64_t>(comm.control->number, Wire::kNumbersMost)),
+        static_cast<std::int32_t>(lists.sources.size())};
+    notice.insert(notice.end(), lists.sources.begin(), lists.sources.end());
+    notice.insert(notice.end(), lists.destinations.begin(), lists.destinations.end());
+    return notice;
+}
+
+struct Read {
+    std::int32_t number;
+    std::span<const std::int32_t> sources, destinations;
+};
+
+Read read_notice(const Notice& notice) {
+    const std::span<const std::int32_t> words(notice);
+    const auto sources = static_cast<std::size_t>(words[1]);
+    return {words[0], words.subspan(2, sources), words.subspan(2 + sources)};
+}
+
+// By sender and receiver, where the receiver's block is among the sender's, if both name each other once;
+// else nothing.
+using Joined = std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>;
+
+// Returns: false if two ranks have several edges, or do not both know of one: how those are joined only the
+// library says.
+bool join_all(const std::vector<Read>& all, Joined& joined) {
+    std::size_t named = 0;
+    for (std::size_t from = 0; from < all.size(); ++from)
+        for (std::size_t i = 0; i < all[from].destinations.size(); ++i) {
+            const std::int32_t to = all[from].destinations[i];
+            if (to < 0) continue;
+            ++named;
+            joined[{static_cast<std::int32_t>(from), to}] = static_cast<std::int32_t>(i);
+        }
+    if (joined.size() != named) return false;
+    for (std::size_t to = 0; to < all.size(); ++to)
+        for (std::int32_t from : all[to].sources) {
+            if (from < 0) continue;
+            if (named-- == 0 || !joined.contains({from, static_cast<std::int32_t>(to)})) return false;
+        }
+    return named == 0;
+}
+
+Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t rank) {
+    Neighborhood graph;
+    graph.destinations.assign(read.destinations.begin(), read.destinations.end());
+    for (std::int32_t& to : graph.destinations) to = std::max(to, -1);  // MPI_PROC_NULL is below 0
+    graph.recv_blocks = static_cast<std::int32_t>(read.sources.size());
+    for (std::size_t i = 0; i < read.sources.size(); ++i)
+        if (const std::int32_t from = read.sources[i]; from >= 0)
+            graph.incoming.push_back({from, rank, joined.at({from, rank}), static_cast<std::int32_t>(i)});
+    std::ranges::sort(graph.incoming, [](const Edge& a, const Edge& b) { return a.sender < b.sender; });
+    return graph;
+}
+
+// On one node, by what the ranks tell one another in shared memory. Returns: false, on all ranks, if the
+// library has to be asked.
+bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
+    const std::vector<Notice> notices = exchange_notices(comm, notice_of(comm, lists));
+    if (notices.empty()) return false;
+    std::vector<Read> all;
+    std::vector<std::int32_t> numbers;
+    for (const Notice& notice : notices) {
+        all.push_back(read_notice(notice));
+        numbers.push_back(all.back().number);
+    }
+    Joined joined;
+    if (std::ranges::max(numbers) >= Wire::kNumbersMost || !join_all(all, joined)) return false;
+    schedule::Sides sides;
+    bool lonely = false;
+    std::size_t most_blocks = 0;
+    for (std::int32_t r = 0; r < comm.ranks; ++r) {
+        const Read& read = all[static_cast<std::size_t>(r)];
+        Neighborhood graph = graph_of_rank(joined, read, r);
+        const schedule::Sides known = schedule::sides_of(r, comm.ranks, graph);
+        if (r == 0)
+            sides = known;
+        else
+            schedule::join_sides(known, sides);
+        auto has_edge = [](std::int32_t to) { return to >= 0; };
+        lonely = lonely || (graph.incoming.empty() && std::ranges::none_of(graph.destinations, has_edge));
+        most_blocks = std::max({most_blocks, read.sources.size(), read.destinations.size()});
+        if (r == comm.rank) near.graphs.push_back(std::move(graph));
+    }
+    fill(comm, lists, common_of(sides, lonely, 0, static_cast<std::int32_t>(most_blocks)), near);
+    near.wire = Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
+    return true;
+}
+
+stats::Reason make(Comm& comm, Neighbors& near) {
+    Lists lists;
+    // Without a topology on one rank there is none on any.
+    if (!read_lists(comm, lists)) return stats::Reason::bad_arguments;
+    const bool on_node = comm.id != 0 && comm.wire == nullptr;
+    if (on_node && make_by_notices(comm, lists, near)) return stats::Reason::none;
+    return make_by_library(comm, lists, near);
 }
 
 // The ranks that touch this one's buffers, when each says whose it touches.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "base/log.h"
 #include "comm/mpi_table.h"
@@ -75,7 +76,33 @@ std::unique_ptr<Wire> Wire::make(MPI_Comm parent) {
     return wire;
 }
 
+namespace {
+
+// Of the world; null: there is none.
+MPI_Comm& world_comm() {
+    static MPI_Comm comm = mpi().comm_null;
+    return comm;
+}
+
+}  // namespace
+
+bool Wire::open_world() {
+    std::unique_ptr<Wire> wire = make(mpi().comm_world);
+    if (wire != nullptr) world_comm() = std::exchange(wire->comm_, mpi().comm_null);
+    return wire != nullptr;
+}
+
+std::unique_ptr<Wire> Wire::within_world(const std::vector<std::int32_t>& world_ranks, std::int32_t rank,
+                                         std::vector<std::int32_t> numbers) {
+    std::unique_ptr<Wire> wire(new Wire(world_comm()));
+    wire->ranks_ = &world_ranks;
+    wire->rank_ = rank;
+    wire->numbers_ = std::move(numbers);
+    return wire;
+}
+
 Wire::~Wire() {
+    if (ranks_ != nullptr) return;
     Alive& a = all_alive();
     {
         std::lock_guard lock(a.mutex);
@@ -89,6 +116,7 @@ void end_wires() {
     std::lock_guard lock(a.mutex);
     for (Wire* wire : a.wires) wire->end();
     a.wires.clear();
+    if (world_comm() != mpi().comm_null) mpi().Comm_free(&world_comm());
 }
 
 void Wire::end() {
@@ -99,7 +127,8 @@ void Wire::end() {
 void Wire::start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
                       std::vector<MPI_Request>& into) {
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        mpi().Isend(data + at, piece_bytes, mpi().byte, peer, tag, comm_, &into.emplace_back());
+        mpi().Isend(data + at, piece_bytes, mpi().byte, there(peer), tag_of(rank_, tag), comm_,
+                    &into.emplace_back());
         ++messages_sent_;
     });
     bytes_sent_ += bytes;
@@ -108,7 +137,8 @@ void Wire::start_send(std::int32_t peer, const std::byte* data, std::uint64_t by
 void Wire::start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
                          std::vector<MPI_Request>& into) {
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        mpi().Irecv(data + at, piece_bytes, mpi().byte, peer, tag, comm_, &into.emplace_back());
+        mpi().Irecv(data + at, piece_bytes, mpi().byte, there(peer), tag_of(peer, tag), comm_,
+                    &into.emplace_back());
     });
 }
 

@@ -27,6 +27,15 @@ class Wire {
 
     // Collective over the communicator. Returns: null if MPI has no communicator left.
     static std::unique_ptr<Wire> make(MPI_Comm parent);
+    // Makes the private communicator of the world, collectively, in MPI_Init. Returns: whether there is one.
+    static bool open_world();
+    // A wire that needs no communicator of its own, as it goes by the world's. Its messages are told from all
+    // others by their tags. world_ranks: by rank. numbers: by rank, unlike those of all other such wires on
+    // which that rank sends at the same time. Requires: open_world(); numbers below kNumbersMost; tags below
+    // kTagsEach.
+    static std::unique_ptr<Wire> within_world(const std::vector<std::int32_t>& world_ranks, std::int32_t rank,
+                                              std::vector<std::int32_t> numbers);
+    static constexpr int kTagsEach = 4, kNumbersMost = 8'000;  // every MPI library has 32,767 tags
     ~Wire();
     Wire(const Wire&) = delete;
     Wire& operator=(const Wire&) = delete;
@@ -62,6 +71,13 @@ class Wire {
 
   private:
     explicit Wire(MPI_Comm comm) : comm_(comm) {}
+    // Where a peer is on comm_, and which tags are for what it sends.
+    int there(std::int32_t peer) const {
+        return ranks_ != nullptr ? (*ranks_)[static_cast<std::size_t>(peer)] : peer;
+    }
+    int tag_of(std::int32_t sender, int tag) const {
+        return ranks_ != nullptr ? numbers_[static_cast<std::size_t>(sender)] * kTagsEach + tag : tag;
+    }
     friend void end_wires();
     void end();
     // Looks, and moves what can be moved.
@@ -75,6 +91,9 @@ class Wire {
     std::int32_t find_unlike(std::size_t count) const;
 
     MPI_Comm comm_;
+    const std::vector<std::int32_t>* ranks_ = nullptr;  // of within_world(), else null
+    std::vector<std::int32_t> numbers_;
+    std::int32_t rank_ = 0;
     std::vector<MPI_Request> requests_;  // in the order of their start
     std::vector<Message> messages_;      // in flight
     std::vector<MPI_Status> statuses_;

@@ -7,6 +7,7 @@
 
 #include "comm/labels.h"
 #include "comm/mpi_table.h"
+#include "comm/wire.h"
 #include "os/probe.h"
 #include "os/process.h"
 
@@ -81,7 +82,8 @@ bool map_mates(World& world) {
 }
 
 bool all_can_meet(World& world) {
-    std::uint64_t mine = map_mates(world), all = 0;
+    const bool mapped = map_mates(world), wired = Wire::open_world();
+    std::uint64_t mine = mapped && wired, all = 0;
     mpi().Allreduce(&mine, &all, 1, mpi().uint64, mpi().min, mpi().comm_world);
     return all != 0;
 }

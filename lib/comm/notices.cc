@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/notices.h"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/log.h"
+#include "comm/mpi_table.h"
+#include "comm/progress.h"
+
+namespace coco::comm {
+namespace {
+
+constexpr std::uint32_t kSignature = 0x6e6f7469;  // no call of a program has this one
+// What one rank may tell: the ring serves others behind it.
+constexpr std::uint64_t kMostBytes = kStageBytes / 2;
+
+[[noreturn]] void stop_apart(const Comm& comm, std::int32_t peer) {
+    base::log(base::LogLevel::error, base::Text() << "ranks " << comm.rank << " and " << peer
+                                                  << " of a communicator of " << comm.ranks
+                                                  << " ranks are in different collectives: the program is "
+                                                  << "wrong (COCO_DISABLE=1 leaves the check to MPI)");
+    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
+    mpi().Abort(comm.handle, MPI_ERR_ARG);
+    __builtin_trap();
+}
+
+// The number of words, then the words; 0 words: too many.
+void tell(Comm& comm, const Notice& mine) {
+    const std::uint64_t bytes = mine.size() * sizeof mine[0];
+    const auto words = static_cast<std::int32_t>(bytes <= kMostBytes ? mine.size() : 0);
+    Slot& slot = comm.open_slot();
+    slot.signature = kSignature;
+    slot.publish = Publish::staged;
+    std::byte* at = comm.stage_bytes(sizeof words + (words != 0 ? bytes : 0));
+    std::memcpy(at, &words, sizeof words);
+    if (words != 0) std::memcpy(at + sizeof words, mine.data(), bytes);
+    slot.scratch_at = comm.offset_of(at);
+    comm.publish(slot);
+}
+
+Notice hear(Comm& comm, std::int32_t peer) {
+    comm.wait_arrived(peer);
+    const Slot& slot = comm.slot_of(peer);
+    if (slot.signature != kSignature) stop_apart(comm, peer);
+    const std::byte* at = comm.at(peer, slot.scratch_at);
+    std::int32_t words = 0;
+    std::memcpy(&words, at, sizeof words);
+    Notice notice(static_cast<std::size_t>(words));
+    if (words != 0) std::memcpy(notice.data(), at + sizeof words, notice.size() * sizeof notice[0]);
+    return notice;
+}
+
+}  // namespace
+
+std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
+    ++comm.epoch;
+    set_current(comm.handle);
+    tell(comm, mine);
+    std::vector<Notice> notices(static_cast<std::size_t>(comm.ranks));
+    bool whole = mine.size() * sizeof mine[0] <= kMostBytes;
+    notices[static_cast<std::size_t>(comm.rank)] = mine;
+    for (std::int32_t mate : comm.mates) {
+        notices[static_cast<std::size_t>(mate)] = hear(comm, mate);
+        whole = whole && !notices[static_cast<std::size_t>(mate)].empty();
+    }
+    comm.raise(schedule::kDone);
+    return whole ? notices : std::vector<Notice>();
+}
+
+}  // namespace coco::comm
