@@ -14,7 +14,7 @@
 namespace coco::comm {
 namespace {
 
-// Of larger worlds no rank keeps a table: a card has some 170 bytes.
+// Of larger worlds no rank keeps a table: a card has some 140 bytes.
 constexpr int kRanksMost = 16'384;
 
 struct World {
