@@ -160,13 +160,10 @@ void bind_world() {
     if (find_bond(mpi().comm_world) == nullptr) attach(mpi().comm_world, std::move(bond));
 }
 
-Birth::Birth(MPI_Comm parent) : id_(0) {
-    if (!can_meet() || parent == mpi().comm_null) return;
-    if (Bond* bond = find_bond(parent)) id_ = bond->next_child();
-}
-
-void Birth::finish(MPI_Comm made) const {
-    if (id_ != 0 && made != mpi().comm_null) attach(made, std::make_unique<Bond>(id_));
+void bind_child(MPI_Comm parent, MPI_Comm made) {
+    Bond* bond = can_meet() ? find_bond(parent) : nullptr;
+    const std::uint64_t id = bond != nullptr ? bond->next_child() : 0;
+    if (id != 0 && made != mpi().comm_null) attach(made, std::make_unique<Bond>(id));
 }
 
 }  // namespace coco::comm

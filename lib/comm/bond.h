@@ -75,15 +75,8 @@ Bond* attach(MPI_Comm handle, std::unique_ptr<Bond> bond);
 // Gives MPI_COMM_WORLD its identity. Called in MPI_Init on all ranks. Requires: can_meet().
 void bind_world();
 
-// Around a function that makes a communicator from a parent: begun before it on all ranks of the parent,
-// which thereby count it alike, and finished with what it made on this rank.
-class Birth {
-  public:
-    explicit Birth(MPI_Comm parent);
-    void finish(MPI_Comm made) const;  // made: may be MPI_COMM_NULL
-
-  private:
-    std::uint64_t id_;
-};
+// After a function that made a communicator from a parent, on all ranks of the parent, which thereby count
+// its children alike. made: what it made on this rank; may be MPI_COMM_NULL.
+void bind_child(MPI_Comm parent, MPI_Comm made);
 
 }  // namespace coco::comm

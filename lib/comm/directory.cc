@@ -7,8 +7,11 @@ bool Directory::add(std::uint64_t id, const ControlCard& card) {
     for (std::uint64_t step = 0; step < kEntries; ++step) {
         Entry& entry = entries_[place_of(id, step)];
         if (entry.id.load(std::memory_order_relaxed) != 0) continue;
-        // Release pairs with reach(): who sees the card from now on looks far enough.
-        if (step >= kNear) crowded_.store(true, std::memory_order_release);
+        if (step >= kNear) {
+            ++far_entries_;
+            // Release pairs with reach(): a rank that looks for the card from now on looks far enough.
+            if (step >= reach()) reach_.store(step + 1, std::memory_order_release);
+        }
         entry.card = card;
         entry.id.store(id, std::memory_order_release);  // pairs with find()
         sync::raise(changes_.value, changes_.doorbell, changes_.value.load(std::memory_order_relaxed) + 1);
@@ -20,7 +23,11 @@ bool Directory::add(std::uint64_t id, const ControlCard& card) {
 void Directory::remove(std::uint64_t id) {
     for (std::uint64_t step = 0; step < reach(); ++step) {
         Entry& entry = entries_[place_of(id, step)];
-        if (entry.id.load(std::memory_order_relaxed) == id) entry.id.store(0, std::memory_order_relaxed);
+        if (entry.id.load(std::memory_order_relaxed) != id) continue;
+        entry.id.store(0, std::memory_order_relaxed);
+        // Whoever still looks for a card looks for one that is there, and near, or is to come.
+        if (step >= kNear && --far_entries_ == 0) reach_.store(0, std::memory_order_release);
+        return;
     }
 }
 

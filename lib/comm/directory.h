@@ -5,9 +5,12 @@
 // process of the node reads it. An entry is there from the owner's first call on the communicator until every
 // rank has left it, so who has not left yet and has found it may rely on it.
 //
+// A directory is as good as new where its memory is zeros.
+//
 // Thread safety: add() and remove() by any thread of the owner, under one lock of the caller's; find() by
 // anybody. Fails: a full table says so.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -25,7 +28,7 @@ struct ControlCard {
 
 class Directory {
   public:
-    static constexpr std::uint64_t kEntries = 4096;
+    static constexpr std::uint64_t kEntries = 65'536;  // as many communicators as Open MPI has
 
     // Shows the card of communicator `id`. Returns: false if the table is full. Requires: id is not 0 and not
     // there.
@@ -41,13 +44,16 @@ class Directory {
         std::atomic<std::uint64_t> id{0};  // 0: free
         ControlCard card{};
     };
-    // Entries lie within so many places of where their id belongs, or, once there was no room, anywhere.
+    // Entries lie within so many places of where their id belongs, or, once there was no room, up to reach_.
     static constexpr std::uint64_t kNear = 8;
-    static std::uint64_t place_of(std::uint64_t id, std::uint64_t step) { return (id + step) % kEntries; }
-    std::uint64_t reach() const { return crowded_.load(std::memory_order_acquire) ? kEntries : kNear; }
+    static std::uint64_t place_of(std::uint64_t id, std::uint64_t step) {
+        return ((id >> 1) + step) % kEntries;  // identities are odd
+    }
+    std::uint64_t reach() const { return std::max(kNear, reach_.load(std::memory_order_acquire)); }
 
     sync::Flag changes_;
-    std::atomic<bool> crowded_{false};
+    std::atomic<std::uint64_t> reach_{0};  // of all entries that are there; 0: they are near
+    std::uint64_t far_entries_ = 0;        // the owner's
     Entry entries_[kEntries];
 };
 

@@ -317,12 +317,13 @@ bool join_all(const std::vector<Read>& all, Joined& joined) {
             joined[{static_cast<std::int32_t>(from), to}] = static_cast<std::int32_t>(i);
         }
     if (joined.size() != named) return false;
+    std::set<std::pair<std::int32_t, std::int32_t>> received;
     for (std::size_t to = 0; to < all.size(); ++to)
         for (std::int32_t from : all[to].sources) {
-            if (from < 0) continue;
-            if (named-- == 0 || !joined.contains({from, static_cast<std::int32_t>(to)})) return false;
+            const std::pair edge{from, static_cast<std::int32_t>(to)};
+            if (from >= 0 && !(joined.contains(edge) && received.insert(edge).second)) return false;
         }
-    return named == 0;
+    return received.size() == named;
 }
 
 Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t rank) {

@@ -2,7 +2,6 @@
 #include "comm/world.h"
 
 #include <algorithm>
-#include <new>
 #include <vector>
 
 #include "comm/labels.h"
@@ -30,10 +29,8 @@ World& the_world() {
     return *instance;
 }
 
-Directory* make_directory() {
-    std::byte* room = heap::take_room(sizeof(Directory));
-    return room != nullptr ? new (room) Directory : nullptr;
-}
+// In fresh room, which is zeros, so that nothing of it is touched before it is used.
+Directory* make_directory() { return reinterpret_cast<Directory*>(heap::take_room(sizeof(Directory))); }
 
 void fill_cpus(WorldRank& card) {
     const os::Cpus cpus = os::usable_cpus();

@@ -73,9 +73,8 @@ template <class PassOn>
 int make_communicator(MPI_Comm parent, MPI_Comm* made, PassOn pass_on) {
     if (t_inside != 0) return pass_on();
     Inside inside;
-    const comm::Birth birth(parent);
     const int result = pass_on();
-    if (result == MPI_SUCCESS) birth.finish(*made);
+    if (result == MPI_SUCCESS) comm::bind_child(parent, *made);
     return result;
 }
 // Before MPI_Comm_idup of Open MPI.

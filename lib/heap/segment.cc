@@ -41,7 +41,7 @@ struct Header {
 constexpr std::uint64_t kMagic = 0x6f636f6362696c00u;  // "\0libcoco"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kSmallest = 2 * kFirstSpan;
-constexpr std::uint64_t kRoomBytes = 3u << 29;  // behind the heap, for the library itself
+constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30;  // behind the heap, for the library itself
 
 constinit Segment g_own;
 constinit SegmentId g_id{};
