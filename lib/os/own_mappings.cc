@@ -104,6 +104,8 @@ Told mapping_at(std::uint64_t address, Mapping& mapping) {
     return Told::mapping;
 }
 
+char MappingList::text_[8192];
+
 MappingList::MappingList() : fd_(open_maps()) {}
 MappingList::~MappingList() {
     if (fd_ >= 0) close(fd_);

@@ -24,6 +24,7 @@ Told mapping_at(std::uint64_t address, Mapping& mapping);
 
 // The lines of /proc/self/maps one after the other, by address. What is mapped anew behind the last one that
 // was returned is not seen.
+// Its buffer is the process's only one, as forks run on stacks of any size. Requires: one list at a time.
 class MappingList {
   public:
     MappingList();
@@ -39,7 +40,7 @@ class MappingList {
 
     int fd_;
     std::size_t begin_ = 0, end_ = 0;  // of what of text_ has not been returned
-    char text_[8192];
+    static char text_[8192];
 };
 
 }  // namespace coco::os
