@@ -3,6 +3,7 @@
 
 #include <jemalloc/jemalloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -59,7 +60,9 @@ void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignm
 
 bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
     std::byte* begin = at(address, offset);
-    if (is_shared(begin, bytes)) {
+    // By the address alone, as the allocator counts on zeros: what is kept here is only known in the
+    // segment's process.
+    if (own().bytes != 0 && is_carvable(begin)) {
         int saved = errno;
         take_large(begin, bytes, t_zeros);
         errno = saved;
@@ -84,11 +87,24 @@ bool purge(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std:
 bool split(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; }
 bool merge(extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; }
 
-// No dalloc: jemalloc keeps the address space, as it does in its other arenas.
-extent_hooks_t g_hooks = {alloc, nullptr, nullptr, commit, decommit, nullptr, purge, split, merge};
+// jemalloc keeps the segment's address space, as it does in its other arenas. Private memory goes back: under
+// a limit on the address space what is kept there would be missing elsewhere. Returns: whether jemalloc has
+// to keep it.
+bool dalloc(extent_hooks_t*, void* address, std::size_t bytes, bool, unsigned) {
+    if (is_carvable(address)) return true;
+    int saved = errno;
+    bool kept = unmap(address, bytes) != 0;
+    errno = saved;
+    return kept;
+}
+
+extent_hooks_t g_hooks = {alloc, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
 
 // Address space for a block that grows: much, while most of the segment is untouched.
 std::size_t room_to_grow(std::size_t bytes) {
+    // A forked child's copy of the heap counts as data, untouched room included.
+    rlimit data{};
+    if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) return bytes;
     HeapFigures figures{};
     fill_span_figures(figures);
     if (must_reserve_pages() || figures.carved_bytes > carvable().bytes / 2) return bytes;

@@ -71,6 +71,16 @@ void* make_target(const MappingCalls& next, std::size_t bytes, int flags, void* 
     return target == MAP_FAILED ? nullptr : target;
 }
 
+// What the kernel refuses of a move.
+bool may_move(const void* address, std::uint64_t old_bytes, std::uint64_t new_bytes, int flags,
+              const void* wanted) {
+    constexpr int kKnown = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    if ((flags & ~kKnown) != 0 || ((flags & MREMAP_DONTUNMAP) != 0 && old_bytes != new_bytes)) return false;
+    if ((flags & MREMAP_FIXED) == 0) return true;
+    auto from = reinterpret_cast<std::uintptr_t>(address), to = reinterpret_cast<std::uintptr_t>(wanted);
+    return to % os::kPageBytes == 0 && (to + new_bytes <= from || from + old_bytes <= to);
+}
+
 // Private memory moves with its contents and is then nobody's but the mover's, in its children too. The pages
 // of the segment cannot do that, so their contents move into private memory.
 void* move_pages(const MappingCalls& next, void* address, std::size_t bytes, std::size_t new_bytes, int flags,
@@ -80,6 +90,7 @@ void* move_pages(const MappingCalls& next, void* address, std::size_t bytes, std
                   new_end = base::round_up(new_bytes, os::kPageBytes);
     if (bytes == 0 || new_bytes == 0 || reinterpret_cast<std::uintptr_t>(address) % os::kPageBytes != 0)
         return fail(EINVAL);
+    if (!may_move(address, old_end, new_end, flags, wanted)) return fail(EINVAL);
     if (!fixed && !stays && new_end <= old_end) {
         if (new_end < old_end && program_munmap(next, at(address, new_end), old_end - new_end) != 0)
             return MAP_FAILED;

@@ -27,8 +27,10 @@ bool restore_run(const PageRun& run) {
 bool restore_all(std::byte* block, std::byte* end) {
     for (PageRun run = run_at(block, end); run.begin != run.end; run = run_at(run.end, end)) {
         if (run.changes == 0) continue;
-        // A page that the block shares with another one is not the program's to change.
-        if (run.begin < block || run.end > end || !restore_run(run)) return false;
+        // A page that the block shares with another one is not the program's to replace; one that it has shut
+        // is opened, as the program does where it watches writes.
+        const bool reaches_out = run.begin < block || run.end > end;
+        if ((reaches_out && (run.changes & kGone) != 0) || !restore_run(run)) return false;
     }
     return true;
 }

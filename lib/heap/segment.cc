@@ -165,7 +165,8 @@ bool kernel_tells() {
     return answer.load(std::memory_order_relaxed) == kTells;
 }
 
-// Read through the descriptor: to touch a page of each mapping would cost each process page tables for each peer.
+// Read through the descriptor: to touch a page of each mapping would cost each process page tables for each
+// peer.
 bool header_matches(int fd, const SegmentId& peer) {
     Header header{};
     if (pread(fd, &header, sizeof header, 0) != sizeof header) return false;
@@ -232,8 +233,12 @@ bool is_mapped_here(const void* address, std::size_t bytes) {
     if (!kernel_tells()) return true;
     auto from = reinterpret_cast<std::uint64_t>(address);
     os::Mapping mapping;
-    for (std::uint64_t end = from + bytes; from < end; from = mapping.end)
-        if (os::mapping_at(from, mapping) != os::Told::mapping || !is_own_mapping(mapping)) return false;
+    for (std::uint64_t end = from + bytes; from < end; from = mapping.end) {
+        const os::Told told = os::mapping_at(from, mapping);
+        if (told == os::Told::unknown)
+            return true;  // it cannot be asked any more: descriptors have run out, say
+        if (told == os::Told::none || !is_own_mapping(mapping)) return false;
+    }
     return true;
 }
 

@@ -162,6 +162,10 @@ void check_moved_away() {
     auto* to = static_cast<char*>(mmap(nullptr, 16 * kPage, kAccess, kAnonymous, -1, 0));
     void* moved = mremap(block + 8 * kPage, 16 * kPage, 16 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, to);
     EXPECT(moved == to && all_are(to, 16 * kPage, 'h'));
+    // What the kernel refuses of private memory.
+    EXPECT(mremap(block + 32 * kPage, 4 * kPage, 4 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED,
+                  block + 34 * kPage) == MAP_FAILED &&
+           errno == EINVAL && all_are(block + 32 * kPage, 8 * kPage, 'h'));
     in_child([&] { std::memset(to, 'c', 16 * kPage); });
     EXPECT(all_are(to, 16 * kPage, 'h'));
     free(block);
