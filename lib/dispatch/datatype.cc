@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dispatch/datatype.h"
 
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <vector>
 
+#include "base/of_thread.h"
 #include "comm/mpi_table.h"
 #include "comm/progress.h"
 
@@ -284,7 +286,7 @@ std::uint64_t type_generation() { return g_generation.load(std::memory_order_acq
 
 TypeFacts facts_of(MPI_Datatype type) {
     constexpr std::size_t kEntries = 16;
-    thread_local Remembered remembered[kEntries];
+    auto& remembered = base::of_thread<std::array<Remembered, kEntries>, Remembered>();
     std::uint64_t generation = type_generation();
     auto key = static_cast<std::uint64_t>((std::uintptr_t)type);
     Remembered& entry = remembered[(key >> 4 ^ key ^ key >> 8) % kEntries];

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/of_thread.h"
+
 #include "dispatch/alias.h"
 
 namespace coco::dispatch {
@@ -26,14 +28,17 @@ struct Remembered {
     Repeat repeat;
 };
 
-thread_local Remembered t_remembered[algorithms::kCollectives];
-
 struct Left {
     std::uint64_t generation = 0;
     MPI_Comm comm;
 };
 
-thread_local Left t_left[algorithms::kCollectives];
+// Not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI too.
+struct Memory {
+    Remembered remembered[algorithms::kCollectives];
+    Left left[algorithms::kCollectives];
+};
+Memory& memory() { return base::of_thread<Memory, Memory>(); }
 
 // Both only go up: equal sums are equal summands.
 std::uint64_t generation_now() { return comm::generation() + type_generation(); }
@@ -94,7 +99,7 @@ bool read_sizes(const Args& args, Remembered& last) {
 }  // namespace
 
 const Repeat* repeat_of(const Args& args) {
-    Remembered& last = t_remembered[static_cast<int>(args.collective)];
+    Remembered& last = memory().remembered[static_cast<int>(args.collective)];
     if (!is_like(args, last)) return nullptr;
     exec::Call& call = last.repeat.call;
     call.common.root = args.root;
@@ -119,28 +124,29 @@ void remember(const Args& args, const Common& common, const Repeat& repeat) {
     if (common.facts.sized && !(is_simple(common.recv_type) && is_simple(common.send_type))) return;
     // Else other buffers than these could be the same.
     if (two_sided && common.send_type.offset_bytes != common.recv_type.offset_bytes) return;
-    t_remembered[static_cast<int>(args.collective)] = {.generation = generation_now(),
-                                                       .comm = args.comm,
-                                                       .send_type = args.send.type,
-                                                       .recv_type = args.recv.type,
-                                                       .send_count = args.send.count,
-                                                       .recv_count = args.recv.count,
-                                                       .block_bytes = common.block_bytes,
-                                                       .send_offset_bytes = common.send_type.offset_bytes,
-                                                       .recv_offset_bytes = common.recv_type.offset_bytes,
-                                                       .send_size_bytes = common.send_type.size_bytes,
-                                                       .recv_size_bytes = common.recv_type.size_bytes,
-                                                       .alias_bytes = alias,
-                                                       .repeat = repeat};
+    memory().remembered[static_cast<int>(args.collective)] = {
+        .generation = generation_now(),
+        .comm = args.comm,
+        .send_type = args.send.type,
+        .recv_type = args.recv.type,
+        .send_count = args.send.count,
+        .recv_count = args.recv.count,
+        .block_bytes = common.block_bytes,
+        .send_offset_bytes = common.send_type.offset_bytes,
+        .recv_offset_bytes = common.recv_type.offset_bytes,
+        .send_size_bytes = common.send_type.size_bytes,
+        .recv_size_bytes = common.recv_type.size_bytes,
+        .alias_bytes = alias,
+        .repeat = repeat};
 }
 
 bool is_left_for_good(const Args& args) {
-    const Left& left = t_left[static_cast<int>(args.collective)];
+    const Left& left = memory().left[static_cast<int>(args.collective)];
     return left.comm == args.comm && left.generation == comm::generation();
 }
 
 void remember_left(const Args& args) {
-    t_left[static_cast<int>(args.collective)] = {comm::generation(), args.comm};
+    memory().left[static_cast<int>(args.collective)] = {comm::generation(), args.comm};
 }
 
 }  // namespace coco::dispatch
