@@ -34,7 +34,7 @@ constexpr Setting kSettings[] = {
      "most bytes of shared heap per rank; past it allocation goes on in private memory; 0 shares nothing"},
     {"COCO_TOPOLOGY", "nodes=N,domains=M or an hwloc synthetic description", "the real machine",
      "an invented machine: ranks are dealt to nodes and domains in rank order"},
-    {"COCO_RANK_PROCESS", "a process number", "unset",
+    {"COCO_RANK_PROCESS", "a process number and a hash", "unset",
      "set by libcoco itself in MPI_Init: processes that a rank starts inherit it and so are told from ranks"},
     {"COCO_TEST_DELAY", "microseconds", "0", "tests only: random delays up to this long inside our calls"},
 };

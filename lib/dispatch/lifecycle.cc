@@ -81,8 +81,8 @@ void read_once() {
 std::atomic<bool> g_awake{false};
 std::atomic<bool> g_disagreed{false};
 
-// The ranks of the world get to know one another. Those that would choose unlike, or leave us out on some ranks only,
-// must not run a call of ours together.
+// The ranks of the world get to know one another. Those that would choose unlike, or leave us out on some
+// ranks only, must not run a call of ours together.
 void get_acquainted() {
     if (comm::acquaint(choice_hash(), !is_switched_off())) {
         if (comm::can_meet()) comm::bind_world();
@@ -184,10 +184,12 @@ bool wake() {
     return true;
 }
 
-void before_init() { read_what_counts(); }
+void before_init() {
+    os::mark_children();
+    read_what_counts();
+}
 
 void after_init() {
-    os::mark_children();
     g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
     get_acquainted();

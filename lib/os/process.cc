@@ -52,11 +52,24 @@ int find_mpi_library(dl_phdr_info* info, std::size_t, void* found) {
 
 constexpr const char* kRankProcess = "COCO_RANK_PROCESS";
 
+// The launcher's variables that tell ranks and jobs apart: a job that a rank starts has others.
+std::uint64_t launch_hash() {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char* name :
+         {"PMI_RANK", "PMI_ID", "PMI_FD", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE", "PMIX_ID",
+          "OMPI_COMM_WORLD_RANK", "SLURM_JOBID", "SLURM_STEPID", "PALS_RANKID", "PALS_APID"})
+        hash = mix(mix(hash, base::env(name)), ";");
+    return hash;
+}
+
 // A rank that replaces its own program stays a rank.
 bool is_child_of_rank() {
-    std::uint64_t rank_process = 0;
-    return base::parse_number(base::env(kRankProcess), rank_process) &&
-           rank_process != static_cast<std::uint64_t>(getpid());
+    const std::string_view note = base::env(kRankProcess);
+    const std::size_t colon = note.find(':');
+    std::uint64_t rank_process = 0, hash = 0;
+    return colon != note.npos && base::parse_number(note.substr(0, colon), rank_process) &&
+           base::parse_number(note.substr(colon + 1), hash) &&
+           rank_process != static_cast<std::uint64_t>(getpid()) && hash == launch_hash();
 }
 
 std::uint64_t number_of(const char* name) {
@@ -138,7 +151,10 @@ bool is_mpi_rank() {
     return false;
 }
 
-void mark_children() { setenv(kRankProcess, std::to_string(getpid()).c_str(), 1); }
+void mark_children() {
+    const std::string note = std::to_string(getpid()) + ":" + std::to_string(launch_hash());
+    setenv(kRankProcess, note.c_str(), 1);
+}
 bool is_under_valgrind() { return RUNNING_ON_VALGRIND != 0; }
 
 }  // namespace coco::os

@@ -13,11 +13,12 @@ namespace coco::os {
 std::uint64_t host_identity();
 // Random, never 0.
 std::uint64_t random_cookie();
-// Whether an MPI library is loaded, or an MPI launcher started this process: its environment says so, and no rank among
-// this process's ancestors has passed that environment on (mark_children).
+// Whether an MPI library is loaded, or an MPI launcher started this process: its environment says so, and no
+// rank among this process's ancestors has passed that environment on (mark_children).
 bool is_mpi_rank();
-// Notes in this process's environment that whoever inherits it from now on is a rank's child and no rank. Called once,
-// when MPI has started, as it changes the environment.
+// Notes in this process's environment that whoever inherits it from now on is a rank's child and no rank.
+// Called once, before MPI starts, as it changes the environment. A job that a rank starts has other variables
+// of its launcher's.
 void mark_children();
 // Whether valgrind runs this process. Its tools keep shadow memory for all that is mapped accessible, touched
 // or not, so that a large sparse mapping fills the machine.

@@ -26,6 +26,13 @@ static int heaps_of_popen(void) {
     return pclose(maps) == 0 ? lines : -1;
 }
 
+/* Of a process that has another rank's number: a job that the rank starts. */
+static int heaps_of_other_job(void) {
+    FILE *maps = popen("PMI_RANK=17 PMIX_RANK=17 OMPI_COMM_WORLD_RANK=17 cat /proc/self/maps", "r");
+    int lines = count_lines(maps);
+    return pclose(maps) == 0 ? lines : -1;
+}
+
 /* By fork and exec, and again from there. */
 static int heaps_of_grandchild(void) {
     int pipe_ends[2];
@@ -47,7 +54,7 @@ static int heaps_of_grandchild(void) {
 }
 
 int main(int argc, char **argv) {
-    int own, by_popen, by_fork, good;
+    int own, by_popen, by_fork, by_job, good;
     FILE *maps;
     MPI_Init(&argc, &argv);
     maps = fopen("/proc/self/maps", "r");
@@ -55,8 +62,10 @@ int main(int argc, char **argv) {
     fclose(maps);
     by_popen = heaps_of_popen();
     by_fork = heaps_of_grandchild();
-    good = own > 0 && by_popen == 0 && by_fork == 0;
-    printf("heaps: own %d, of popen %d, of a grandchild %d: %s\n", own, by_popen, by_fork, good ? "right" : "WRONG");
+    by_job = heaps_of_other_job();
+    good = own > 0 && by_popen == 0 && by_fork == 0 && by_job > 0;
+    printf("heaps: own %d, of popen %d, of a grandchild %d, of another job %d: %s\n", own, by_popen, by_fork, by_job,
+           good ? "right" : "WRONG");
     MPI_Finalize();
     return good ? 0 : 1;
 }
