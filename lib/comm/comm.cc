@@ -124,17 +124,15 @@ Comm* of(MPI_Comm handle) {
 
 namespace {
 
-// A call counts as much as ours is likely to gain on it. Where ranks meet in their own memory, setting a
-// communicator up costs 0.5 to 0.7 us. MPICH's small exchanges take 1 us, so that the first one wins it back,
-// and its small bcasts 0.4 us; Open MPI's take 0.2 and 0.1 us. (bench/short_lived: the weights keep a
-// communicator that is made, used and freed within a tenth of its cost without us, however often it is used.)
-// Sizes do not count: in wrong programs they differ, and ranks that open a communicator in different calls
-// wait for ever.
-constexpr std::uint32_t kEnough = 64;
+// A call counts as much as ours is likely to gain on it. Where ranks meet in their own memory, setting a communicator up costs
+// 0.8 to 2 us, most where the call that does so is the last one. MPICH's small exchanges take 0.4 us and more, so that
+// three win it back; Open MPI's take 0.2 us, and small bcasts 0.1 to 0.2 us with both (bench/short_lived). Sizes do not
+// count: in wrong programs they differ, and ranks that open a communicator in different calls wait for ever.
+constexpr std::uint32_t kEnough = 128, kBcastWeight = 1;
 #ifdef OPEN_MPI
-constexpr std::uint32_t kBcastWeight = 1, kExchangeWeight = 16;
+constexpr std::uint32_t kExchangeWeight = 32;
 #else
-constexpr std::uint32_t kBcastWeight = 8, kExchangeWeight = kEnough;
+constexpr std::uint32_t kExchangeWeight = kEnough;
 #endif
 std::uint32_t weight_of(algorithms::Collective collective) {
     if (algorithms::is_neighbor(collective)) return kEnough;  // see count_neighbor_call()

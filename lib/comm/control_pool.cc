@@ -67,9 +67,10 @@ void set_free(Pool& p, Retired& retired) {
     for (void* memory : retired.memory) heap::release(memory);
 }
 
-// Looks at so many of the blocks that were retired, in turns.
-void sweep(Pool& p, std::size_t most) {
-    for (std::size_t left = std::min(most, p.retired.size()); left != 0; --left) {
+// Looks at blocks that were retired, the oldest first, until one is free: each look may fetch a line from
+// another rank's cache.
+void find_free(Pool& p) {
+    for (std::size_t left = p.retired.size(); left != 0 && p.free.empty(); --left) {
         Retired retired = std::move(p.retired.front());
         p.retired.pop_front();
         if (is_over(retired))
@@ -105,7 +106,9 @@ Control* make_control(bool shared) {
 Control* take_control() {
     Pool& p = pool();
     std::lock_guard lock(p.mutex);
-    if (p.free.empty()) sweep(p, p.retired.size());
+    // Those retired last are likely to be in use by a mate that is late.
+    constexpr std::size_t kRest = 4;
+    if (p.free.empty() && p.retired.size() > kRest) find_free(p);
     if (p.free.empty()) return make_control(true);
     Control* control = p.free.back();
     p.free.pop_back();
@@ -118,12 +121,13 @@ void end_lone_control(Control* control) { heap::release(control); }
 namespace {
 
 void retire(Retired&& retired) {
-    constexpr std::size_t kSome = 4;
+    constexpr std::size_t kMany = 16;
     Pool& p = pool();
     std::lock_guard lock(p.mutex);
     if (retired.exit.id != 0) count_out(retired);
     p.retired.push_back(std::move(retired));
-    sweep(p, kSome);
+    // Their memory goes back, too; and this rank counts itself out where it could not before.
+    if (p.retired.size() > kMany && p.free.empty()) find_free(p);
 }
 
 }  // namespace

@@ -133,14 +133,19 @@ void open_on_node(Comm& comm) {
 void Comm::meet(std::int32_t peer) {
     const std::int32_t world_rank = (*world_ranks)[static_cast<std::size_t>(peer)];
     Directory& directory = directory_of(world_rank);
-    sync::Flag& changes = directory.changes();
+    // Most mates are there, or about to come: one line to look at, and not that of the changes, which the
+    // mate writes to.
     const ControlCard* card = nullptr;
-    for (;;) {
+    for (std::uint32_t look = 0; card == nullptr && look <= waiting.spins; ++look) {
+        card = directory.find(id);
+        if (card == nullptr) __builtin_ia32_pause();
+    }
+    sync::Flag& changes = directory.changes();
+    while (card == nullptr) {
         const std::uint64_t seen =
             changes.value.load(std::memory_order_acquire);  // pairs with Directory::add()
         card = directory.find(id);
-        if (card != nullptr) break;
-        wait_for(changes.value, changes.doorbell, seen + 1);
+        if (card == nullptr) wait_for(changes.value, changes.doorbell, seen + 1);
     }
     Peer& p = peers[static_cast<std::size_t>(peer)];
     p.control = reinterpret_cast<Control*>(p.segment + card->control_at);

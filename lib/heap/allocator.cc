@@ -44,6 +44,7 @@ namespace {
 // jemalloc makes its first arena before it has read oversize_threshold (5.3): without this, the main thread's
 // blocks from 8 MiB on are given back at every free, which glibc does from 32 MiB on.
 __attribute__((constructor)) void correct_first_arena() {
+    if (own().bytes == 0) return;  // a process that is no rank needs no allocator of ours
     std::size_t bytes = 32u << 20;
     coco_je_mallctl("arena.0.oversize_threshold", nullptr, nullptr, &bytes, sizeof bytes);
 }
