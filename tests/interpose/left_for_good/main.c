@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators of one rank, whose calls are left to MPI for good, and of all ranks, whose calls are not, by
    turns: each is freed, so that the next may have its handle. A tool below libcoco counts what is passed on:
-   all 10 calls on the one kind, none on the other. */
+   all 10 calls on the one kind, on the other those before the communicator is set up. */
 #include "../check.h"
 
 int main(int argc, char** argv) {
