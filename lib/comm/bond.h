@@ -56,7 +56,9 @@ struct Bond {
     std::uint64_t id = 0;        // 0: none
     std::uint64_t children = 0;  // how many communicators were made from this one
     Members* members = nullptr;  // null: not looked up yet, or without an identity
-    std::unique_ptr<Comm> comm;  // once a collective of ours was called
+    std::unique_ptr<Comm> comm;  // once a collective of ours has been called often enough
+    // Until then: what these calls weigh (comm.cc), and how many were on neighbours.
+    std::uint32_t weight = 0, neighbor_calls = 0;
 
     explicit Bond(std::uint64_t identity, Members* known = nullptr);
     ~Bond();

@@ -7,12 +7,14 @@
 #include <numeric>
 #include <utility>
 
+#include "base/of_thread.h"
 #include "comm/arrange.h"
 #include "comm/bond.h"
 #include "comm/control_pool.h"
 #include "comm/discover.h"
 #include "comm/meeting.h"
 #include "comm/mpi_table.h"
+#include "comm/world.h"
 #include "heap/heap.h"
 #include "os/clock.h"
 
@@ -63,15 +65,30 @@ Comm& invalid() {
     return *comm;
 }
 
+Comm* make_known(MPI_Comm handle, Bond& bond) {
+    bond.comm = make_state(handle, bond);
+    if (bond.comm->ranks == 1) close(*bond.comm, stats::Reason::single_rank);
+    return bond.comm.get();
+}
+
+// Many communicators are called once or twice: what stands in for their state is made once for each thread.
+// (The report asks for more of a communicator than a stand-in knows.)
+bool may_stand_in(const Bond& bond) { return bond.id != 0 && world_is_one_node() && !stats::enabled(); }
+
+Comm* stand_in(MPI_Comm handle, Bond& bond) {
+    struct StandIn;
+    Comm& comm = base::of_thread<Comm, StandIn>();
+    comm.handle = handle;
+    comm.unused = &bond;
+    return &comm;
+}
+
 Comm* find_or_make(MPI_Comm handle) {
     bool valid = false;
     Bond* bond = find_bond(handle, &valid);
     if (bond == nullptr) return valid ? make_unknown(handle) : nullptr;
-    if (bond->comm == nullptr) {
-        bond->comm = make_state(handle, *bond);
-        if (bond->comm->ranks == 1) close(*bond->comm, stats::Reason::single_rank);
-    }
-    return bond->comm.get();
+    if (bond->comm != nullptr) return bond->comm.get();
+    return may_stand_in(*bond) ? stand_in(handle, *bond) : make_known(handle, *bond);
 }
 
 // Spawned or connected ranks have agreed on settings among themselves only. Every rank sees alike that there
@@ -124,10 +141,11 @@ Comm* of(MPI_Comm handle) {
 
 namespace {
 
-// A call counts as much as ours is likely to gain on it. Where ranks meet in their own memory, setting a communicator up costs
-// 0.8 to 2 us, most where the call that does so is the last one. MPICH's small exchanges take 0.4 us and more, so that
-// three win it back; Open MPI's take 0.2 us, and small bcasts 0.1 to 0.2 us with both (bench/short_lived). Sizes do not
-// count: in wrong programs they differ, and ranks that open a communicator in different calls wait for ever.
+// A call counts as much as ours is likely to gain on it. Where ranks meet in their own memory, setting a
+// communicator up costs 0.8 to 2 us, most where the call that does so is the last one. MPICH's small
+// exchanges take 0.4 us and more, so that three win it back; Open MPI's take 0.2 us, and small bcasts 0.1 to
+// 0.2 us with both (bench/short_lived). Sizes do not count: in wrong programs they differ, and ranks that
+// open a communicator in different calls wait for ever.
 constexpr std::uint32_t kEnough = 128, kBcastWeight = 1;
 #ifdef OPEN_MPI
 constexpr std::uint32_t kExchangeWeight = 32;
@@ -157,6 +175,21 @@ void count_call(Comm& comm, algorithms::Collective collective) {
     const bool counted = comm.id != 0 && algorithms::is_neighbor(collective);  // by count_neighbor_call()
     if (++comm.calls < kCallsBeforeSetUp && !world && !counted) return;
     close(comm, comm.id == 0 && spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
+}
+
+Comm* count_unused(Comm& comm, algorithms::Collective collective) {
+    Bond& bond = *comm.unused;
+    if (algorithms::is_neighbor(collective)) {
+        if (bond.neighbor_calls + 1 < kCallsBeforeSetUp) return ++bond.neighbor_calls, &comm;
+    } else if (bond.weight + weight_of(collective) < kEnough && comm.handle != mpi().comm_world) {
+        bond.weight += weight_of(collective);
+        return &comm;
+    }
+    Comm* made = make_known(comm.handle, bond);
+    made->calls = bond.weight;
+    made->neighbor_calls = bond.neighbor_calls;
+    t_last.comm = made;
+    return made;
 }
 
 bool count_neighbor_call(Comm& comm) {

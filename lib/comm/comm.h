@@ -71,6 +71,8 @@ struct Soon {
 
 constexpr std::uint32_t kLeastUnseen = 32;
 
+struct Bond;
+
 struct Comm {
     MPI_Comm handle;
     // By which its ranks know it alike and meet (comm/bond.h), and who they are; 0 and null: they meet by a
@@ -78,6 +80,9 @@ struct Comm {
     std::uint64_t id = 0;
     const std::vector<std::int32_t>* world_ranks = nullptr;
     bool crowded = false;  // there are more ranks than CPUs
+    // Not null: this is no communicator's state, but stands in for that of one that has been called too
+    // seldom to get one.
+    Bond* unused = nullptr;
     std::int32_t rank = 0;
     std::int32_t ranks = 0;
     // none: calls may run here; otherwise why every call is handed back.
@@ -251,8 +256,9 @@ struct Comm {
 };
 
 // The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that
-// it is used again; then set up by the collective that asks, which all its ranks are in. Returns: never null.
-// Requires: a valid communicator.
+// it is used again; then set up by the collective that asks, which all its ranks are in. Where all ranks of
+// the world are on one node a state of this thread's stands in for it at first (Comm::unused), until the next
+// call of of(). Returns: never null. Requires: a valid communicator.
 Comm* of(MPI_Comm handle);
 // Around MPI_Comm_free and MPI_Comm_disconnect: what delete functions call on the communicator meanwhile is
 // the MPI library's. (What we know of it may be gone, and an attribute that is set now is never deleted.)
@@ -273,6 +279,9 @@ class Dying {
 std::uint64_t generation();
 // Makes it go up.
 void forget_handles();
+// Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call
+// counts for that; else `comm`, and the call is handed back. Requires: as count_call().
+Comm* count_unused(Comm& comm, algorithms::Collective collective);
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
 // Requires: all ranks of the communicator call it in the same collective.
 void count_call(Comm& comm, algorithms::Collective collective);

@@ -19,7 +19,7 @@ constexpr int kRanksMost = 16'384;
 struct World {
     std::vector<WorldRank> ranks;
     std::int32_t rank = 0;
-    bool can_meet = false;
+    bool can_meet = false, is_one_node = false;
     Directory* directory = nullptr;
     std::vector<std::byte*> segments;  // by world rank; null: of another node
 };
@@ -103,11 +103,14 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     if (!none_off) return true;
     world.segments.resize(world.ranks.size());
     world.can_meet = ranks > 1 && all_can_meet(world);
+    world.is_one_node = std::ranges::all_of(
+        world.ranks, [&](const WorldRank& r) { return r.node_label == world.ranks[0].node_label; });
     return true;
 }
 
 std::span<const WorldRank> world() { return the_world().ranks; }
 bool can_meet() { return the_world().can_meet; }
+bool world_is_one_node() { return the_world().is_one_node; }
 std::int32_t rank_in_world() { return the_world().rank; }
 
 std::byte* segment_of(std::int32_t world_rank) {

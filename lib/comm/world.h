@@ -38,6 +38,7 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part);
 std::span<const WorldRank> world();
 // Whether ranks of a node may meet through their directories: equal on all ranks of the world.
 bool can_meet();
+bool world_is_one_node();
 std::int32_t rank_in_world();
 
 // The segment of a rank of this rank's node in this process. Requires (all three): can_meet().

@@ -279,7 +279,13 @@ Taken take(const Args& args) noexcept {
         hand_back(taken, stats::Reason::not_initialized);
         return taken;
     }
-    comm::Comm& comm = *comm::of(args.comm);
+    comm::Comm* known = comm::of(args.comm);
+    if (known->unused != nullptr && !off) known = comm::count_unused(*known, args.collective);
+    if (known->unused != nullptr) {
+        hand_back(taken, stats::Reason::not_set_up);
+        return taken;
+    }
+    comm::Comm& comm = *known;
     taken.count.comm_ranks = comm.ranks;
     if (off) {
         leave(args, comm, taken);
