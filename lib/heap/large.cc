@@ -87,18 +87,9 @@ bool purge(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std:
 bool split(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; }
 bool merge(extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; }
 
-// jemalloc keeps the segment's address space, as it does in its other arenas. Private memory goes back: under
-// a limit on the address space what is kept there would be missing elsewhere. Returns: whether jemalloc has
-// to keep it.
-bool dalloc(extent_hooks_t*, void* address, std::size_t bytes, bool, unsigned) {
-    if (is_carvable(address)) return true;
-    int saved = errno;
-    bool kept = unmap(address, bytes) != 0;
-    errno = saved;
-    return kept;
-}
-
-extent_hooks_t g_hooks = {alloc, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
+// No dalloc: jemalloc keeps the address space, as it does in its other arenas. (To give private memory back
+// here crashed programs of several threads once in thirty runs.)
+extent_hooks_t g_hooks = {alloc, nullptr, nullptr, commit, decommit, nullptr, purge, split, merge};
 
 // Address space for a block that grows: much, while most of the segment is untouched.
 std::size_t room_to_grow(std::size_t bytes) {
