@@ -7,7 +7,7 @@
 // MPI_COMM_WORLD has one, and the n-th communicator that is made from another has one that follows from its
 // parent's and from n, as all ranks of the parent make its children in one order. MPI copies the attribute
 // itself when it duplicates a communicator; other ways to make one are doors (interpose/mpi_c.cc), which call
-// Birth. A communicator that came into being unseen, or of other parents than these (sessions,
+// bind_child(). A communicator that came into being unseen, or of other parents than these (sessions,
 // intercommunicators, other worlds), has no identity: its ranks meet by a collective of the MPI library.
 //
 // Thread safety: any thread; MPI allows one thread at a time to make a child of a communicator. Fails: never;
