@@ -3,80 +3,117 @@
 // The MPI names that programs call: MPI_X, and PMPI_X for those who call that (Open MPI's Fortran, tools
 // above us). Each forwards to dispatch; what is handed back goes on by the name it came in: MPI_X to the next
 // tool or the library, PMPI_X to the library. A call seen while this thread is inside one of ours goes
-// straight to the library.
+// straight to the library; where there is no library that libcoco serves (mpi/library.h), a call goes to
+// where it would have gone without libcoco.
+//
+// Parameters are as in every family's registers (mpi/handles.h): arrays of handles, and handles that the
+// library writes, are void*.
 #include "dispatch/entry.h"
 #include "heap/heap.h"
+#include "mpi/library.h"
 
 namespace {
 
 using coco::algorithms::Collective;
-using coco::comm::mpi;
 using coco::dispatch::Args;
+using coco::dispatch::Types;
+using coco::mpi::Aint;
+using coco::mpi::Comm;
+using coco::mpi::Count;
+using coco::mpi::Datatype;
+using coco::mpi::Errhandler;
+using coco::mpi::Group;
+using coco::mpi::Info;
+using coco::mpi::lib;
+using coco::mpi::Library;
+using coco::mpi::narrow;
+
+template <class Function>
+using Own = Function Library::*;  // a function of the library, by its place in the table
+
+template <class Function>
+Function own_or_stop(Function own, const char* name) {
+    if (own == nullptr) coco::mpi::stop_lacking(name);
+    return own;
+}
 
 // The next tool's (or the library's) MPI_X; where the loader knows none, the library's own.
 template <class Function>
 Function next_or(const char* name, Function own) {
-    void* next = coco::comm::next_function(name);
-    return next != nullptr ? reinterpret_cast<Function>(next) : own;
+    void* next = coco::mpi::next_function(name);
+    return next != nullptr ? reinterpret_cast<Function>(next) : own_or_stop(own, name);
+}
+
+template <class Function>
+Function left_alone(Own<Function>, const char* name, const void* caller) {
+    return reinterpret_cast<Function>(coco::mpi::left_alone(name, caller));
 }
 
 }  // namespace
 
 #define COCO_DOOR extern "C" __attribute__((visibility("default")))
 
+// A door that passes a call on where there is no library that we serve.
+#define COCO_UNLESS_SERVED(prefix, Name, arguments)                                                       \
+    if (coco::mpi::served() == nullptr) [[unlikely]]                                                      \
+        return left_alone(&Library::Name, prefix #Name, __builtin_return_address(0)) arguments;
+
 // Both names of one function: its parameters in brackets, the Args they make, and its arguments to pass on.
-#define COCO_BOTH(Name, parameters, arguments, ...)                                           \
-    COCO_DOOR int MPI_##Name parameters {                                                     \
-        if (coco::dispatch::t_inside != 0) return mpi().Name arguments;                       \
-        static const auto next = next_or("MPI_" #Name, mpi().Name);                           \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });       \
-    }                                                                                         \
-    COCO_DOOR int PMPI_##Name parameters {                                                    \
-        if (coco::dispatch::t_inside != 0) return mpi().Name arguments;                       \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return mpi().Name arguments; }); \
+#define COCO_BOTH(Name, parameters, arguments, ...)                                                 \
+    COCO_DOOR int MPI_##Name parameters {                                                           \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)                                                 \
+        if (coco::dispatch::t_inside != 0) return own_or_stop(lib().Name, "MPI_" #Name) arguments;  \
+        static const auto next = next_or("MPI_" #Name, lib().Name);                                 \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });             \
+    }                                                                                               \
+    COCO_DOOR int PMPI_##Name parameters {                                                          \
+        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                                                \
+        const auto own = own_or_stop(lib().Name, "PMPI_" #Name);                                    \
+        if (coco::dispatch::t_inside != 0) return own arguments;                                    \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });              \
     }
 
 // The collectives by what they are told of their blocks. `name`: algorithms::Collective.
 #define COCO_PLAIN(Name, name, Count)                                                                       \
     COCO_BOTH(Name,                                                                                         \
-              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount, \
-               MPI_Datatype recvtype, MPI_Comm comm),                                                       \
+              (const void* sendbuf, Count sendcount, Datatype sendtype, void* recvbuf, Count recvcount, \
+               Datatype recvtype, Comm comm),                                                       \
               (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                           \
               {.collective = Collective::name,                                                              \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                           \
-               .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype},                           \
-               .comm = comm})
+               .send = {.buffer = sendbuf, .count = sendcount, .type = narrow(sendtype)},                           \
+               .recv = {.buffer = recvbuf, .count = recvcount, .type = narrow(recvtype)},                           \
+               .comm = narrow(comm)})
 #define COCO_V(Name, name, Count, Displacement)                                                              \
     COCO_BOTH(                                                                                               \
         Name,                                                                                                \
-        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], MPI_Datatype sendtype, \
-         void* recvbuf, const Count recvcounts[], const Displacement rdispls[], MPI_Datatype recvtype,       \
-         MPI_Comm comm),                                                                                     \
+        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], Datatype sendtype, \
+         void* recvbuf, const Count recvcounts[], const Displacement rdispls[], Datatype recvtype,       \
+         Comm comm),                                                                                     \
         (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),              \
         {.collective = Collective::name,                                                                     \
-         .send = {.buffer = sendbuf, .type = sendtype, .counts = sendcounts, .displacements = sdispls},      \
-         .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = rdispls},      \
-         .comm = comm})
+         .send = {.buffer = sendbuf, .type = narrow(sendtype), .counts = sendcounts, .displacements = sdispls},      \
+         .recv = {.buffer = recvbuf, .type = narrow(recvtype), .counts = recvcounts, .displacements = rdispls},      \
+         .comm = narrow(comm)})
 #define COCO_W(Name, name, Count, Displacement)                                                           \
     COCO_BOTH(                                                                                            \
         Name,                                                                                             \
         (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],                     \
-         const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[],                         \
-         const Displacement rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),                    \
+         const void* sendtypes, void* recvbuf, const Count recvcounts[],                         \
+         const Displacement rdispls[], const void* recvtypes, Comm comm),                    \
         (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),         \
         {.collective = Collective::name,                                                                  \
-         .send = {.buffer = sendbuf, .counts = sendcounts, .displacements = sdispls, .types = sendtypes}, \
-         .recv = {.buffer = recvbuf, .counts = recvcounts, .displacements = rdispls, .types = recvtypes}, \
-         .comm = comm})
+         .send = {.buffer = sendbuf, .counts = sendcounts, .displacements = sdispls, .types = Types(sendtypes)}, \
+         .recv = {.buffer = recvbuf, .counts = recvcounts, .displacements = rdispls, .types = Types(recvtypes)}, \
+         .comm = narrow(comm)})
 #define COCO_GATHERV(Name, name, Count, Displacement)                                                        \
     COCO_BOTH(Name,                                                                                          \
-              (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,                   \
-               const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, MPI_Comm comm), \
+              (const void* sendbuf, Count sendcount, Datatype sendtype, void* recvbuf,                   \
+               const Count recvcounts[], const Displacement displs[], Datatype recvtype, Comm comm), \
               (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),                   \
               {.collective = Collective::name,                                                               \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                            \
-               .recv = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = displs}, \
-               .comm = comm})
+               .send = {.buffer = sendbuf, .count = sendcount, .type = narrow(sendtype)},                            \
+               .recv = {.buffer = recvbuf, .type = narrow(recvtype), .counts = recvcounts, .displacements = displs}, \
+               .comm = narrow(comm)})
 
 // The int and the large-count form differ in the types of counts and displacements; those of
 // MPI_Neighbor_alltoallw are addresses in both.
@@ -88,20 +125,18 @@ Function next_or(const char* name, Function own) {
     COCO_GATHERV(Allgatherv##suffix, allgatherv, Count, Displacement)                                     \
     COCO_PLAIN(Neighbor_alltoall##suffix, neighbor_alltoall, Count)                                       \
     COCO_V(Neighbor_alltoallv##suffix, neighbor_alltoallv, Count, Displacement)                           \
-    COCO_W(Neighbor_alltoallw##suffix, neighbor_alltoallw, Count, MPI_Aint)                               \
+    COCO_W(Neighbor_alltoallw##suffix, neighbor_alltoallw, Count, Aint)                               \
     COCO_PLAIN(Neighbor_allgather##suffix, neighbor_allgather, Count)                                     \
     COCO_GATHERV(Neighbor_allgatherv##suffix, neighbor_allgatherv, Count, Displacement)                   \
-    COCO_BOTH(Bcast##suffix, (void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm), \
+    COCO_BOTH(Bcast##suffix, (void* buffer, Count count, Datatype datatype, int root, Comm comm), \
               (buffer, count, datatype, root, comm),                                                      \
               {.collective = Collective::bcast,                                                           \
-               .recv = {.buffer = buffer, .count = count, .type = datatype},                              \
+               .recv = {.buffer = buffer, .count = count, .type = narrow(datatype)},                              \
                .root = root,                                                                              \
-               .comm = comm})
+               .comm = narrow(comm)})
 
 COCO_COLLECTIVES(, int, int)
-#if MPI_VERSION >= 4
-COCO_COLLECTIVES(_c, MPI_Count, MPI_Aint)
-#endif
+COCO_COLLECTIVES(_c, Count, Aint)
 
 // Life cycle: the next tool's function is called here too, so that tools below us start and stop with MPI.
 namespace {
@@ -112,21 +147,20 @@ int start_mpi(Function next, Function own, Arguments... arguments) {
     coco::dispatch::Inside inside;
     coco::dispatch::before_init();
     int result = next(arguments...);
-    if (result == MPI_SUCCESS) coco::dispatch::after_init();
+    if (result == coco::mpi::kSuccess) coco::dispatch::after_init();
     return result;
 }
 
-#if MPI_VERSION >= 4
 template <class Function>
-int start_session(Function next, MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    if (coco::dispatch::t_inside != 0) return mpi().Session_init(info, errhandler, session);
+int start_session(Function next, Function own, Info info, Errhandler errhandler, void* session) {
+    if (coco::dispatch::t_inside != 0) return own(info, errhandler, session);
     coco::dispatch::Inside inside;
     coco::dispatch::before_init();
     int result = next(info, errhandler, session);
-    if (result == MPI_SUCCESS) coco::dispatch::after_session_init(*session);
+    if (result == coco::mpi::kSuccess)
+        coco::dispatch::after_session_init(coco::mpi::load<coco::mpi::Session>(session));
     return result;
 }
-#endif
 
 int stop_mpi(int (*next)(), int (*own)()) {
     if (coco::dispatch::t_inside != 0) return own();
@@ -137,112 +171,93 @@ int stop_mpi(int (*next)(), int (*own)()) {
 
 }  // namespace
 
-COCO_DOOR int MPI_Init(int* argc, char*** argv) {
-    return start_mpi(next_or("MPI_Init", mpi().Init), mpi().Init, argc, argv);
-}
-COCO_DOOR int PMPI_Init(int* argc, char*** argv) { return start_mpi(mpi().Init, mpi().Init, argc, argv); }
-COCO_DOOR int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-    return start_mpi(next_or("MPI_Init_thread", mpi().Init_thread), mpi().Init_thread, argc, argv, required,
-                     provided);
-}
-COCO_DOOR int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-    return start_mpi(mpi().Init_thread, mpi().Init_thread, argc, argv, required, provided);
-}
-COCO_DOOR int MPI_Finalize() { return stop_mpi(next_or("MPI_Finalize", mpi().Finalize), mpi().Finalize); }
-COCO_DOOR int PMPI_Finalize() { return stop_mpi(mpi().Finalize, mpi().Finalize); }
-#if MPI_VERSION >= 4
-COCO_DOOR int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    return start_session(next_or("MPI_Session_init", mpi().Session_init), info, errhandler, session);
-}
-COCO_DOOR int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    return start_session(mpi().Session_init, info, errhandler, session);
-}
-#endif
-
-// The ends of communicators, and with Open MPI beginnings that take their time.
-using coco::dispatch::end_communicator;
-
-COCO_DOOR int MPI_Comm_free(MPI_Comm* comm) {
-    static const auto next = next_or("MPI_Comm_free", mpi().Comm_free);
-    return end_communicator(next, comm);
-}
-COCO_DOOR int PMPI_Comm_free(MPI_Comm* comm) { return end_communicator(mpi().Comm_free, comm); }
-COCO_DOOR int MPI_Comm_disconnect(MPI_Comm* comm) {
-    static const auto next = next_or("MPI_Comm_disconnect", mpi().Comm_disconnect);
-    return end_communicator(next, comm);
-}
-COCO_DOOR int PMPI_Comm_disconnect(MPI_Comm* comm) { return end_communicator(mpi().Comm_disconnect, comm); }
-
-// The beginnings of communicators: both names of a function that makes one from `parent`.
-#define COCO_MAKES(Name, parent, made, parameters, arguments)                                         \
-    COCO_DOOR int MPI_##Name parameters {                                                             \
-        static const auto next = next_or("MPI_" #Name, mpi().Name);                                   \
-        return coco::dispatch::make_communicator(parent, made, [&] { return next arguments; });       \
-    }                                                                                                 \
-    COCO_DOOR int PMPI_##Name parameters {                                                            \
-        return coco::dispatch::make_communicator(parent, made, [&] { return mpi().Name arguments; }); \
+// Both names of one function: `call` is made of `next`, the function to go on to, and `own`, the library's.
+#define COCO_BOTH_NAMES(Name, parameters, arguments, call)            \
+    COCO_DOOR int MPI_##Name parameters {                             \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)                   \
+        [[maybe_unused]] const auto own = lib().Name;                 \
+        [[maybe_unused]] static const auto next = next_or("MPI_" #Name, own); \
+        call                                                          \
+    }                                                                 \
+    COCO_DOOR int PMPI_##Name parameters {                            \
+        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                  \
+        const auto next = own_or_stop(lib().Name, "PMPI_" #Name);     \
+        [[maybe_unused]] const auto own = next;                       \
+        call                                                          \
     }
+// The same of a function that makes MPI start: a second MPI library may have come since.
+#define COCO_STARTS(Name, parameters, arguments, call)           \
+    COCO_BOTH_NAMES(Name, parameters, arguments, {               \
+        coco::mpi::look_again();                                 \
+        if (coco::mpi::served() == nullptr) return next arguments; \
+        call                                                     \
+    })
 
-COCO_MAKES(Comm_split, comm, made, (MPI_Comm comm, int color, int key, MPI_Comm* made),
-           (comm, color, key, made))
-COCO_MAKES(Comm_split_type, comm, made, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made),
+COCO_STARTS(Init, (int* argc, char*** argv), (argc, argv), { return start_mpi(next, own, argc, argv); })
+COCO_STARTS(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided),
+            { return start_mpi(next, own, argc, argv, required, provided); })
+COCO_STARTS(Session_init, (Info info, Errhandler errhandler, void* session), (info, errhandler, session),
+            { return start_session(next, own, info, errhandler, session); })
+COCO_BOTH_NAMES(Finalize, (), (), { return stop_mpi(next, own); })
+
+// The ends of communicators.
+COCO_BOTH_NAMES(Comm_free, (void* comm), (comm), { return coco::dispatch::end_communicator(next, comm); })
+COCO_BOTH_NAMES(Comm_disconnect, (void* comm), (comm),
+                { return coco::dispatch::end_communicator(next, comm); })
+
+// The beginnings of communicators: a function that makes one from `parent`.
+#define COCO_MAKES(Name, parent, made, parameters, arguments)                                               \
+    COCO_BOTH_NAMES(Name, parameters, arguments, {                                                          \
+        return coco::dispatch::make_communicator(parent, made, [&] { return next arguments; });             \
+    })
+
+COCO_MAKES(Comm_split, comm, made, (Comm comm, int color, int key, void* made), (comm, color, key, made))
+COCO_MAKES(Comm_split_type, comm, made, (Comm comm, int type, int key, Info info, void* made),
            (comm, type, key, info, made))
-COCO_MAKES(Comm_create, comm, made, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
+COCO_MAKES(Comm_create, comm, made, (Comm comm, Group group, void* made), (comm, group, made))
 COCO_MAKES(Cart_create, comm, made,
-           (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder,
-            MPI_Comm* made),
+           (Comm comm, int dimensions, const int* sizes, const int* periods, int reorder, void* made),
            (comm, dimensions, sizes, periods, reorder, made))
-COCO_MAKES(Cart_sub, comm, made, (MPI_Comm comm, const int remains[], MPI_Comm* made), (comm, remains, made))
+COCO_MAKES(Cart_sub, comm, made, (Comm comm, const int* remains, void* made), (comm, remains, made))
 COCO_MAKES(Graph_create, comm, made,
-           (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm* made),
+           (Comm comm, int nodes, const int* index, const int* edges, int reorder, void* made),
            (comm, nodes, index, edges, reorder, made))
 COCO_MAKES(Dist_graph_create, comm, made,
-           (MPI_Comm comm, int count, const int sources[], const int degrees[], const int destinations[],
-            const int weights[], MPI_Info info, int reorder, MPI_Comm* made),
+           (Comm comm, int count, const int* sources, const int* degrees, const int* destinations,
+            const int* weights, Info info, int reorder, void* made),
            (comm, count, sources, degrees, destinations, weights, info, reorder, made))
 COCO_MAKES(Dist_graph_create_adjacent, comm, made,
-           (MPI_Comm comm, int indegree, const int sources[], const int source_weights[], int outdegree,
-            const int destinations[], const int destination_weights[], MPI_Info info, int reorder,
-            MPI_Comm* made),
+           (Comm comm, int indegree, const int* sources, const int* source_weights, int outdegree,
+            const int* destinations, const int* destination_weights, Info info, int reorder, void* made),
            (comm, indegree, sources, source_weights, outdegree, destinations, destination_weights, info,
             reorder, made))
 
-#ifdef OPEN_MPI
-COCO_DOOR int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    static const auto next = next_or("MPI_Comm_idup", mpi().Comm_idup);
-    coco::dispatch::before_idup();
+// With Open MPI a beginning that takes its time.
+COCO_BOTH_NAMES(Comm_idup, (Comm comm, void* made, void* request), (comm, made, request), {
+    if (lib().manners.makes_one_comm_at_a_time) coco::dispatch::before_idup();
     return next(comm, made, request);
-}
-COCO_DOOR int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    coco::dispatch::before_idup();
-    return mpi().Comm_idup(comm, made, request);
-}
-#endif
+})
 
 // Memory from MPI_Alloc_mem lies on the shared heap like malloc's; all of it does, so that Free_mem knows
 // whose it is.
 namespace {
 
-int alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-    if (size < 0) return mpi().Alloc_mem(size, info, baseptr);  // raises the error
+int alloc_mem(Aint size, Info info, void* baseptr) {
+    if (size < 0) return lib().Alloc_mem(size, info, baseptr);  // raises the error
     void* memory = coco::heap::allocate_aligned(64, size > 0 ? static_cast<std::size_t>(size) : 1);
-    if (memory == nullptr) return coco::dispatch::raise_error(mpi().comm_world, MPI_ERR_NO_MEM);
+    if (memory == nullptr)
+        return coco::dispatch::raise_error(lib().comm_world, lib().constants.err_no_mem);
     *static_cast<void**>(baseptr) = memory;
-    return MPI_SUCCESS;
+    return coco::mpi::kSuccess;
 }
 
 int free_mem(void* base) {
     coco::heap::release(base);
-    return MPI_SUCCESS;
+    return coco::mpi::kSuccess;
 }
 
 }  // namespace
 
-COCO_DOOR int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-    return alloc_mem(size, info, baseptr);
-}
-COCO_DOOR int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-    return alloc_mem(size, info, baseptr);
-}
-COCO_DOOR int MPI_Free_mem(void* base) { return free_mem(base); }
-COCO_DOOR int PMPI_Free_mem(void* base) { return free_mem(base); }
+COCO_BOTH_NAMES(Alloc_mem, (Aint size, Info info, void* baseptr), (size, info, baseptr),
+                { return alloc_mem(size, info, baseptr); })
+COCO_BOTH_NAMES(Free_mem, (void* base), (base), { return free_mem(base); })

@@ -2,7 +2,6 @@
 //
 // The `coco` command: run a program with libcoco, tell about machine and policy.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
 #include <string_view>
 
@@ -14,9 +13,8 @@ namespace {
 // Where PROG of `coco run [options] [--] PROG ARGS...` is in argv: all from there on is the program's own.
 int first_of_command(int argc, char** argv) {
     int at = 2;
-    for (; at < argc && argv[at][0] == '-' && std::string_view(argv[at]) != "--"; ++at)
-        if (std::string_view(argv[at]) == "--mpi") ++at;
-    return std::min(at, argc);
+    while (at < argc && argv[at][0] == '-' && std::string_view(argv[at]) != "--") ++at;
+    return at;
 }
 
 }  // namespace
@@ -27,13 +25,11 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", "coco " COCO_VERSION);
     app.require_subcommand(1);
 
-    CLI::App* run_command =
-        app.add_subcommand("run", "run a program with libcoco: coco run [--mpi MPI] PROG ARGS...");
-    std::string mpi;
-    run_command->add_option("--mpi", mpi, "the MPI that the program uses, when it cannot be found out")
-        ->check(CLI::IsMember({"mpich", "openmpi"}));
+    app.add_subcommand("run", "run a program with libcoco: coco run PROG ARGS...");
 
-    CLI::App* info_command = app.add_subcommand("info", "machine, settings and policy");
+    CLI::App* info_command = app.add_subcommand("info", "MPI libraries, machine, settings and policy");
+    std::string program;
+    info_command->add_option("program", program, "tell of the MPI library that this program uses");
     std::vector<std::string> asked;
     Question question;
     bool algorithms = false, markdown = false;
@@ -60,13 +56,13 @@ int main(int argc, char** argv) {
     if (running) {
         std::vector<std::string> command(argv + end, argv + argc);
         if (!command.empty() && command.front() == "--") command.erase(command.begin());
-        if (!command.empty()) return run(mpi, command);
+        if (!command.empty()) return run(command);
         std::cerr << "coco: error: run: which program?\n";
         return 2;
     }
     if (algorithms) return list_algorithms();
     if (markdown) return settings_markdown();
-    if (asked.empty()) return info();
+    if (asked.empty()) return info(program);
     question.collective = asked[0];
     question.ranks = asked[1];
     question.block = asked[2];

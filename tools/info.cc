@@ -9,6 +9,7 @@
 #include "os/probe.h"
 #include "settings/settings.h"
 #include "tools/launch.h"
+#include "tools/mpi_found.h"
 
 namespace coco::tools {
 namespace {
@@ -18,11 +19,20 @@ int fail(const std::string& line) {
     return 2;
 }
 
-void print_libraries() {
-    for (const char* flavour : {"mpich", "openmpi"}) {
-        std::string file = library_of(flavour);
-        std::cout << "library for " << flavour << ": " << (file.empty() ? "not built" : file) << '\n';
-    }
+void print_libraries(const std::string& program) {
+    const std::string file = library_file();
+    std::cout << "library: " << (file.empty() ? "not built" : file) << '\n';
+    const std::vector<std::string> candidates = program.empty() ? known_mpi_names() : mpi_files_of(program);
+    bool found = false;
+    for (const std::string& candidate : candidates)
+        if (std::string line = describe_mpi(candidate); !line.empty()) {
+            std::cout << "MPI found: " << line << '\n';
+            found = true;
+        }
+    if (!found)
+        std::cout << "MPI found: none "
+                  << (program.empty() ? "by the loader; `coco info PROGRAM` looks at a program's own\n"
+                                      : "among the libraries that " + program + " is linked with\n");
 }
 
 void print_machine() {
@@ -64,12 +74,12 @@ void print_explained(const policy::Policy& policy, policy::Facts facts) {
 
 }  // namespace
 
-int info() {
+int info(const std::string& program) {
     settings::Settings settings;
     if (auto wrong = settings::read(settings)) return fail(*wrong);
     const policy::Policy& policy = settings.policy;
     std::cout << "libcoco " COCO_VERSION "\n";
-    print_libraries();
+    print_libraries(program);
     print_machine();
     print_settings();
     std::cout << "policy: " << policy.source << '\n';

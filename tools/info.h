@@ -7,7 +7,8 @@
 
 namespace coco::tools {
 
-int info();
+// program: whose MPI library is told of; empty: those that the loader finds.
+int info(const std::string& program);
 int list_algorithms();
 // docs/environment.md's table.
 int settings_markdown();

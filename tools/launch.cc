@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "os/process.h"
 #include "settings/settings.h"
 #include "tools/program_file.h"
 
@@ -26,6 +27,8 @@ int fail(int status, const std::string& line) {
     std::fprintf(stderr, "coco: error: %s\n", line.c_str());
     return status;
 }
+
+}  // namespace
 
 // The file that execvp would run; empty if there is none. One that is no executable counts if no other is
 // found.
@@ -44,6 +47,8 @@ std::string find_program(const std::string& name) {
     return second_best;
 }
 
+namespace {
+
 // The program that the kernel starts for a script: the word after #!, past env.
 std::string interpreter_of(const std::string& path) {
     std::ifstream in(path);
@@ -55,21 +60,8 @@ std::string interpreter_of(const std::string& path) {
     return fs::path(program).filename() == "env" ? find_program(argument) : program;
 }
 
-// As comm/mpi_table.cc knows the MPI libraries.
-std::string flavour_by_libraries(const std::string& path) {
-    for (const std::string& name : all_needed(path)) {
-        for (const char* start : {"libmpich.so", "libmpi.so.12", "libmpi_cray.so", "libmpifort.so.12"})
-            if (name.starts_with(start)) return "mpich";
-        for (const char* start : {"libmpi.so.20", "libmpi.so.40", "libmpi.so.80", "libopen-pal.so"})
-            if (name.starts_with(start)) return "openmpi";
-    }
-    return {};
-}
-
-std::string flavour_by_launcher() {
-    if (std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK") || std::getenv("OMPI_UNIVERSE_SIZE"))
-        return "openmpi";
-    return std::getenv("PMI_RANK") || std::getenv("PMI_FD") || std::getenv("HYDI_CONTROL_FD") ? "mpich" : "";
+bool is_launched() {
+    return os::launched_rank() >= 0 || std::getenv("PMI_FD") != nullptr || std::getenv("HYDI_CONTROL_FD") != nullptr;
 }
 
 std::string folder_of_this_command() {
@@ -102,47 +94,43 @@ std::string unfit(const std::string& path) {
 
 // Nothing if the settings are right; below a launcher MPI_Init checks them, and tells once for all ranks.
 std::optional<std::string> wrong_setting() {
-    if (settings::is_switched_off() || !flavour_by_launcher().empty()) return std::nullopt;
+    if (settings::is_switched_off() || is_launched()) return std::nullopt;
     settings::Settings settings;
     return settings::read(settings);
 }
 
 }  // namespace
 
-std::string library_of(const std::string& flavour) {
+std::string find_binary(const std::string& program, std::string* why_unfit) {
+    std::string binary = program;
+    *why_unfit = unfit(program);
+    for (int depth = 0; depth < 4 && why_unfit->empty() && !read_elf(binary).is_elf; ++depth) {
+        std::string next = interpreter_of(binary);
+        if (next.empty()) break;
+        binary = next;
+        *why_unfit = unfit(binary);
+    }
+    return binary;
+}
+
+std::string library_file() {
     fs::path here = folder_of_this_command();
-    // build/FLAVOUR/tools/coco; PREFIX/bin/coco, wherever that was moved to; then what was configured.
-    for (const fs::path& file : {here / "../.." / flavour / "libcoco.so",
-                                 here / ".." / COCO_LIBDIR / "coco" / flavour / "libcoco.so",
-                                 fs::path(COCO_LIBRARY_FOLDER) / "coco" / flavour / "libcoco.so"})
+    // build/coco; PREFIX/bin/coco, wherever that was moved to.
+    for (const fs::path& file : {here / "libcoco.so", here / ".." / COCO_LIBDIR / "coco" / "libcoco.so"})
         if (fs::exists(file)) return fs::weakly_canonical(file);
     return {};
 }
 
-int run(std::string flavour, const std::vector<std::string>& command) {
+int run(const std::vector<std::string>& command) {
     const std::string& name = command.front();
-    std::string program = find_program(name);
+    std::string program = find_program(name), why;
     if (program.empty()) return fail(kNotFound, name + ": not found");
-    std::string binary = program;
-    if (std::string why = unfit(program); !why.empty()) return fail(kCannotRun, program + " " + why);
-    for (int depth = 0; depth < 4 && !read_elf(binary).is_elf; ++depth) {
-        std::string next = interpreter_of(binary);
-        if (next.empty()) break;
-        binary = next;
-        if (std::string why = unfit(binary); !why.empty()) return fail(kCannotRun, binary + " " + why);
-    }
-    if (flavour.empty()) flavour = flavour_by_libraries(binary);
-    if (flavour.empty()) flavour = flavour_by_launcher();
-    if (flavour.empty())
-        return fail(kWrongUse,
-                    name +
-                        ": cannot tell which MPI it uses; say --mpi mpich or --mpi openmpi, or start it "
-                        "by mpiexec");
+    std::string binary = find_binary(program, &why);
+    if (!why.empty()) return fail(kCannotRun, binary + " " + why);
     if (auto wrong = wrong_setting()) return fail(kWrongUse, *wrong);
-    std::string library = library_of(flavour);
+    std::string library = library_file();
     if (library.empty())
-        return fail(kCannotRun,
-                    "there is no libcoco.so for " + flavour + "; build it with scripts/build " + flavour);
+        return fail(kCannotRun, "there is no libcoco.so beside this command; build it with scripts/build");
     preload(library);
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));

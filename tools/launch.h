@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `coco run`: finds the MPI of a program and execs the program with that flavour's libcoco.so preloaded.
+// `coco run`: execs a program with libcoco.so preloaded, which finds the program's MPI library itself.
 // Called by the command only. Fails: one line on stderr, and an exit status as shells have them: 127 not
 // found, 126 cannot be run with libcoco, 2 wrong use.
 #pragma once
@@ -10,9 +10,14 @@
 
 namespace coco::tools {
 
-// The flavour's libcoco.so, of the build folder or the installation that this command is in; empty if none.
-std::string library_of(const std::string& flavour);
-// Does not return when all is well. `flavour` is "mpich", "openmpi" or empty: find out.
-int run(std::string flavour, const std::vector<std::string>& command);
+// The libcoco.so of the build folder or the installation that this command is in; empty if none.
+std::string library_file();
+// The file that execvp would run for a name; empty if there is none.
+std::string find_program(const std::string& name);
+// The program that the kernel starts for a file: itself, or a script's interpreter. why_unfit: why the loader
+// would not take LD_PRELOAD for it; empty if it would.
+std::string find_binary(const std::string& program, std::string* why_unfit);
+// Does not return when all is well.
+int run(const std::vector<std::string>& command);
 
 }  // namespace coco::tools

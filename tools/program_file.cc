@@ -156,21 +156,21 @@ Elf read_elf(const std::string& path) {
 }
 
 std::vector<std::string> all_needed(const std::string& path) {
-    std::vector<std::string> names;
+    std::vector<std::string> found;
     std::set<std::string> seen;
     Elf program = read_elf(path);
     std::deque<Elf> files{program};
     for (; !files.empty(); files.pop_front()) {
         for (const std::string& name : files.front().needed) {
             if (!seen.insert(name).second) continue;
-            names.push_back(name);
             std::vector<std::string> run_path = files.front().run_path;
             run_path.insert(run_path.end(), program.run_path.begin(), program.run_path.end());
-            if (std::string file = find_library(name, run_path); !file.empty())
-                files.push_back(read_elf(file));
+            const std::string file = find_library(name, run_path);
+            found.push_back(file.empty() ? name : file);
+            if (!file.empty()) files.push_back(read_elf(file));
         }
     }
-    return names;
+    return found;
 }
 
 }  // namespace coco::tools

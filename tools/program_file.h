@@ -18,7 +18,8 @@ struct Elf {
 // Reads a file. Returns: is_elf = false if it cannot be read or is none; a damaged one has nothing needed.
 Elf read_elf(const std::string& path);
 
-// The names of all libraries that the loader would bring in for the file, near ones first.
+// The files of all libraries that the loader would bring in for the file, near ones first; the names of those
+// that it would not find.
 std::vector<std::string> all_needed(const std::string& path);
 
 }  // namespace coco::tools

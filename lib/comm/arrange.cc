@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/env.h"
-#include "comm/progress.h"
+#include "mpi/progress.h"
 
 namespace coco::comm {
 namespace {
@@ -39,7 +39,7 @@ void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
 
 void choose_waiting(Comm& comm, bool crowded) {
     comm.waiting = {};
-    comm.waiting.progress = drive_progress;
+    comm.waiting.progress = mpi::drive_progress;
     comm.yields_for_messages = false;
     // For a network's latency it does not pay to spin, nor to keep a mate from running who shares the core.
     if (comm.wire != nullptr) comm.waiting.spins = 100;

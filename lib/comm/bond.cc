@@ -9,7 +9,7 @@
 
 #include "comm/comm.h"
 #include "comm/meeting.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "comm/world.h"
 
 namespace coco::comm {
@@ -39,42 +39,42 @@ std::uint64_t scramble(std::uint64_t x) {
     return x ^ x >> 33;
 }
 
-int copy_bond(MPI_Comm, int, void*, void* value, void* copy, int* flag) {
+int copy_bond(mpi::Comm, int, void*, void* value, void* copy, int* flag) {
     auto* parent = static_cast<Bond*>(value);
     const std::uint64_t id = parent->next_child();
     *flag = id != 0;
-    if (id == 0) return MPI_SUCCESS;
+    if (id == 0) return mpi::kSuccess;
     Members* members = parent->members != nullptr ? parent->members->keep() : nullptr;
     *static_cast<void**>(copy) = new Bond(id, members);
-    return MPI_SUCCESS;
+    return mpi::kSuccess;
 }
 
-int delete_bond(MPI_Comm, int, void* value, void*) {
+int delete_bond(mpi::Comm, int, void* value, void*) {
     delete static_cast<Bond*>(value);
     forget_handles();
-    return MPI_SUCCESS;
+    return mpi::kSuccess;
 }
 
 int keyval() {
     static const int key = [] {
-        int made = MPI_KEYVAL_INVALID;
-        mpi().Comm_create_keyval(copy_bond, delete_bond, &made, nullptr);
+        int made = mpi::lib().constants.keyval_invalid;
+        mpi::lib().Comm_create_keyval(copy_bond, delete_bond, &made, nullptr);
         return made;
     }();
     return key;
 }
 
-std::vector<std::int32_t> ranks_in_world_of(MPI_Comm handle) {
-    MPI_Group world, group;
+std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
+    mpi::Group world, group;
     int ranks = 0;
-    mpi().Comm_group(mpi().comm_world, &world);
-    mpi().Comm_group(handle, &group);
-    mpi().Group_size(group, &ranks);
+    mpi::lib().Comm_group(mpi::lib().comm_world, &world);
+    mpi::lib().Comm_group(handle, &group);
+    mpi::lib().Group_size(group, &ranks);
     std::vector<int> own(static_cast<std::size_t>(ranks)), there(own.size());
     std::iota(own.begin(), own.end(), 0);
-    mpi().Group_translate_ranks(group, ranks, own.data(), world, there.data());
-    mpi().Group_free(&world);
-    mpi().Group_free(&group);
+    mpi::lib().Group_translate_ranks(group, ranks, own.data(), world, there.data());
+    mpi::lib().Group_free(&world);
+    mpi::lib().Group_free(&group);
     return {there.begin(), there.end()};
 }
 
@@ -135,21 +135,21 @@ Bond::~Bond() {
 
 std::uint64_t Bond::next_child() { return id != 0 ? scramble(id + scramble(++children)) | 1 : 0; }
 
-Members& Bond::members_of(MPI_Comm handle) {
+Members& Bond::members_of(mpi::Comm handle) {
     if (members == nullptr) members = Members::of(ranks_in_world_of(handle));
     return *members;
 }
 
-Bond* find_bond(MPI_Comm handle, bool* valid) {
+Bond* find_bond(mpi::Comm handle, bool* valid) {
     void* value = nullptr;
     int found = 0;
-    const bool asked = mpi().Comm_get_attr(handle, keyval(), &value, &found) == MPI_SUCCESS;
+    const bool asked = mpi::lib().Comm_get_attr(handle, keyval(), &value, &found) == mpi::kSuccess;
     if (valid != nullptr) *valid = asked;
     return asked && found ? static_cast<Bond*>(value) : nullptr;
 }
 
-Bond* attach(MPI_Comm handle, std::unique_ptr<Bond> bond) {
-    if (mpi().Comm_set_attr(handle, keyval(), bond.get()) != MPI_SUCCESS) return nullptr;
+Bond* attach(mpi::Comm handle, std::unique_ptr<Bond> bond) {
+    if (mpi::lib().Comm_set_attr(handle, keyval(), bond.get()) != mpi::kSuccess) return nullptr;
     return bond.release();
 }
 
@@ -157,13 +157,13 @@ void bind_world() {
     std::vector<std::int32_t> everybody(world().size());
     std::iota(everybody.begin(), everybody.end(), 0);
     auto bond = std::make_unique<Bond>(world()[0].segment.cookie | 1, Members::of(std::move(everybody)));
-    if (find_bond(mpi().comm_world) == nullptr) attach(mpi().comm_world, std::move(bond));
+    if (find_bond(mpi::lib().comm_world) == nullptr) attach(mpi::lib().comm_world, std::move(bond));
 }
 
-void bind_child(MPI_Comm parent, MPI_Comm made) {
+void bind_child(mpi::Comm parent, mpi::Comm made) {
     Bond* bond = can_meet() ? find_bond(parent) : nullptr;
     const std::uint64_t id = bond != nullptr ? bond->next_child() : 0;
-    if (id != 0 && made != mpi().comm_null) attach(made, std::make_unique<Bond>(id));
+    if (id != 0 && made != mpi::lib().comm_null) attach(made, std::make_unique<Bond>(id));
 }
 
 }  // namespace coco::comm

@@ -14,7 +14,7 @@
 // without memory there is no identity on this rank, and the job ends, as the others wait for it (heap/heap.h,
 // t_undivided).
 #pragma once
-#include <mpi.h>
+#include "mpi/handles.h"
 
 #include <cstdint>
 #include <memory>
@@ -67,18 +67,18 @@ struct Bond {
 
     std::uint64_t next_child();  // 0 where this one has no identity itself
     // Looks the members up where they are not known. Requires: id is not 0.
-    Members& members_of(MPI_Comm handle);
+    Members& members_of(mpi::Comm handle);
 };
 
 // The bond of a communicator. Returns: null if it has none; `valid` tells whether the handle is one at all.
-Bond* find_bond(MPI_Comm handle, bool* valid = nullptr);
+Bond* find_bond(mpi::Comm handle, bool* valid = nullptr);
 // Hangs a bond on a communicator. Returns: null if the library refuses.
-Bond* attach(MPI_Comm handle, std::unique_ptr<Bond> bond);
+Bond* attach(mpi::Comm handle, std::unique_ptr<Bond> bond);
 // Gives MPI_COMM_WORLD its identity. Called in MPI_Init on all ranks. Requires: can_meet().
 void bind_world();
 
 // After a function that made a communicator from a parent, on all ranks of the parent, which thereby count
 // its children alike. made: what it made on this rank; may be MPI_COMM_NULL.
-void bind_child(MPI_Comm parent, MPI_Comm made);
+void bind_child(mpi::Comm parent, mpi::Comm made);
 
 }  // namespace coco::comm

@@ -13,7 +13,7 @@
 #include "comm/control_pool.h"
 #include "comm/discover.h"
 #include "comm/meeting.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "comm/world.h"
 #include "heap/heap.h"
 #include "os/clock.h"
@@ -24,7 +24,7 @@ namespace {
 std::atomic<std::uint64_t> g_generation{1};
 
 struct LastUsed {
-    MPI_Comm handle;
+    mpi::Comm handle;
     Comm* comm;
     std::uint64_t generation;
 };
@@ -37,14 +37,14 @@ void close(Comm& comm, stats::Reason reason) {
 }
 
 // The state of a communicator whose ranks meet by a collective.
-Comm* make_unknown(MPI_Comm handle) {
+Comm* make_unknown(mpi::Comm handle) {
     auto bond = std::make_unique<Bond>(0);
     auto comm = std::make_unique<Comm>();
     comm->handle = handle;
     int inter = 0;
-    bool valid = mpi().Comm_test_inter(handle, &inter) == MPI_SUCCESS &&
-                 mpi().Comm_rank(handle, &comm->rank) == MPI_SUCCESS &&
-                 mpi().Comm_size(handle, &comm->ranks) == MPI_SUCCESS;
+    bool valid = mpi::lib().Comm_test_inter(handle, &inter) == mpi::kSuccess &&
+                 mpi::lib().Comm_rank(handle, &comm->rank) == mpi::kSuccess &&
+                 mpi::lib().Comm_size(handle, &comm->ranks) == mpi::kSuccess;
     if (!valid) return nullptr;
     if (inter)
         close(*comm, stats::Reason::intercommunicator);
@@ -65,7 +65,7 @@ Comm& invalid() {
     return *comm;
 }
 
-Comm* make_known(MPI_Comm handle, Bond& bond) {
+Comm* make_known(mpi::Comm handle, Bond& bond) {
     bond.comm = make_state(handle, bond);
     if (bond.comm->ranks == 1) close(*bond.comm, stats::Reason::single_rank);
     return bond.comm.get();
@@ -75,7 +75,7 @@ Comm* make_known(MPI_Comm handle, Bond& bond) {
 // (The report asks for more of a communicator than a stand-in knows.)
 bool may_stand_in(const Bond& bond) { return bond.id != 0 && world_is_one_node() && !stats::enabled(); }
 
-Comm* stand_in(MPI_Comm handle, Bond& bond) {
+Comm* stand_in(mpi::Comm handle, Bond& bond) {
     struct StandIn;
     Comm& comm = base::of_thread<Comm, StandIn>();
     comm.handle = handle;
@@ -83,7 +83,7 @@ Comm* stand_in(MPI_Comm handle, Bond& bond) {
     return &comm;
 }
 
-Comm* find_or_make(MPI_Comm handle) {
+Comm* find_or_make(mpi::Comm handle) {
     bool valid = false;
     Bond* bond = find_bond(handle, &valid);
     if (bond == nullptr) return valid ? make_unknown(handle) : nullptr;
@@ -95,17 +95,17 @@ Comm* find_or_make(MPI_Comm handle) {
 // are some.
 bool spans_worlds(const Comm& comm) {
     int initialized = 0;
-    mpi().Initialized(&initialized);
+    mpi::lib().Initialized(&initialized);
     if (!initialized) return false;  // a session: there is no world
-    MPI_Group world, group;
-    mpi().Comm_group(mpi().comm_world, &world);
-    mpi().Comm_group(comm.handle, &group);
+    mpi::Group world, group;
+    mpi::lib().Comm_group(mpi::lib().comm_world, &world);
+    mpi::lib().Comm_group(comm.handle, &group);
     std::vector<int> ranks(static_cast<std::size_t>(comm.ranks)), there(ranks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
-    mpi().Group_translate_ranks(group, comm.ranks, ranks.data(), world, there.data());
-    mpi().Group_free(&world);
-    mpi().Group_free(&group);
-    return std::ranges::find(there, MPI_UNDEFINED) != there.end();
+    mpi::lib().Group_translate_ranks(group, comm.ranks, ranks.data(), world, there.data());
+    mpi::lib().Group_free(&world);
+    mpi::lib().Group_free(&group);
+    return std::ranges::find(there, mpi::lib().constants.undefined) != there.end();
 }
 
 }  // namespace
@@ -116,19 +116,19 @@ std::uint64_t generation() {
 
 void forget_handles() { g_generation.fetch_add(1, std::memory_order_release); }
 
-Dying::Dying(MPI_Comm handle) : handle_(handle), outer_(std::exchange(t_dying, this)) { forget_handles(); }
+Dying::Dying(mpi::Comm handle) : handle_(handle), outer_(std::exchange(t_dying, this)) { forget_handles(); }
 Dying::~Dying() {
     t_dying = outer_;
     forget_handles();
 }
 
-bool Dying::has(MPI_Comm handle) {
+bool Dying::has(mpi::Comm handle) {
     for (const Dying* one = t_dying; one != nullptr; one = one->outer_)
         if (one->handle_ == handle) return true;
     return false;
 }
 
-Comm* of(MPI_Comm handle) {
+Comm* of(mpi::Comm handle) {
     if (Dying::has(handle)) [[unlikely]]
         return &invalid();
     std::uint64_t now = generation();
@@ -147,14 +147,11 @@ namespace {
 // 0.2 us with both (bench/short_lived). Sizes do not count: in wrong programs they differ, and ranks that
 // open a communicator in different calls wait for ever.
 constexpr std::uint32_t kEnough = 128, kBcastWeight = 1;
-#ifdef OPEN_MPI
-constexpr std::uint32_t kExchangeWeight = 32;
-#else
-constexpr std::uint32_t kExchangeWeight = kEnough;
-#endif
+constexpr std::uint32_t kFastExchangeWeight = 32;
 std::uint32_t weight_of(algorithms::Collective collective) {
     if (algorithms::is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
-    return collective == algorithms::Collective::bcast ? kBcastWeight : kExchangeWeight;
+    if (collective == algorithms::Collective::bcast) return kBcastWeight;
+    return mpi::lib().manners.exchanges_are_slow ? kEnough : kFastExchangeWeight;
 }
 
 // Where it takes collectives of the MPI library: many programs make communicators by the thousand and use
@@ -164,7 +161,7 @@ constexpr std::uint32_t kCallsBeforeSetUp = 3;
 }  // namespace
 
 void count_call(Comm& comm, algorithms::Collective collective) {
-    const bool world = comm.handle == mpi().comm_world;  // is used for long
+    const bool world = comm.handle == mpi::lib().comm_world;  // is used for long
     if (comm.id != 0 && comm.nodes == 1) {
         comm.calls += weight_of(collective);
         if (comm.calls < kEnough && !world) return;
@@ -181,7 +178,7 @@ Comm* count_unused(Comm& comm, algorithms::Collective collective) {
     Bond& bond = *comm.unused;
     if (algorithms::is_neighbor(collective)) {
         if (bond.neighbor_calls + 1 < kCallsBeforeSetUp) return ++bond.neighbor_calls, &comm;
-    } else if (bond.weight + weight_of(collective) < kEnough && comm.handle != mpi().comm_world) {
+    } else if (bond.weight + weight_of(collective) < kEnough && comm.handle != mpi::lib().comm_world) {
         bond.weight += weight_of(collective);
         return &comm;
     }
@@ -264,10 +261,10 @@ std::int32_t Comm::complete(std::size_t left) {
     return unlike;
 }
 
-void Comm::complete(std::vector<MPI_Request>& requests) {
+void Comm::complete(mpi::Requests& requests) {
     if (requests.empty()) return;
     std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    Wire::wait(requests.data(), requests.size(), yields_for_messages);
+    mpi::Wire::wait(requests, requests.size(), yields_for_messages);
     requests.clear();
     if (timed) wait_ns += os::now_ns() - begin_ns;
 }

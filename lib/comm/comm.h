@@ -5,7 +5,7 @@
 // MPI allows one collective at a time on a communicator; different ones share nothing but the process-wide
 // tables, which lock. Found by of(), which any thread may call.
 #pragma once
-#include <mpi.h>
+#include "mpi/handles.h"
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 #include "comm/control.h"
 #include "comm/neighbors.h"
 #include "comm/tape.h"
-#include "comm/wire.h"
+#include "mpi/wire.h"
 #include "schedule/schedule.h"
 #include "stats/stats.h"
 #include "sync/flag.h"
@@ -74,7 +74,7 @@ constexpr std::uint32_t kLeastUnseen = 32;
 struct Bond;
 
 struct Comm {
-    MPI_Comm handle;
+    mpi::Comm handle;
     // By which its ranks know it alike and meet (comm/bond.h), and who they are; 0 and null: they meet by a
     // collective.
     std::uint64_t id = 0;
@@ -97,7 +97,7 @@ struct Comm {
     std::int32_t domains = 0;
     std::vector<Peer> peers;               // by rank, this one included; of other nodes nothing is known
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
-    std::unique_ptr<Wire> wire;            // several nodes: the messages between them
+    std::unique_ptr<mpi::Wire> wire;            // several nodes: the messages between them
     std::unique_ptr<Neighbors> neighbors;  // once it was asked for: comm/neighbors.h
     Control* control = nullptr;
     bool control_is_lone = false;  // private memory: alone on the node, without a shared heap
@@ -224,7 +224,7 @@ struct Comm {
     // Waits for all messages but the `left` last started. Returns: as Wire::complete().
     std::int32_t complete(std::size_t left);
     // Waits for these requests, and forgets them.
-    void complete(std::vector<MPI_Request>& requests);
+    void complete(mpi::Requests& requests);
     // Makes our slot of this epoch ours to write: waits until all who may read its last content are done.
     Slot& open_slot();
     // Publishes the slot: what it says is seen by all who wait for us to arrive.
@@ -259,20 +259,20 @@ struct Comm {
 // it is used again; then set up by the collective that asks, which all its ranks are in. Where all ranks of
 // the world are on one node a state of this thread's stands in for it at first (Comm::unused), until the next
 // call of of(). Returns: never null. Requires: a valid communicator.
-Comm* of(MPI_Comm handle);
+Comm* of(mpi::Comm handle);
 // Around MPI_Comm_free and MPI_Comm_disconnect: what delete functions call on the communicator meanwhile is
 // the MPI library's. (What we know of it may be gone, and an attribute that is set now is never deleted.)
 class Dying {
   public:
-    explicit Dying(MPI_Comm handle);
+    explicit Dying(mpi::Comm handle);
     ~Dying();
     // Of this thread. A delete function may end another communicator meanwhile.
-    static bool has(MPI_Comm handle);
+    static bool has(mpi::Comm handle);
     Dying(const Dying&) = delete;
     Dying& operator=(const Dying&) = delete;
 
   private:
-    const MPI_Comm handle_;
+    const mpi::Comm handle_;
     const Dying* const outer_;
 };
 // Goes up when a communicator is freed or MPI ends: what is remembered of handles elsewhere is stale then.

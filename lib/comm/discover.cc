@@ -15,7 +15,7 @@
 #include "comm/control_pool.h"
 #include "comm/labels.h"
 #include "comm/meeting.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "comm/passed.h"
 #include "heap/segment.h"
 #include "os/probe.h"
@@ -47,11 +47,11 @@ struct WorldSeat {
 // Sessions have no world: then the communicator itself is dealt to the invented machine.
 WorldSeat world_seat(const Comm& comm) {
     int initialized = 0;
-    mpi().Initialized(&initialized);
+    mpi::lib().Initialized(&initialized);
     WorldSeat seat{comm.rank, comm.ranks};
     if (initialized) {
-        mpi().Comm_rank(mpi().comm_world, &seat.rank);
-        mpi().Comm_size(mpi().comm_world, &seat.ranks);
+        mpi::lib().Comm_rank(mpi::lib().comm_world, &seat.rank);
+        mpi::lib().Comm_size(mpi::lib().comm_world, &seat.ranks);
     }
     return seat;
 }
@@ -61,7 +61,7 @@ Card make_card(const Comm& comm) {
     card.segment = heap::own_id();
     card.choice_hash = g_choice_hash.load(std::memory_order_relaxed);
     card.local_ranks = os::launched_node_ranks();
-    card.wires = static_cast<std::uint64_t>(Wire::alive());
+    card.wires = static_cast<std::uint64_t>(mpi::Wire::alive());
     card.cpus = os::usable_cpus();
     const WorldSeat world = world_seat(comm);
     const Labels labels = labels_of(card.segment.host, world.ranks, world.rank);
@@ -149,13 +149,13 @@ stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
         return stats::Reason::disabled;
     }
     bool wired = comm.map.nodes() > 1;
-    return wired && wires >= Wire::kMost ? stats::Reason::many_communicators : stats::Reason::none;
+    return wired && wires >= mpi::Wire::kMost ? stats::Reason::many_communicators : stats::Reason::none;
 }
 
 std::vector<Reach> reaches_of_all(Comm& comm, const std::vector<Card>& cards) {
     Reach mine = map_mates(comm, cards);
     std::vector<Reach> reaches(cards.size());
-    mpi().Allgather(&mine, sizeof mine, mpi().byte, reaches.data(), sizeof mine, mpi().byte, comm.handle);
+    mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, reaches.data(), sizeof mine, mpi::lib().byte, comm.handle);
     return reaches;
 }
 
@@ -221,9 +221,9 @@ bool stand_alone(Comm& comm) {
 stats::Reason wire_up(Comm& comm) {
     if (comm.map.nodes() == 1) return stats::Reason::none;
     std::uint64_t ready = comm.mates.empty() ? stand_alone(comm) : true, all_ready = 0;
-    comm.wire = Wire::make(comm.handle);
+    comm.wire = mpi::Wire::make(comm.handle);
     ready = ready && comm.wire != nullptr;
-    mpi().Allreduce(&ready, &all_ready, 1, mpi().uint64, mpi().min, comm.handle);
+    mpi::lib().Allreduce(&ready, &all_ready, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
     return all_ready ? stats::Reason::none : stats::Reason::no_shared_heap;
 }
 
@@ -259,8 +259,8 @@ stats::Reason set_up_by_cards(Comm& comm) {
     Card mine = make_card(comm);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
     int rc =
-        mpi().Allgather(&mine, sizeof mine, mpi().byte, cards.data(), sizeof mine, mpi().byte, comm.handle);
-    if (rc != MPI_SUCCESS) return stats::Reason::no_shared_heap;
+        mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine, mpi::lib().byte, comm.handle);
+    if (rc != mpi::kSuccess) return stats::Reason::no_shared_heap;
     map_cards(comm, cards);
     stats::Reason reason = check(comm, cards);
     if (reason == stats::Reason::none) reason = settle_nodes(comm, cards);
@@ -272,9 +272,9 @@ stats::Reason set_up_by_cards(Comm& comm) {
 // Of several nodes, whose ranks know one another since MPI_Init: what is left is a private communicator.
 stats::Reason set_up_wires(Comm& comm) {
     if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
-    std::uint64_t wires = static_cast<std::uint64_t>(Wire::alive()), most = 0;
-    mpi().Allreduce(&wires, &most, 1, mpi().uint64, mpi().max, comm.handle);
-    if (most >= Wire::kMost) return stats::Reason::many_communicators;
+    std::uint64_t wires = static_cast<std::uint64_t>(mpi::Wire::alive()), most = 0;
+    mpi::lib().Allreduce(&wires, &most, 1, mpi::lib().uint64, mpi::lib().max, comm.handle);
+    if (most >= mpi::Wire::kMost) return stats::Reason::many_communicators;
     comm.segment = heap::own().base;
     comm.peers.assign(static_cast<std::size_t>(comm.ranks), {});
     const stats::Reason reason = wire_up(comm);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "comm/arrange.h"
 #include "comm/control_pool.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "comm/world.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
@@ -60,7 +60,7 @@ void fill_state(Comm& comm, const Members& members) {
               base::Text() << "no shared memory is left for a communicator of " << comm.ranks
                            << " ranks, of which too many are in use at once: COCO_DISABLE=1 helps");
     usleep(100'000);  // a launcher may drop what was printed just before a job is killed
-    mpi().Abort(comm.handle, MPI_ERR_NO_MEM);
+    mpi::lib().Abort(comm.handle, mpi::lib().constants.err_no_mem);
     __builtin_trap();
 }
 
@@ -87,7 +87,7 @@ void renew(Comm& comm) {
 
 }  // namespace
 
-std::unique_ptr<Comm> make_state(MPI_Comm handle, Bond& bond) {
+std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond) {
     Members& members = bond.members_of(handle);
     std::unique_ptr<Comm> comm = members.take_idle();
     if (comm == nullptr) {

@@ -20,7 +20,7 @@
 namespace coco::comm {
 
 // The state of a communicator with an identity, closed: new, or what an earlier one of the same members left.
-std::unique_ptr<Comm> make_state(MPI_Comm handle, Bond& bond);
+std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond);
 // Opens a communicator whose ranks are all on one node.
 void open_on_node(Comm& comm);
 // Shows this rank's control block to its mates, whatever the number of nodes.

@@ -9,7 +9,7 @@
 #include "comm/comm.h"
 #include "comm/deal.h"
 #include "comm/letters.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "comm/notices.h"
 #include "schedule/bundles_combined.h"
 #include "schedule/sides.h"
@@ -36,10 +36,10 @@ struct Lists {
 
 bool read_cartesian(const Comm& comm, Lists& lists) {
     int dimensions = 0;
-    if (mpi().Cartdim_get(comm.handle, &dimensions) != MPI_SUCCESS) return false;
+    if (mpi::lib().Cartdim_get(comm.handle, &dimensions) != mpi::kSuccess) return false;
     for (int d = 0; d < dimensions; ++d)
         for (int source, destination; int side : {0, 1}) {
-            if (mpi().Cart_shift(comm.handle, d, 1, &source, &destination) != MPI_SUCCESS) return false;
+            if (mpi::lib().Cart_shift(comm.handle, d, 1, &source, &destination) != mpi::kSuccess) return false;
             lists.sources.push_back(side == 0 ? source : destination);
         }
     lists.destinations = lists.sources;
@@ -48,31 +48,31 @@ bool read_cartesian(const Comm& comm, Lists& lists) {
 
 bool read_graph(const Comm& comm, Lists& lists) {
     int count = 0;
-    if (mpi().Graph_neighbors_count(comm.handle, comm.rank, &count) != MPI_SUCCESS) return false;
+    if (mpi::lib().Graph_neighbors_count(comm.handle, comm.rank, &count) != mpi::kSuccess) return false;
     lists.sources.resize(static_cast<std::size_t>(count));
-    bool read = mpi().Graph_neighbors(comm.handle, comm.rank, count, lists.sources.data()) == MPI_SUCCESS;
+    bool read = mpi::lib().Graph_neighbors(comm.handle, comm.rank, count, lists.sources.data()) == mpi::kSuccess;
     lists.destinations = lists.sources;
     return read;
 }
 
 bool read_distributed_graph(const Comm& comm, Lists& lists) {
     int sources = 0, destinations = 0, weighted = 0;
-    if (mpi().Dist_graph_neighbors_count(comm.handle, &sources, &destinations, &weighted) != MPI_SUCCESS)
+    if (mpi::lib().Dist_graph_neighbors_count(comm.handle, &sources, &destinations, &weighted) != mpi::kSuccess)
         return false;
     lists.sources.resize(static_cast<std::size_t>(sources));
     lists.destinations.resize(static_cast<std::size_t>(destinations));
     std::vector<int> source_weights(lists.sources.size()), destination_weights(lists.destinations.size());
-    return mpi().Dist_graph_neighbors(comm.handle, sources, lists.sources.data(), source_weights.data(),
+    return mpi::lib().Dist_graph_neighbors(comm.handle, sources, lists.sources.data(), source_weights.data(),
                                       destinations, lists.destinations.data(),
-                                      destination_weights.data()) == MPI_SUCCESS;
+                                      destination_weights.data()) == mpi::kSuccess;
 }
 
 bool read_lists(const Comm& comm, Lists& lists) {
-    int kind = MPI_UNDEFINED;
-    if (mpi().Topo_test(comm.handle, &kind) != MPI_SUCCESS) return false;
-    if (kind == MPI_CART) return read_cartesian(comm, lists);
-    if (kind == MPI_GRAPH) return read_graph(comm, lists);
-    return kind == MPI_DIST_GRAPH && read_distributed_graph(comm, lists);
+    int kind = mpi::lib().constants.undefined;
+    if (mpi::lib().Topo_test(comm.handle, &kind) != mpi::kSuccess) return false;
+    if (kind == mpi::lib().constants.cart) return read_cartesian(comm, lists);
+    if (kind == mpi::lib().constants.graph) return read_graph(comm, lists);
+    return kind == mpi::lib().constants.dist_graph && read_distributed_graph(comm, lists);
 }
 
 // Sends the number of each block to where the MPI library takes the block. Returns: by receive block, the
@@ -85,19 +85,19 @@ std::vector<std::int32_t> ask_library(const Comm& comm, const Lists& lists, int 
         std::max({lists.sources.size(), lists.destinations.size(), static_cast<std::size_t>(comm.ranks)});
     std::vector<std::int32_t> numbers(most), came(most, -1);
     std::vector<int> counts(most, kBytes), at(most);
-    std::vector<MPI_Aint> wide_at(most);
-    std::vector<MPI_Datatype> types(most, mpi().byte);
+    std::vector<mpi::Aint> wide_at(most);
+    mpi::Handles<mpi::Datatype> types(most, mpi::lib().byte);
     for (std::size_t i = 0; i < most; ++i) wide_at[i] = at[i] = static_cast<int>(i) * kBytes;
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(i);
     int rc =
-        form == 0 ? mpi().Neighbor_alltoall(numbers.data(), kBytes, mpi().byte, came.data(), kBytes,
-                                            mpi().byte, comm.handle)
+        form == 0 ? mpi::lib().Neighbor_alltoall(numbers.data(), kBytes, mpi::lib().byte, came.data(), kBytes,
+                                            mpi::lib().byte, comm.handle)
         : form == 1
-            ? mpi().Neighbor_alltoallv(numbers.data(), counts.data(), at.data(), mpi().byte, came.data(),
-                                       counts.data(), at.data(), mpi().byte, comm.handle)
-            : mpi().Neighbor_alltoallw(numbers.data(), counts.data(), wide_at.data(), types.data(),
+            ? mpi::lib().Neighbor_alltoallv(numbers.data(), counts.data(), at.data(), mpi::lib().byte, came.data(),
+                                       counts.data(), at.data(), mpi::lib().byte, comm.handle)
+            : mpi::lib().Neighbor_alltoallw(numbers.data(), counts.data(), wide_at.data(), types.data(),
                                        came.data(), counts.data(), wide_at.data(), types.data(), comm.handle);
-    came.resize(rc == MPI_SUCCESS ? lists.sources.size() : 0);
+    came.resize(rc == mpi::kSuccess ? lists.sources.size() : 0);
     return came;
 }
 
@@ -112,7 +112,7 @@ bool is_whole(const Lists& lists, const std::vector<std::int32_t>& came) {
 // nothing, or hangs: it is not asked, and what it should do is what alltoallv does.
 bool all_are_even(const Comm& comm, const Lists& lists) {
     std::uint64_t even = lists.sources.size() == lists.destinations.size(), all_even = 0;
-    mpi().Allreduce(&even, &all_even, 1, mpi().uint64, mpi().min, comm.handle);
+    mpi::lib().Allreduce(&even, &all_even, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
     return all_even != 0;
 }
 
@@ -159,13 +159,13 @@ Facts facts_of(const Comm& comm, const Neighbors& near, bool joined) {
         .joined = joined,
         .forms_agree = near.graphs[0] == near.graphs[1] && near.graphs[0] == near.graphs[2],
         .has_edges = !graph.incoming.empty() || std::ranges::any_of(graph.destinations, has_edge),
-        .has_wires = Wire::alive() < Wire::kMost,
+        .has_wires = mpi::Wire::alive() < mpi::Wire::kMost,
         .blocks_missing = Facts::kManyBlocks - static_cast<std::uint64_t>(most),
         .edges_between_nodes = static_cast<std::uint64_t>(std::ranges::count_if(graph.destinations, leaves)),
         .ranks = static_cast<std::uint64_t>(comm.ranks)};
 }
 
-void add_facts(void* more, void* facts, int* count, MPI_Datatype*) {
+void add_facts(void* more, void* facts, int* count, mpi::Datatype*) {
     if (*count == 0) return;  // of a library that has cut one element in pieces, some empty
     static_cast<Facts*>(facts)->add(*static_cast<Facts*>(more));
 }
@@ -185,16 +185,16 @@ FactBytes all_facts_of(const Comm& comm, const Neighbors& near, bool joined) {
 // One element of one type, so that no library cuts it in pieces on the way.
 FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
     FactBytes all(mine.size());
-    MPI_Datatype type;
-    MPI_Op op;
+    mpi::Datatype type;
+    mpi::Op op;
     // Of words, so that it is aligned where the library puts it.
     static_assert(sizeof(Facts) % sizeof(std::uint64_t) == 0);
-    mpi().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi().uint64, &type);
-    mpi().Type_commit(&type);
-    mpi().Op_create(&add_facts, 1, &op);
-    mpi().Allreduce(mine.data(), all.data(), 1, type, op, comm.handle);
-    mpi().Op_free(&op);
-    mpi().Type_free(&type);
+    mpi::lib().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi::lib().uint64, &type);
+    mpi::lib().Type_commit(&type);
+    mpi::lib().Op_create(&add_facts, 1, &op);
+    mpi::lib().Allreduce(mine.data(), all.data(), 1, type, op, comm.handle);
+    mpi::lib().Op_free(&op);
+    mpi::lib().Type_free(&type);
     return all;
 }
 
@@ -206,9 +206,9 @@ std::vector<std::int32_t> list_nobody(const std::vector<int>& peers) {
 }
 
 stats::Reason make_wire(Comm& comm, Neighbors& near) {
-    near.wire = Wire::make(comm.handle);
+    near.wire = mpi::Wire::make(comm.handle);
     std::uint64_t made = near.wire != nullptr, all_made = 0;
-    mpi().Allreduce(&made, &all_made, 1, mpi().uint64, mpi().min, comm.handle);
+    mpi::lib().Allreduce(&made, &all_made, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
     if (!all_made) near.wire.reset();
     return all_made ? stats::Reason::none : stats::Reason::many_communicators;
 }
@@ -283,7 +283,7 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
 // A rank's lists as its mates read them: the number of its control block, how many sources, and both lists.
 Notice notice_of(const Comm& comm, const Lists& lists) {
     Notice notice{
-        static_cast<std::int32_t>(std::min<std::uint64_t>(comm.control->number, Wire::kNumbersMost)),
+        static_cast<std::int32_t>(std::min<std::uint64_t>(comm.control->number, mpi::Wire::kNumbersMost)),
         static_cast<std::int32_t>(lists.sources.size())};
     notice.insert(notice.end(), lists.sources.begin(), lists.sources.end());
     notice.insert(notice.end(), lists.destinations.begin(), lists.destinations.end());
@@ -350,7 +350,7 @@ bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
         numbers.push_back(all.back().number);
     }
     Joined joined;
-    if (std::ranges::max(numbers) >= Wire::kNumbersMost || !join_all(all, joined)) return false;
+    if (std::ranges::max(numbers) >= mpi::Wire::kNumbersMost || !join_all(all, joined)) return false;
     schedule::Sides sides;
     bool lonely = false;
     std::size_t most_blocks = 0;
@@ -368,7 +368,7 @@ bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
         if (r == comm.rank) near.graphs.push_back(std::move(graph));
     }
     fill(comm, lists, common_of(sides, lonely, 0, static_cast<std::int32_t>(most_blocks)), near);
-    near.wire = Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
+    near.wire = mpi::Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
     return true;
 }
 
@@ -386,7 +386,7 @@ std::vector<std::int32_t> hear_touching(const Comm& comm, const std::vector<Curv
     auto ranks = static_cast<std::size_t>(comm.ranks);
     std::vector<char> touched(ranks), by(ranks);
     for (const CurveEdge& c : copied) touched[c.edge.sender] = touched[c.edge.receiver] = 1;
-    mpi().Alltoall(touched.data(), 1, mpi().byte, by.data(), 1, mpi().byte, comm.handle);
+    mpi::lib().Alltoall(touched.data(), 1, mpi::lib().byte, by.data(), 1, mpi::lib().byte, comm.handle);
     std::vector<std::int32_t> touching;
     for (std::int32_t r = 0; r < comm.ranks; ++r)
         if (by[r] && r != comm.rank) touching.push_back(r);
@@ -408,8 +408,8 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
     auto steps = static_cast<std::size_t>(cut.steps());
     auto mine = cut.weights_of(edges);
     std::vector<std::uint64_t> all(steps * static_cast<std::size_t>(comm.ranks));
-    mpi().Allgather(mine.data(), static_cast<int>(steps), mpi().uint64, all.data(), static_cast<int>(steps),
-                    mpi().uint64, comm.handle);
+    mpi::lib().Allgather(mine.data(), static_cast<int>(steps), mpi::lib().uint64, all.data(), static_cast<int>(steps),
+                    mpi::lib().uint64, comm.handle);
     to = cut.copiers_of(edges, all);
     edges = deal(comm, edges, to);
     CurveCut::sort(edges);

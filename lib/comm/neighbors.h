@@ -10,14 +10,14 @@
 // not in alltoallv, Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is
 // asked: each of the three forms once carries the numbers of the blocks along the edges.
 #pragma once
-#include <mpi.h>
+#include "mpi/handles.h"
 
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "algorithms/algorithm.h"
-#include "comm/wire.h"
+#include "mpi/wire.h"
 #include "schedule/bundles.h"
 #include "schedule/combining.h"
 #include "schedule/edges.h"
@@ -49,7 +49,7 @@ struct Neighbors {
     // them.
     std::vector<std::int32_t> to_nobody, from_nobody;
     // One node: for buffers that peers cannot read. (Over several nodes the communicator has one.)
-    std::unique_ptr<Wire> wire;
+    std::unique_ptr<mpi::Wire> wire;
 
     struct Kept {
         algorithms::Collective collective;
@@ -57,7 +57,7 @@ struct Neighbors {
         std::unique_ptr<schedule::EdgeShare> share;
     };
     std::vector<Kept> shares;
-    std::vector<MPI_Request> requests;  // of the call that runs
+    mpi::Requests requests;  // of the call that runs
     struct KeptBundles {
         const schedule::Neighborhood* graph;
         bool personal;

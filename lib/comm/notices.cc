@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "comm/mpi_table.h"
-#include "comm/progress.h"
+#include "mpi/library.h"
+#include "mpi/progress.h"
 
 namespace coco::comm {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::uint64_t kMostBytes = kStageBytes / 2;
                                                   << " ranks are in different collectives: the program is "
                                                   << "wrong (COCO_DISABLE=1 leaves the check to MPI)");
     usleep(100'000);  // a launcher may drop what was printed just before a job is killed
-    mpi().Abort(comm.handle, MPI_ERR_ARG);
+    mpi::lib().Abort(comm.handle, mpi::lib().constants.err_arg);
     __builtin_trap();
 }
 
@@ -56,7 +56,7 @@ Notice hear(Comm& comm, std::int32_t peer) {
 
 std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
     ++comm.epoch;
-    set_current(comm.handle);
+    mpi::set_current(comm.handle);
     tell(comm, mine);
     std::vector<Notice> notices(static_cast<std::size_t>(comm.ranks));
     bool whole = mine.size() * sizeof mine[0] <= kMostBytes;

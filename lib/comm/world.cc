@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "comm/labels.h"
-#include "comm/mpi_table.h"
-#include "comm/wire.h"
+#include "mpi/library.h"
+#include "mpi/wire.h"
 #include "os/probe.h"
 #include "os/process.h"
 
@@ -61,7 +61,7 @@ bool hashes_agree(const std::vector<WorldRank>& ranks) {
 
 bool agree_by_least(std::uint64_t hash) {
     std::uint64_t mine[2] = {hash, ~hash}, least[2] = {};
-    mpi().Allreduce(mine, least, 2, mpi().uint64, mpi().min, mpi().comm_world);
+    mpi::lib().Allreduce(mine, least, 2, mpi::lib().uint64, mpi::lib().min, mpi::lib().comm_world);
     return least[0] == ~least[1];
 }
 
@@ -79,9 +79,9 @@ bool map_mates(World& world) {
 }
 
 bool all_can_meet(World& world) {
-    const bool mapped = map_mates(world), wired = Wire::open_world();
+    const bool mapped = map_mates(world), wired = mpi::Wire::open_world();
     std::uint64_t mine = mapped && wired, all = 0;
-    mpi().Allreduce(&mine, &all, 1, mpi().uint64, mpi().min, mpi().comm_world);
+    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().uint64, mpi::lib().min, mpi::lib().comm_world);
     return all != 0;
 }
 
@@ -90,13 +90,13 @@ bool all_can_meet(World& world) {
 bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     World& world = the_world();
     int ranks = 0;
-    mpi().Comm_size(mpi().comm_world, &ranks);
-    mpi().Comm_rank(mpi().comm_world, &world.rank);
+    mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
+    mpi::lib().Comm_rank(mpi::lib().comm_world, &world.rank);
     if (ranks > kRanksMost) return agree_by_least(choice_hash);
     const WorldRank mine = make_card(world, choice_hash, takes_part, ranks);
     world.ranks.resize(static_cast<std::size_t>(ranks));
-    mpi().Allgather(&mine, sizeof mine, mpi().byte, world.ranks.data(), sizeof mine, mpi().byte,
-                    mpi().comm_world);
+    mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, world.ranks.data(), sizeof mine, mpi::lib().byte,
+                    mpi::lib().comm_world);
     if (!hashes_agree(world.ranks)) return false;
     const bool none_off =
         std::ranges::all_of(world.ranks, [](const WorldRank& r) { return r.directory_at != 0; });

@@ -11,15 +11,9 @@
 #include "dispatch/args.h"
 #include "dispatch/datatype.h"
 #include "exec/call.h"
+#include "mpi/library.h"
 
 namespace coco::dispatch {
-
-// Open MPI takes such calls, and moves what it finds.
-#ifdef OPEN_MPI
-inline constexpr bool kRefusesAliases = false;
-#else
-inline constexpr bool kRefusesAliases = true;
-#endif
 
 // Whether the MPI library refuses the call for that. Requires: it is not in place, and what it names is
 // valid. recv_type: not of w forms.
@@ -27,7 +21,7 @@ bool is_refused_alias(const Args& args, std::int32_t rank, const TypeFacts& recv
 
 // How far behind the receive buffer the MPI library does not allow a plain form to send from.
 inline std::int64_t alias_bytes(const Args& args, std::int32_t rank, const TypeFacts& recv_type) {
-    if (!kRefusesAliases || args.collective != algorithms::Collective::allgather) return 0;
+    if (!mpi::lib().manners.refuses_aliases || args.collective != algorithms::Collective::allgather) return 0;
     return rank * args.recv.count * static_cast<std::int64_t>(recv_type.size_bytes);
 }
 

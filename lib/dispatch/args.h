@@ -2,7 +2,7 @@
 //
 // The arguments of an intercepted call, as the program gave them: one form for int and large counts.
 #pragma once
-#include <mpi.h>
+#include "mpi/handles.h"
 
 #include <cstdint>
 
@@ -32,16 +32,30 @@ class Numbers {
     const void* values_ = nullptr;
     bool wide_ = false;
 };
-static_assert(sizeof(MPI_Count) == 8 && sizeof(MPI_Aint) == 8);
+
+// An array of datatypes, as the program has it in memory; may be none.
+class Types {
+  public:
+    Types() = default;
+    explicit Types(const void* array) : array_(array) {}
+    mpi::Datatype operator[](std::int32_t i) const {
+        return mpi::load<mpi::Datatype>(array_, static_cast<std::size_t>(i));
+    }
+    friend bool operator==(Types, Types) = default;
+    friend bool operator==(Types types, std::nullptr_t) { return types.array_ == nullptr; }
+
+  private:
+    const void* array_ = nullptr;
+};
 
 // One buffer's arguments. v and w forms have counts and displacements, w has types of its own for each block.
 struct BufferArgs {
     const void* buffer = nullptr;
     std::int64_t count = 0;
-    MPI_Datatype type{};
+    mpi::Datatype type{};
     Numbers counts = {};
     Numbers displacements = {};
-    const MPI_Datatype* types = nullptr;
+    Types types = {};
 };
 
 struct Args {
@@ -49,7 +63,7 @@ struct Args {
     BufferArgs send = {};  // bcast: unused
     BufferArgs recv = {};  // bcast: the buffer
     int root = 0;
-    MPI_Comm comm;
+    mpi::Comm comm;
 };
 
 }  // namespace coco::dispatch

@@ -7,13 +7,11 @@
 #include <vector>
 
 #include "base/of_thread.h"
-#include "comm/mpi_table.h"
-#include "comm/progress.h"
+#include "mpi/library.h"
+#include "mpi/progress.h"
 
 namespace coco::dispatch {
 namespace {
-
-using comm::mpi;
 
 // A type as pieces of runs: is it one run, and where?
 struct Run {
@@ -37,83 +35,84 @@ struct Run {
 
 // How a type was made, and of how much. Only the functions with _c tell of those made with large counts.
 struct Envelope {
-    int combiner = 0;
-    MPI_Count ints = 0, addresses = 0, large = 0, types = 0;
+    mpi::Combiner combiner{};
+    mpi::Count ints = 0, addresses = 0, large = 0, types = 0;
 };
 
 struct Contents {
-    int combiner = 0;
+    mpi::Combiner combiner{};
     // The counts: ints, or of types made with large counts those, which stand in the same order, with
     // displacements in bytes behind them instead of in addresses.
-    std::vector<MPI_Count> counts;
-    std::vector<MPI_Aint> addresses;
-    std::vector<MPI_Datatype> types;
+    std::vector<mpi::Count> counts;
+    std::vector<mpi::Aint> addresses;
+    mpi::Handles<mpi::Datatype> types;
 
-    MPI_Count count(MPI_Count i) const { return counts[static_cast<std::size_t>(i)]; }
+    mpi::Count count(mpi::Count i) const { return counts[static_cast<std::size_t>(i)]; }
     // The i-th displacement; among large counts the first has this place.
-    MPI_Count bytes_at(MPI_Count i, MPI_Count first) const {
+    mpi::Count bytes_at(mpi::Count i, mpi::Count first) const {
         return addresses.empty() ? count(first + i) : addresses[static_cast<std::size_t>(i)];
     }
 };
 
 // Returns: false if the type cannot be looked into.
-bool envelope_of(MPI_Datatype type, Envelope& e) {
-#if MPI_VERSION >= 4
-    if (mpi().Type_get_envelope_c != nullptr)
-        return mpi().Type_get_envelope_c(type, &e.ints, &e.addresses, &e.large, &e.types, &e.combiner) ==
-               MPI_SUCCESS;
-#endif
-    int ints = 0, addresses = 0, types = 0;
-    if (mpi().Type_get_envelope(type, &ints, &addresses, &types, &e.combiner) != MPI_SUCCESS) return false;
-    e.ints = ints, e.addresses = addresses, e.types = types;
+bool envelope_of(mpi::Datatype type, Envelope& e) {
+    const mpi::Library& lib = mpi::lib();
+    int combiner = 0, ints = 0, addresses = 0, types = 0;
+    const bool large = lib.Type_get_envelope_c != nullptr;
+    const int rc =
+        large ? lib.Type_get_envelope_c(type, &e.ints, &e.addresses, &e.large, &e.types, &combiner)
+              : lib.Type_get_envelope(type, &ints, &addresses, &types, &combiner);
+    if (rc != mpi::kSuccess) return false;
+    if (!large) e.ints = ints, e.addresses = addresses, e.types = types;
+    e.combiner = mpi::combiner_of(combiner);
     return true;
 }
 
 template <class Numbers>
-auto room_for(Numbers& numbers, MPI_Count count) {
+auto room_for(Numbers& numbers, mpi::Count count) {
     numbers.resize(static_cast<std::size_t>(count));
     return numbers.data();
 }
 
-void read_contents(MPI_Datatype type, const Envelope& e, Contents& c) {
+void read_contents(mpi::Datatype type, const Envelope& e, Contents& c) {
     c.combiner = e.combiner;
     std::vector<int> ints;
     int* const some = room_for(ints, e.ints);
-    MPI_Aint* const addresses = room_for(c.addresses, e.addresses);
-    MPI_Datatype* const types = room_for(c.types, e.types);
-#if MPI_VERSION >= 4
+    mpi::Aint* const addresses = room_for(c.addresses, e.addresses);
+    c.types.resize(static_cast<std::size_t>(e.types));
+    void* const types = c.types.data();
     if (e.large != 0) {
-        MPI_Count* const large = room_for(c.counts, e.large);
-        mpi().Type_get_contents_c(type, e.ints, e.addresses, e.large, e.types, some, addresses, large, types);
+        mpi::Count* const large = room_for(c.counts, e.large);
+        mpi::lib().Type_get_contents_c(type, e.ints, e.addresses, e.large, e.types, some, addresses, large, types);
         return;
     }
-#endif
-    mpi().Type_get_contents(type, static_cast<int>(e.ints), static_cast<int>(e.addresses),
+    mpi::lib().Type_get_contents(type, static_cast<int>(e.ints), static_cast<int>(e.addresses),
                             static_cast<int>(e.types), some, addresses, types);
     c.counts.assign(ints.begin(), ints.end());
 }
 
-bool is_named(int combiner) {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+bool is_named(mpi::Combiner combiner) {
+    return combiner == mpi::Combiner::named || combiner == mpi::Combiner::f90_real ||
+           combiner == mpi::Combiner::f90_complex || combiner == mpi::Combiner::f90_integer;
 }
 
-Run run_of(MPI_Datatype type);
+Run run_of(mpi::Datatype type);
 
 void release(const Contents& contents) {
-    for (MPI_Datatype type : contents.types) {
+    for (std::size_t i = 0; i < contents.types.size(); ++i) {
+        mpi::Datatype type = contents.types[i];
         Envelope envelope;
         if (envelope_of(type, envelope) && is_named(envelope.combiner)) continue;
-        mpi().Type_free(&type);
+        mpi::lib().Type_free(&type);
     }
 }
 
 // The predefined pair types have holes in their elements, all others are dense.
-Run measured(MPI_Datatype type) {
-    MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
-    mpi().Type_size_x(type, &size);
-    mpi().Type_get_extent_x(type, &lower, &extent);
-    mpi().Type_get_true_extent_x(type, &true_lower, &true_extent);
+Run measured(mpi::Datatype type) {
+    mpi::Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+    mpi::lib().Type_size_x(type, &size);
+    mpi::lib().Type_get_extent_x(type, &lower, &extent);
+    mpi::lib().Type_get_true_extent_x(type, &true_lower, &true_extent);
     return {.ok = size == true_extent,
             .empty = size == 0,
             .offset_bytes = true_lower,
@@ -123,14 +122,14 @@ Run measured(MPI_Datatype type) {
 
 // `count` pieces of `length(i)` elements of `old` at `displacement(i)` bytes.
 template <class Length, class Displacement>
-Run join(const Run& old, MPI_Count count, Length length, Displacement displacement) {
+Run join(const Run& old, mpi::Count count, Length length, Displacement displacement) {
     Run run;
-    for (MPI_Count i = 0; i < count && run.ok; ++i) run.append(old, displacement(i), length(i));
+    for (mpi::Count i = 0; i < count && run.ok; ++i) run.append(old, displacement(i), length(i));
     return run;
 }
 
 // The same of one length each, in even strides: as quick for billions.
-Run join_even(const Run& old, MPI_Count count, MPI_Count length, MPI_Count stride_bytes) {
+Run join_even(const Run& old, mpi::Count count, mpi::Count length, mpi::Count stride_bytes) {
     Run run;
     if (count == 0) return run;
     run.append(old, 0, length);
@@ -141,7 +140,7 @@ Run join_even(const Run& old, MPI_Count count, MPI_Count length, MPI_Count strid
 
 Run run_of_struct(const Contents& c) {
     Run run;
-    for (MPI_Count i = 0; i < c.counts[0] && run.ok; ++i)
+    for (mpi::Count i = 0; i < c.counts[0] && run.ok; ++i)
         run.append(run_of(c.types[static_cast<std::size_t>(i)]), c.bytes_at(i, 1 + c.counts[0]),
                    c.count(1 + i));
     return run;
@@ -149,47 +148,47 @@ Run run_of_struct(const Contents& c) {
 
 // A subarray lists its elements in the order of memory: dense elements without a hole between them are one
 // run.
-Run run_of_subarray(MPI_Datatype type, const Run& old) {
+Run run_of_subarray(mpi::Datatype type, const Run& old) {
     Run run = measured(type);
     run.ok = run.ok && old.ok && old.bytes == old.extent_bytes;
     return run;
 }
 
-Run run_of_contents(MPI_Datatype type, const Contents& c) {
-    if (c.combiner == MPI_COMBINER_STRUCT) return run_of_struct(c);
+Run run_of_contents(mpi::Datatype type, const Contents& c) {
+    if (c.combiner == mpi::Combiner::structure) return run_of_struct(c);
     const Run old = run_of(c.types[0]);
-    auto n = [&](MPI_Count i) { return c.count(i); };
-    auto bytes = [&](MPI_Count elements) { return elements * old.extent_bytes; };
+    auto n = [&](mpi::Count i) { return c.count(i); };
+    auto bytes = [&](mpi::Count elements) { return elements * old.extent_bytes; };
     switch (c.combiner) {
-        case MPI_COMBINER_DUP:
-        case MPI_COMBINER_RESIZED:
+        case mpi::Combiner::dup:
+        case mpi::Combiner::resized:
             return old;
-        case MPI_COMBINER_CONTIGUOUS:
+        case mpi::Combiner::contiguous:
             return join_even(old, 1, n(0), 0);
-        case MPI_COMBINER_VECTOR:
+        case mpi::Combiner::vector:
             return join_even(old, n(0), n(1), bytes(n(2)));
-        case MPI_COMBINER_HVECTOR:
+        case mpi::Combiner::hvector:
             return join_even(old, n(0), n(1), c.bytes_at(0, 2));
-        case MPI_COMBINER_INDEXED:
+        case mpi::Combiner::indexed:
             return join(
                 old, n(0), [&](auto i) { return n(1 + i); }, [&](auto i) { return bytes(n(1 + n(0) + i)); });
-        case MPI_COMBINER_HINDEXED:
+        case mpi::Combiner::hindexed:
             return join(
                 old, n(0), [&](auto i) { return n(1 + i); }, [&](auto i) { return c.bytes_at(i, 1 + n(0)); });
-        case MPI_COMBINER_INDEXED_BLOCK:
+        case mpi::Combiner::indexed_block:
             return join(
                 old, n(0), [&](auto) { return n(1); }, [&](auto i) { return bytes(n(2 + i)); });
-        case MPI_COMBINER_HINDEXED_BLOCK:
+        case mpi::Combiner::hindexed_block:
             return join(
                 old, n(0), [&](auto) { return n(1); }, [&](auto i) { return c.bytes_at(i, 2); });
-        case MPI_COMBINER_SUBARRAY:
+        case mpi::Combiner::subarray:
             return run_of_subarray(type, old);
         default:
             return {.ok = false};
     }
 }
 
-Run run_of(MPI_Datatype type) {
+Run run_of(mpi::Datatype type) {
     Envelope envelope;
     Contents c;
     Run whole = measured(type);
@@ -209,7 +208,7 @@ Run run_of(MPI_Datatype type) {
     return run;
 }
 
-TypeFacts read_facts(MPI_Datatype type) {
+TypeFacts read_facts(mpi::Datatype type) {
     Run run = run_of(type);
     return {.size_bytes = static_cast<std::uint64_t>(run.bytes),
             .extent_bytes = run.extent_bytes,
@@ -221,33 +220,33 @@ TypeFacts read_facts(MPI_Datatype type) {
 // Goes up when a remembered type is freed.
 std::atomic<std::uint64_t> g_generation{1};
 
-int delete_facts(MPI_Datatype, int, void* value, void*) {
+int delete_facts(mpi::Datatype, int, void* value, void*) {
     delete static_cast<TypeFacts*>(value);
     g_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in facts_of()
-    return MPI_SUCCESS;
+    return mpi::kSuccess;
 }
 
-int copy_nothing(MPI_Datatype, int, void*, void*, void*, int* flag) {
+int copy_nothing(mpi::Datatype, int, void*, void*, void*, int* flag) {
     *flag = 0;
-    return MPI_SUCCESS;
+    return mpi::kSuccess;
 }
 
 int keyval() {
     static const int key = [] {
-        int made = MPI_KEYVAL_INVALID;
-        mpi().Type_create_keyval(copy_nothing, delete_facts, &made, nullptr);
+        int made = mpi::lib().constants.keyval_invalid;
+        mpi::lib().Type_create_keyval(copy_nothing, delete_facts, &made, nullptr);
         return made;
     }();
     return key;
 }
 
 // Packing nothing of an uncommitted type is an error, which our own communicator returns.
-bool is_committed(MPI_Datatype type) {
-    MPI_Comm own = comm::own_comm();
-    if (own == mpi().comm_null) return true;
+bool is_committed(mpi::Datatype type) {
+    mpi::Comm own = mpi::own_comm();
+    if (own == mpi::lib().comm_null) return true;
     char target = 0, source = 0;
     int position = 0;
-    return mpi().Pack(&source, 0, type, &target, 0, &position, own) == MPI_SUCCESS;
+    return mpi::lib().Pack(&source, 0, type, &target, 0, &position, own) == mpi::kSuccess;
 }
 
 // Two threads may meet a type for the first time at once: setting its attribute again would free what the
@@ -257,8 +256,8 @@ std::mutex& attribute_lock() {
     return *lock;
 }
 
-TypeFacts find_or_read(MPI_Datatype type) {
-    if (type == mpi().datatype_null) return {};
+TypeFacts find_or_read(mpi::Datatype type) {
+    if (type == mpi::lib().datatype_null) return {};
     // First: what is no type at all is an error there, too, and nobody's error handler hears of it.
     if (!is_committed(type)) return {};
     Envelope envelope;
@@ -266,16 +265,16 @@ TypeFacts find_or_read(MPI_Datatype type) {
     std::lock_guard lock(attribute_lock());
     void* value = nullptr;
     int found = 0;
-    mpi().Type_get_attr(type, keyval(), &value, &found);
+    mpi::lib().Type_get_attr(type, keyval(), &value, &found);
     if (!found) {
         value = new TypeFacts(read_facts(type));
-        mpi().Type_set_attr(type, keyval(), value);
+        mpi::lib().Type_set_attr(type, keyval(), value);
     }
     return *static_cast<TypeFacts*>(value);
 }
 
 struct Remembered {
-    MPI_Datatype type;
+    mpi::Datatype type;
     std::uint64_t generation;
     TypeFacts facts;
 };
@@ -284,11 +283,11 @@ struct Remembered {
 
 std::uint64_t type_generation() { return g_generation.load(std::memory_order_acquire); }
 
-TypeFacts facts_of(MPI_Datatype type) {
+TypeFacts facts_of(mpi::Datatype type) {
     constexpr std::size_t kEntries = 16;
     auto& remembered = base::of_thread<std::array<Remembered, kEntries>, Remembered>();
     std::uint64_t generation = type_generation();
-    auto key = static_cast<std::uint64_t>((std::uintptr_t)type);
+    auto key = static_cast<std::uint64_t>(type.bits);
     Remembered& entry = remembered[(key >> 4 ^ key ^ key >> 8) % kEntries];
     if (entry.type == type && entry.generation == generation) return entry.facts;
     TypeFacts facts = find_or_read(type);

@@ -4,7 +4,7 @@
 // order of its signature. Read once for each type and remembered until it is freed. Thread safety: any
 // thread.
 #pragma once
-#include <mpi.h>
+#include "mpi/handles.h"
 
 #include <cstdint>
 
@@ -24,7 +24,7 @@ struct TypeFacts {
     }
 };
 
-TypeFacts facts_of(MPI_Datatype type);
+TypeFacts facts_of(mpi::Datatype type);
 // Goes up when a remembered type is freed: facts kept elsewhere by its handle are stale then.
 std::uint64_t type_generation();
 

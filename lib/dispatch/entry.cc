@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "comm/comm.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "dispatch/alias.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
@@ -125,7 +125,7 @@ void count_amounts(const Args& args, const comm::Comm& comm, const Common& commo
 // Runs it and, when calls are counted, counts what it put on the wire: also if it is handed back, as the
 // refusal travelled.
 exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const Chosen& chosen, Taken& taken) {
-    const comm::Wire* wire = taken.begin_ns != 0 ? comm.wire.get() : nullptr;
+    const mpi::Wire* wire = taken.begin_ns != 0 ? comm.wire.get() : nullptr;
     const bool neighbor = is_neighbor(call.common.collective);
     if (taken.begin_ns != 0 && neighbor && wire == nullptr) wire = comm.neighbors->wire.get();
     std::uint64_t messages = wire != nullptr ? wire->messages_sent() : 0;
@@ -141,10 +141,8 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const Chosen
 // The error that the MPI library has for what came of a call. Of a bcast that brings less than there is room
 // for MPICH says so, whatever the sizes; Open MPI does not mind.
 int error_of(const exec::Outcome& outcome) {
-#ifndef OPEN_MPI
-    if (outcome.lacking) return MPI_ERR_OTHER;
-#endif
-    return outcome.truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    if (outcome.lacking && mpi::lib().manners.refuses_short_bcasts) return mpi::lib().constants.err_other;
+    return outcome.truncated ? mpi::lib().constants.err_truncate : mpi::kSuccess;
 }
 
 void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
@@ -175,7 +173,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
         taken.count.total_ns = os::now_ns() - taken.begin_ns;
         stats::record(taken.count);
     }
-    taken.error = common.refused_alias ? MPI_ERR_BUFFER : error_of(outcome);
+    taken.error = common.refused_alias ? mpi::lib().constants.err_buffer : error_of(outcome);
 }
 
 // Neighbours' blocks move within nodes and as messages between them, by the same algorithms.
@@ -210,7 +208,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast &&
         !is_neighbor(args.collective)) {
         taken.taken = true;
-        if (common.refused_alias) taken.error = MPI_ERR_BUFFER;
+        if (common.refused_alias) taken.error = mpi::lib().constants.err_buffer;
         return;
     }
     Chosen chosen = choose(comm, common);
@@ -275,7 +273,7 @@ Taken take(const Args& args) noexcept {
                    .total_ns = 0,
                    .wait_ns = 0,
                    .staged = false};
-    if (args.comm == comm::mpi().comm_null || !(off ? mpi_runs() : wake())) {
+    if (args.comm == mpi::lib().comm_null || !(off ? mpi_runs() : wake())) {
         hand_back(taken, stats::Reason::not_initialized);
         return taken;
     }
@@ -306,8 +304,8 @@ Taken take(const Args& args) noexcept {
     return taken;
 }
 
-int raise_error(MPI_Comm comm, int error) {
-    comm::mpi().Comm_call_errhandler(comm, error);
+int raise_error(mpi::Comm comm, int error) {
+    mpi::lib().Comm_call_errhandler(comm, error);
     return error;
 }
 

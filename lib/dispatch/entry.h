@@ -4,7 +4,7 @@
 // door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
 #pragma once
 #include "comm/bond.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "dispatch/args.h"
 #include "stats/stats.h"
 
@@ -24,7 +24,7 @@ struct Inside {
 // What became of a call, and what to count of it.
 struct Taken {
     bool taken = false;          // answered here; else the door passes it on
-    int error = MPI_SUCCESS;     // to be raised when it is answered
+    int error = mpi::kSuccess;     // to be raised when it is answered
     std::uint64_t begin_ns = 0;  // 0: nothing is counted
     stats::Call count{};
 };
@@ -35,7 +35,7 @@ Taken take(const Args& args) noexcept;
 void count_handed_back(Taken& taken);
 
 // Raises an error as the MPI library would. Returns: the error, if the handler returns.
-int raise_error(MPI_Comm comm, int error);
+int raise_error(mpi::Comm comm, int error);
 
 // The one path of every call. pass_on: calls the MPI library (or the next tool) with the program's own
 // arguments.
@@ -53,7 +53,7 @@ int enter(const Args& args, PassOn pass_on) {
         error = taken.error;
     }
     // Outside: the program's error handler may call MPI again.
-    return error != MPI_SUCCESS ? raise_error(args.comm, error) : MPI_SUCCESS;
+    return error != mpi::kSuccess ? raise_error(args.comm, error) : mpi::kSuccess;
 }
 
 // Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong
@@ -61,20 +61,18 @@ int enter(const Args& args, PassOn pass_on) {
 // that they have equal settings.
 void before_init();
 void after_init();
-#if MPI_VERSION >= 4
 // A program of sessions alone has no MPI_Finalize: its report is made when it exits.
-void after_session_init(MPI_Session session);
-#endif
+void after_session_init(mpi::Session session);
 // MPI_Comm_free and MPI_Comm_disconnect, which pass_on is.
-int end_communicator(int (*pass_on)(MPI_Comm*), MPI_Comm* comm);
+int end_communicator(int (*pass_on)(void*), void* comm);
 // A function that makes a communicator from a parent, on all ranks of the parent; pass_on calls it and puts
 // what it made into `made`. (Those that duplicate one need no door: MPI copies attributes.)
 template <class PassOn>
-int make_communicator(MPI_Comm parent, MPI_Comm* made, PassOn pass_on) {
+int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
     if (t_inside != 0) return pass_on();
     Inside inside;
     const int result = pass_on();
-    if (result == MPI_SUCCESS) comm::bind_child(parent, *made);
+    if (result == mpi::kSuccess) comm::bind_child(mpi::narrow(parent), mpi::load<mpi::Comm>(made));
     return result;
 }
 // Before MPI_Comm_idup of Open MPI.

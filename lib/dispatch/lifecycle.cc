@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "comm/bond.h"
 #include "comm/comm.h"
-#include "comm/mpi_table.h"
-#include "comm/progress.h"
-#include "comm/wire.h"
+#include "mpi/library.h"
+#include "mpi/progress.h"
+#include "mpi/wire.h"
 #include "comm/world.h"
 #include "dispatch/entry.h"
 #include "exec/delay.h"
@@ -26,8 +26,6 @@
 namespace coco::dispatch {
 namespace {
 
-using comm::mpi;
-
 settings::Settings& settings_in_force() {
     static settings::Settings* settings = new settings::Settings;  // used until the process ends
     return *settings;
@@ -38,7 +36,7 @@ std::atomic<bool> g_session{false};
 
 bool has_world() {
     int initialized = 0;
-    mpi().Initialized(&initialized);
+    mpi::lib().Initialized(&initialized);
     return initialized;
 }
 
@@ -50,11 +48,11 @@ bool has_world() {
         200'000;  // launchers drop what they have not read when a job is aborted
     int rank = 0;
     bool world = has_world();
-    if (world) mpi().Comm_rank(mpi().comm_world, &rank);
+    if (world) mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
     if (rank != 0) usleep(kPrecedence_us);
     base::write_line(base::Text() << "coco: error: " << line);
     usleep(kForwarding_us);
-    if (world) mpi().Abort(mpi().comm_world, 2);
+    if (world) mpi::lib().Abort(mpi::lib().comm_world, 2);
     _exit(2);
 }
 
@@ -91,30 +89,30 @@ void get_acquainted() {
     g_disagreed.store(true, std::memory_order_relaxed);
     comm::forget_handles();  // sessions may have called before
     int rank = 0;
-    mpi().Comm_rank(mpi().comm_world, &rank);
+    mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
     if (rank == 0) COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: all calls are left to MPI");
 }
 
 void report_statistics() {
     std::uint64_t mine = stats::enabled(), all = 0;
-    mpi().Allreduce(&mine, &all, 1, mpi().uint64, mpi().min, mpi().comm_world);
+    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().uint64, mpi::lib().min, mpi::lib().comm_world);
     if (!all) return;
     int rank = 0, ranks = 0;
-    mpi().Comm_rank(mpi().comm_world, &rank);
-    mpi().Comm_size(mpi().comm_world, &ranks);
+    mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
+    mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
     std::vector<stats::Row> rows = stats::rows(rank);
     int bytes = static_cast<int>(rows.size() * sizeof(stats::Row));
     std::vector<int> sizes(static_cast<std::size_t>(ranks)), starts(sizes.size());
-    mpi().Gather(&bytes, sizeof bytes, mpi().byte, sizes.data(), sizeof bytes, mpi().byte, 0,
-                 mpi().comm_world);
+    mpi::lib().Gather(&bytes, sizeof bytes, mpi::lib().byte, sizes.data(), sizeof bytes, mpi::lib().byte, 0,
+                 mpi::lib().comm_world);
     int total = 0;
     for (std::size_t r = 0; rank == 0 && r < sizes.size(); ++r) {
         starts[r] = total;
         total += sizes[r];
     }
     std::vector<stats::Row> everything(static_cast<std::size_t>(total) / sizeof(stats::Row));
-    mpi().Gatherv(rows.data(), bytes, mpi().byte, everything.data(), sizes.data(), starts.data(), mpi().byte,
-                  0, mpi().comm_world);
+    mpi::lib().Gatherv(rows.data(), bytes, mpi::lib().byte, everything.data(), sizes.data(), starts.data(), mpi::lib().byte,
+                  0, mpi::lib().comm_world);
     if (rank == 0) stats::report(everything, ranks);
 }
 
@@ -128,24 +126,22 @@ struct SessionsReport {
 };
 SessionsReport g_sessions_report;
 
-#if MPI_VERSION >= 4
 void report_sessions() {
     if (g_sessions_report.superseded.load(std::memory_order_relaxed) || getpid() != g_sessions_report.process)
         return;
     stats::report(stats::rows(0), g_sessions_report.ranks, stats::Counted::rank_0);
 }
 
-void plan_report(MPI_Session session) {
+void plan_report(mpi::Session session) {
     int rank = -1;
-    MPI_Group started;
-    if (mpi().Group_from_session_pset(session, "mpi://WORLD", &started) != MPI_SUCCESS) return;
-    mpi().Group_rank(started, &rank);
-    mpi().Group_size(started, &g_sessions_report.ranks);
-    mpi().Group_free(&started);
+    mpi::Group started;
+    if (mpi::lib().Group_from_session_pset(session, "mpi://WORLD", &started) != mpi::kSuccess) return;
+    mpi::lib().Group_rank(started, &rank);
+    mpi::lib().Group_size(started, &g_sessions_report.ranks);
+    mpi::lib().Group_free(&started);
     g_sessions_report.process = getpid();
     if (rank == 0) std::atexit(report_sessions);
 }
-#endif
 
 // Switched off, no setting but COCO_STATS is looked at.
 void read_what_counts() {
@@ -159,7 +155,7 @@ void read_what_counts() {
 
 bool mpi_runs() {
     int finalized = 0;
-    mpi().Finalized(&finalized);
+    mpi::lib().Finalized(&finalized);
     return (has_world() || g_session.load(std::memory_order_relaxed)) && !finalized;
 }
 
@@ -177,7 +173,7 @@ bool wake() {
     if (settings_error()) stop_job(*settings_error());
     if (has_world()) {
         int rank = 0;
-        mpi().Comm_rank(mpi().comm_world, &rank);
+        mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
         base::set_log_rank(rank);
     }
     g_awake.store(true, std::memory_order_release);
@@ -193,32 +189,30 @@ void after_init() {
     g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
     get_acquainted();
-    if (!is_switched_off()) comm::own_comm();  // made where no other thread is in MPI
+    if (!is_switched_off()) mpi::own_comm();  // made where no other thread is in MPI
 }
 
-#if MPI_VERSION >= 4
-void after_session_init(MPI_Session session) {
+void after_session_init(mpi::Session session) {
     g_session.store(true, std::memory_order_relaxed);
     if (!is_switched_off()) wake();
     if (stats::enabled()) std::call_once(g_sessions_report.planned, plan_report, session);
 }
-#endif
 
-int end_communicator(int (*pass_on)(MPI_Comm*), MPI_Comm* comm) {
+int end_communicator(int (*pass_on)(void*), void* comm) {
     if (comm == nullptr || t_inside != 0) return pass_on(comm);
-    comm::Dying dying(*comm);
+    comm::Dying dying(mpi::load<mpi::Comm>(comm));
     return pass_on(comm);
 }
 
-void before_idup() { comm::Wire::have_no_more(); }
+void before_idup() { mpi::Wire::have_no_more(); }
 
 void before_finalize() {
     if (!mpi_runs() || !has_world()) return;
     g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     read_what_counts();
     report_statistics();
-    comm::end_progress();
-    comm::end_wires();
+    mpi::end_progress();
+    mpi::end_wires();
     g_awake.store(false, std::memory_order_release);
     comm::forget_handles();
 }

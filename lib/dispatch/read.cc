@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/of_thread.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "dispatch/alias.h"
 
 namespace coco::dispatch {
@@ -30,7 +30,7 @@ struct SideArgs {
         if (args.types == nullptr) return one_type;
         return count_of(block) != 0 ? facts_of(args.types[block]) : TypeFacts{};
     }
-    MPI_Datatype type_of(std::int32_t block) const {
+    mpi::Datatype type_of(std::int32_t block) const {
         return args.types != nullptr ? args.types[block] : args.type;
     }
     std::int64_t count_of(std::int32_t block) const { return args.counts ? args.counts[block] : args.count; }
@@ -54,24 +54,20 @@ std::int32_t recv_blocks_of(Collective collective, const comm::Comm& comm) {
     return comm.ranks;
 }
 
-// Open MPI refuses blocks of nothing that are of no type, too.
-#ifdef OPEN_MPI
-constexpr bool kTakesNothingOfNoType = false;
-#else
-constexpr bool kTakesNothingOfNoType = true;
-#endif
+// Whether blocks of nothing may be of no type.
+bool takes_nothing_of_no_type() { return mpi::lib().manners.takes_nothing_of_no_type; }
 
 // Of a w form. A type of nothing is not looked into: it may have been freed.
 bool has_valid_type(const SideArgs& side, std::int32_t block) {
     if (side.count_of(block) != 0) return side.facts(block).valid;
-    return kTakesNothingOfNoType || side.args.types[block] != comm::mpi().datatype_null;
+    return takes_nothing_of_no_type() || side.args.types[block] != mpi::lib().datatype_null;
 }
 
 bool counts_are_valid(const SideArgs& side) {
     if (side.blocks == 0) return true;
     // Neighbours may send nothing of no type, where the MPI library takes that.
     if (side.args.types == nullptr && !side.one_type.valid)
-        return kTakesNothingOfNoType && side.nobody != nullptr && !side.sized && side.args.count == 0;
+        return takes_nothing_of_no_type() && side.nobody != nullptr && !side.sized && side.args.count == 0;
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;
     for (std::int32_t i = 0; i < (side.sized ? side.blocks : 1); ++i)
         if (side.count_of(i) < 0 || (side.args.types != nullptr && !has_valid_type(side, i))) return false;
@@ -99,7 +95,7 @@ bool buffer_is_valid(const SideArgs& side) {
 TypeFacts type_of_side(const BufferArgs& args, const TypeFacts* known) {
     if (known != nullptr) return *known;
     // Who has no neighbours may give no types.
-    return args.types == nullptr && args.type != MPI_Datatype{} ? facts_of(args.type) : TypeFacts{};
+    return args.types == nullptr && args.type != mpi::Datatype{} ? facts_of(args.type) : TypeFacts{};
 }
 
 // known: the side's type, if it was looked up before.
@@ -171,7 +167,7 @@ std::int64_t read_blocks(const Count* counts, const Displacement* displacements,
 
 class BufferReader {
   public:
-    BufferReader(const SideArgs& side, std::vector<comm::BlockAt>& blocks, TypePacker& packer, MPI_Comm comm)
+    BufferReader(const SideArgs& side, std::vector<comm::BlockAt>& blocks, TypePacker& packer, mpi::Comm comm)
         : side_(side),
           base_(static_cast<std::byte*>(const_cast<void*>(side.args.buffer))),
           blocks_(blocks),
@@ -249,14 +245,14 @@ class BufferReader {
     std::byte* base_;
     std::vector<comm::BlockAt>& blocks_;
     TypePacker& packer_;
-    MPI_Comm comm_;
+    mpi::Comm comm_;
 };
 
 // In the midst of a call there is no way back to MPI: the other ranks are in it.
 [[noreturn]] void stop_at(const char* what) {
     base::log(base::LogLevel::error, base::Text()
                                          << what << ": libcoco cannot go on (COCO_DISABLE=1 leaves it out)");
-    comm::mpi().Abort(comm::mpi().comm_world, MPI_ERR_OTHER);
+    mpi::lib().Abort(mpi::lib().comm_world, mpi::lib().constants.err_other);
     std::abort();
 }
 
@@ -284,11 +280,7 @@ exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, boo
 // The library packs int counts of elements, and ints of bytes, at a time. Of one element larger than that
 // only the functions with _c do.
 bool packs_large() {
-#if MPI_VERSION >= 4
-    return comm::mpi().Pack_c != nullptr && comm::mpi().Unpack_c != nullptr;
-#else
-    return false;
-#endif
+    return mpi::lib().Pack_c != nullptr && mpi::lib().Unpack_c != nullptr;
 }
 
 // Where elements lie that are to be packed, by an address that is not null. MPICH's MPI_Pack and MPI_Unpack
@@ -297,48 +289,44 @@ bool packs_large() {
 // would never be freed: MPI counts every type that is made of it as a use of it.
 class NotNull {
   public:
-    NotNull(std::byte* at, MPI_Datatype type) : at_(at), type_(type) {
+    NotNull(std::byte* at, mpi::Datatype type) : at_(at), type_(type) {
         if (at != nullptr) return;
         const int one = 1;
-        const MPI_Aint behind = -kElsewhere;
-        made_ = comm::mpi().Type_create_hindexed(1, &one, &behind, type, &type_) == MPI_SUCCESS &&
-                comm::mpi().Type_commit(&type_) == MPI_SUCCESS;
+        const mpi::Aint behind = -kElsewhere;
+        made_ = mpi::lib().Type_create_hindexed(1, &one, &behind, type, &type_) == mpi::kSuccess &&
+                mpi::lib().Type_commit(&type_) == mpi::kSuccess;
         at_ = base::displaced(at, kElsewhere);
     }
     ~NotNull() {
-        if (made_) comm::mpi().Type_free(&type_);
+        if (made_) mpi::lib().Type_free(&type_);
     }
     NotNull(const NotNull&) = delete;
     NotNull& operator=(const NotNull&) = delete;
 
     std::byte* at() const { return at_; }
-    MPI_Datatype type() const { return type_; }
+    mpi::Datatype type() const { return type_; }
 
   private:
-    static constexpr MPI_Aint kElsewhere = 4096;
+    static constexpr mpi::Aint kElsewhere = 4096;
     std::byte* at_;
-    MPI_Datatype type_;
+    mpi::Datatype type_;
     bool made_ = false;
 };
 
-int pack_some(const NotNull& from, int count, std::byte* target, std::uint64_t bytes, MPI_Comm comm) {
-#if MPI_VERSION >= 4
-    if (MPI_Count done = 0; bytes > INT_MAX)
-        return comm::mpi().Pack_c(from.at(), count, from.type(), target, static_cast<MPI_Count>(bytes), &done,
+int pack_some(const NotNull& from, int count, std::byte* target, std::uint64_t bytes, mpi::Comm comm) {
+    if (mpi::Count done = 0; bytes > INT_MAX)
+        return mpi::lib().Pack_c(from.at(), count, from.type(), target, static_cast<mpi::Count>(bytes), &done,
                                   comm);
-#endif
     int done = 0;
-    return comm::mpi().Pack(from.at(), count, from.type(), target, static_cast<int>(bytes), &done, comm);
+    return mpi::lib().Pack(from.at(), count, from.type(), target, static_cast<int>(bytes), &done, comm);
 }
 
-int unpack_some(const std::byte* source, std::uint64_t bytes, const NotNull& to, int count, MPI_Comm comm) {
-#if MPI_VERSION >= 4
-    if (MPI_Count done = 0; bytes > INT_MAX)
-        return comm::mpi().Unpack_c(source, static_cast<MPI_Count>(bytes), &done, to.at(), count, to.type(),
+int unpack_some(const std::byte* source, std::uint64_t bytes, const NotNull& to, int count, mpi::Comm comm) {
+    if (mpi::Count done = 0; bytes > INT_MAX)
+        return mpi::lib().Unpack_c(source, static_cast<mpi::Count>(bytes), &done, to.at(), count, to.type(),
                                     comm);
-#endif
     int done = 0;
-    return comm::mpi().Unpack(source, static_cast<int>(bytes), &done, to.at(), count, to.type(), comm);
+    return mpi::lib().Unpack(source, static_cast<int>(bytes), &done, to.at(), count, to.type(), comm);
 }
 
 template <class Move>
@@ -362,7 +350,7 @@ void in_portions(const TypePacker::Block& block, Move move) {
 void TypePacker::pack(std::int32_t index, std::byte* target) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
-        if (pack_some(NotNull(at, block.type), count, target + done, bytes, comm) != MPI_SUCCESS)
+        if (pack_some(NotNull(at, block.type), count, target + done, bytes, comm) != mpi::kSuccess)
             stop_at("packing failed");
     });
 }
@@ -370,7 +358,7 @@ void TypePacker::pack(std::int32_t index, std::byte* target) const {
 void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
-        if (unpack_some(source + done, bytes, NotNull(at, block.type), count, comm) != MPI_SUCCESS)
+        if (unpack_some(source + done, bytes, NotNull(at, block.type), count, comm) != mpi::kSuccess)
             stop_at("unpacking failed");
     });
 }
@@ -406,10 +394,10 @@ Common read_common(const Args& args, const comm::Comm& comm) {
         .facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
         .send_type = {},
         .recv_type = {}};
-    bool in_place = args.collective != Collective::bcast && args.send.buffer == MPI_IN_PLACE;
+    bool in_place = args.collective != Collective::bcast && args.send.buffer == mpi::lib().constants.in_place;
     common.facts.in_place = in_place && !is_neighbor(args.collective);
     SideArgs recv = recv_side(args, comm);
-    common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != MPI_IN_PLACE &&
+    common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != mpi::lib().constants.in_place &&
                    in_place == common.facts.in_place && counts_are_valid(recv) && buffer_is_valid(recv);
     common.recv_type = recv.one_type;
     if (common.valid && !common.facts.in_place && args.collective != Collective::bcast) {

@@ -43,13 +43,13 @@ class TypePacker final : public exec::Packer {
     struct Block {
         std::byte* at;
         std::int64_t count;
-        MPI_Datatype type;
+        mpi::Datatype type;
     };
     void pack(std::int32_t block, std::byte* target) const override;
     void unpack(std::int32_t block, const std::byte* source) const override;
 
     std::vector<Block> blocks;
-    MPI_Comm comm{};
+    mpi::Comm comm{};
 };
 
 // What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has

@@ -16,8 +16,8 @@ using algorithms::Exchange;
 struct Remembered {
     // What a call must have in common with it.
     std::uint64_t generation = 0;
-    MPI_Comm comm;
-    MPI_Datatype send_type, recv_type;
+    mpi::Comm comm;
+    mpi::Datatype send_type, recv_type;
     std::int64_t send_count, recv_count;
     std::uint64_t block_bytes;  // allgatherv: the largest block, by which was chosen
     // Of an element, from the buffer's address: its size and where it begins.
@@ -30,7 +30,7 @@ struct Remembered {
 
 struct Left {
     std::uint64_t generation = 0;
-    MPI_Comm comm;
+    mpi::Comm comm;
 };
 
 // Not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI too.
@@ -49,9 +49,9 @@ std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
 
 // Buffers that need a second look: null ones, sentinels, those that both sides share.
 bool is_plain_pointer(const Args& args, std::int64_t alias_bytes) {
-    return args.recv.buffer != nullptr && args.recv.buffer != MPI_IN_PLACE &&
+    return args.recv.buffer != nullptr && args.recv.buffer != mpi::lib().constants.in_place &&
            (args.collective == Collective::bcast ||
-            (args.send.buffer != nullptr && args.send.buffer != MPI_IN_PLACE &&
+            (args.send.buffer != nullptr && args.send.buffer != mpi::lib().constants.in_place &&
              args.send.buffer != first_byte(args.recv, alias_bytes)));
 }
 
@@ -93,7 +93,7 @@ bool read_sizes(const Args& args, Remembered& last) {
     local.send.blocks = space.send_blocks;
     if (near != nullptr) return true;
     const std::int64_t own = space.recv_blocks[last.repeat.comm->rank].displacement_bytes;
-    return largest == last.block_bytes && !(kRefusesAliases && local.send.base == local.recv.base + own);
+    return largest == last.block_bytes && !(mpi::lib().manners.refuses_aliases && local.send.base == local.recv.base + own);
 }
 
 }  // namespace

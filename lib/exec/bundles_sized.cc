@@ -123,12 +123,12 @@ class SizedBundlesView : public ExchangeView {
             next += lengths[i];
         }
         comm_.wire->send(to, message, message_bytes(blocks, static_cast<std::uint64_t>(next - message)),
-                         comm::Wire::kBundleTag);
+                         mpi::Wire::kBundleTag);
         ++messages_;
     }
 
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        comm_.wire->receive(from, data(first), most_bytes(blocks), comm::Wire::kBundleTag);
+        comm_.wire->receive(from, data(first), most_bytes(blocks), mpi::Wire::kBundleTag);
         coming_.push_back({messages_++, first.index, blocks});
     }
 
@@ -224,13 +224,13 @@ class SizedBundlesView : public ExchangeView {
             const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(personal_ ? i : 0)];
             if (is_straight(block.bytes))
                 comm_.wire->start_send(to, base::displaced(send_.base, block.displacement_bytes), block.bytes,
-                                       comm::Wire::kThirdTag, requests_);
+                                       mpi::Wire::kThirdTag, requests_);
         }
     }
     void receive_straight(const schedule::Edge& edge) {
         const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(edge.received)];
         comm_.wire->start_receive(edge.sender, base::displaced(recv_.base, room.displacement_bytes),
-                                  room.bytes, comm::Wire::kThirdTag, requests_);
+                                  room.bytes, mpi::Wire::kThirdTag, requests_);
     }
 
     const Call& call_;
@@ -244,15 +244,15 @@ class SizedBundlesView : public ExchangeView {
     std::size_t messages_ = 0, come_ = 0;
 
     // Kept by the thread, so that calls allocate nothing once they have grown.
-    template <class Thing>
-    static std::vector<Thing>& kept() {
-        auto& things = base::of_thread<std::vector<Thing>, SizedBundlesView>();
+    template <class Things>
+    static Things& kept() {
+        auto& things = base::of_thread<Things, SizedBundlesView>();
         things.clear();
         return things;
     }
-    std::vector<char>& straight_ = kept<char>();  // by receive block
-    std::vector<Coming>& coming_ = kept<Coming>();
-    std::vector<MPI_Request>& requests_ = kept<MPI_Request>();
+    std::vector<char>& straight_ = kept<std::vector<char>>();  // by receive block
+    std::vector<Coming>& coming_ = kept<std::vector<Coming>>();
+    mpi::Requests& requests_ = kept<mpi::Requests>();
 };
 
 }  // namespace

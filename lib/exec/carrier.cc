@@ -41,10 +41,10 @@ void Carrier::send(std::int32_t to, std::span<const Item> items) {
     }
     const bool along = data_bytes <= kAlongBytes;
     Travel& travel = travels_.emplace_back(Travel{true, to, schedule::Place{}, blocks, memory, nullptr});
-    comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes, comm::Wire::kFirstTag,
+    comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes, mpi::Wire::kFirstTag,
                            travel.head);
     if (!along)
-        comm_.wire->start_send(to, memory + head_bytes, data_bytes, comm::Wire::kThirdTag, travel.rest);
+        comm_.wire->start_send(to, memory + head_bytes, data_bytes, mpi::Wire::kThirdTag, travel.rest);
 }
 
 void Carrier::receive(std::int32_t from, schedule::Place first, std::int32_t blocks) {
@@ -52,7 +52,7 @@ void Carrier::receive(std::int32_t from, schedule::Place first, std::int32_t blo
     std::byte* memory = memory_of(most);
     Travel& travel =
         travels_.emplace_back(Travel{false, from, first, blocks, memory, memory + lengths_bytes(blocks)});
-    comm_.wire->start_receive(from, memory, most, comm::Wire::kFirstTag, travel.head);
+    comm_.wire->start_receive(from, memory, most, mpi::Wire::kFirstTag, travel.head);
 }
 
 // In the order of their start: what a head waits for is further on than what came before it.
@@ -82,7 +82,7 @@ void Carrier::fetch_rest(Travel& travel) {
     for (std::int32_t i = 0; i < travel.blocks; ++i) bytes += travelling(length_at(travel.lengths, i));
     if (bytes <= kAlongBytes) return;
     travel.data = memory_of(bytes);
-    comm_.wire->start_receive(travel.peer, travel.data, bytes, comm::Wire::kThirdTag, travel.rest);
+    comm_.wire->start_receive(travel.peer, travel.data, bytes, mpi::Wire::kThirdTag, travel.rest);
 }
 
 // Each asks for its own: the store's other memories stay where they are.

@@ -39,7 +39,7 @@ class Carrier {
         std::int32_t blocks;
         std::byte* lengths;
         std::byte* data;
-        std::vector<MPI_Request> head = {}, rest = {};
+        mpi::Requests head = {}, rest = {};
     };
     std::byte* memory_of(std::uint64_t bytes);
     void fetch_rest(Travel& travel);

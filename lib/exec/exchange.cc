@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "exec/copy_block.h"
 
 namespace coco::exec {
@@ -30,7 +30,7 @@ namespace {
     base::log(base::LogLevel::error, what);
     // A launcher may drop what was printed just before a job is killed: once in some fifty runs of MPICH's.
     usleep(100'000);
-    comm::mpi().Abort(comm.handle, MPI_ERR_ARG);
+    mpi::lib().Abort(comm.handle, mpi::lib().constants.err_arg);
     __builtin_trap();
 }
 

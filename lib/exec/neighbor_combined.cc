@@ -80,12 +80,12 @@ void NeighborView::go_straight() {
         if (to < 0 || comm_.map.node[to] == comm_.map.node[comm_.rank]) continue;
         const Item block = item_of({comm_.rank, Area::send, personal_ ? i : 0});
         if (block.straight)
-            wire_.start_send(to, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
+            wire_.start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag, near_.requests);
     }
     for (const Edge& edge : graph_.incoming)
         if (comes_straight_[static_cast<std::size_t>(edge.received)]) {
             Spot to = own(Area::recv, edge.received);
-            wire_.start_receive(edge.sender, to.at, to.bytes, comm::Wire::kSecondTag, near_.requests);
+            wire_.start_receive(edge.sender, to.at, to.bytes, mpi::Wire::kSecondTag, near_.requests);
         }
 }
 

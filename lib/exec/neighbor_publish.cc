@@ -168,7 +168,7 @@ void NeighborView::publish_all() {
         std::int32_t to = graph_.destinations[i];
         if (to < 0 || to == comm_.rank || comm_.map.node[to] != comm_.map.node[comm_.rank]) continue;
         Spot block = own(Area::send, personal_ ? i : 0);
-        wire_.start_send(to, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
+        wire_.start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag, near_.requests);
     }
 }
 

@@ -169,7 +169,7 @@ class NeighborView : public ExchangeView {
     const Call& call_;
     comm::Neighbors& near_;
     const schedule::Neighborhood& graph_;
-    comm::Wire& wire_;
+    mpi::Wire& wire_;
     const bool sized_, personal_;
     bool writes_;  // the algorithm, and all ranks can have it so
     const std::uint32_t expected_;

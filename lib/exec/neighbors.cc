@@ -74,7 +74,7 @@ void NeighborView::arrived(std::int32_t peer) {
 void NeighborView::receive_all(std::int32_t peer) {
     for (const Edge& edge : graph_.incoming_from(peer)) {
         Spot block = own(Area::recv, edge.received);
-        wire_.start_receive(peer, block.at, block.bytes, comm::Wire::kSecondTag, near_.requests);
+        wire_.start_receive(peer, block.at, block.bytes, mpi::Wire::kSecondTag, near_.requests);
     }
 }
 

@@ -27,7 +27,7 @@ class NodesView : public ExchangeView {
         : ExchangeView(comm, call.common, algorithm), call_(call), bytes_(call.common.block_bytes) {
         if (!is_neighbor(common_.collective)) return;
         signature_ ^= kBundled;
-        tag_ = comm::Wire::kBundleTag;
+        tag_ = mpi::Wire::kBundleTag;
     }
 
     // Requires: has_scratch().
@@ -102,7 +102,7 @@ class NodesView : public ExchangeView {
 
     const Call& call_;
     const std::uint64_t bytes_;
-    int tag_ = comm::Wire::kFirstTag;
+    int tag_ = mpi::Wire::kFirstTag;
     Side send_, recv_;
 };
 

@@ -110,7 +110,7 @@ class TrainView {
     }
     void complete(std::int32_t left) {
         std::int32_t unlike = comm_.complete(static_cast<std::size_t>(left));
-        if (unlike != comm::Wire::kNobody) stop_unequal(comm_, unlike);
+        if (unlike != mpi::Wire::kNobody) stop_unequal(comm_, unlike);
     }
 
   private:
@@ -130,7 +130,7 @@ class TrainView {
     // Of the whole length and the call.
     int mark() const {
         std::uint64_t mixed = (whole_.bytes * 31 + comm_.epoch) * 0x9E3779B97F4A7C15u;
-        return static_cast<int>((mixed >> 32) % comm::Wire::kMarks);
+        return static_cast<int>((mixed >> 32) % mpi::Wire::kMarks);
     }
 
     comm::Comm& comm_;

@@ -86,7 +86,7 @@ struct Travel {
     std::byte* memory;   // head, lengths, and data if that went along
     std::byte* data;     // null: it went along
     std::size_t parcel;  // a send's memory
-    std::vector<MPI_Request> head = {}, rest = {};
+    mpi::Requests head = {}, rest = {};
 };
 
 struct Travels {
@@ -162,15 +162,15 @@ class SizedNodesView : public ExchangeView {
         Travel& travel = set_out(true, to, first, blocks, memory);
         travel.parcel = parcel;
         comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes,
-                               comm::Wire::kFirstTag, travel.head);
+                               mpi::Wire::kFirstTag, travel.head);
         if (!along)
-            comm_.wire->start_send(to, memory + head_bytes, data_bytes, comm::Wire::kSecondTag, travel.rest);
+            comm_.wire->start_send(to, memory + head_bytes, data_bytes, mpi::Wire::kSecondTag, travel.rest);
     }
 
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         std::uint64_t most = head_bytes_of(blocks) + kAlongBytes;
         Travel& travel = set_out(false, from, first, blocks, room_for_coming(from, most));
-        comm_.wire->start_receive(from, travel.memory, most, comm::Wire::kFirstTag, travel.head);
+        comm_.wire->start_receive(from, travel.memory, most, mpi::Wire::kFirstTag, travel.head);
     }
 
     void complete(std::int32_t left) {
@@ -365,7 +365,7 @@ class SizedNodesView : public ExchangeView {
         if (head.data_bytes <= kAlongBytes) return;
         std::uint64_t bytes = head.data_bytes;
         travel.data = room_for_coming(travel.peer, bytes);
-        comm_.wire->start_receive(travel.peer, travel.data, bytes, comm::Wire::kSecondTag, travel.rest);
+        comm_.wire->start_receive(travel.peer, travel.data, bytes, mpi::Wire::kSecondTag, travel.rest);
     }
 
     void unpack(const Travel& travel) {
@@ -444,7 +444,7 @@ class SizedNodesView : public ExchangeView {
     void send_straight(std::int32_t to) {
         const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(to)];
         if (block.bytes > kStraightBytes)
-            comm_.wire->send(to, send_.base + block.displacement_bytes, block.bytes, comm::Wire::kThirdTag);
+            comm_.wire->send(to, send_.base + block.displacement_bytes, block.bytes, mpi::Wire::kThirdTag);
     }
     // As much is asked for as is sent, wherever that fits: the MPI library must not see the program's error.
     void receive_straight(std::int32_t from, std::vector<Cut>& cuts) {
@@ -458,7 +458,7 @@ class SizedNodesView : public ExchangeView {
             cuts.push_back({to, comm_.parcels[take_parcel(bytes)].room.memory, room.bytes});
             to = cuts.back().from;
         }
-        comm_.wire->receive(from, to, bytes, comm::Wire::kThirdTag);
+        comm_.wire->receive(from, to, bytes, mpi::Wire::kThirdTag);
     }
 
     const Call& call_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/progress.h"
+#include "mpi/progress.h"
 #include "exec/exchange.h"
 
 namespace coco::exec {
@@ -36,7 +36,7 @@ bool is_of_one_size(const comm::Comm& comm, const Call& call) {
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept {
     ++comm.epoch;
-    comm::set_current(comm.handle);
+    mpi::set_current(comm.handle);
     if (algorithms::is_neighbor(call.common.collective)) {
         if (!needs_bundles(algorithm)) return run_neighbors(comm, call, algorithm, parameters);
         bool fits = call.common.sized || is_of_one_size(comm, call);
@@ -55,7 +55,7 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
 void refuse_together(comm::Comm& comm, algorithms::Collective collective) {
     constexpr std::uint32_t kNoRoot = 0xF0;  // no exchange has this signature
     ++comm.epoch;
-    comm::set_current(comm.handle);
+    mpi::set_current(comm.handle);
     comm::Slot& slot = comm.open_slot();
     slot.signature = signature_of({.collective = collective}) ^ kNoRoot;
     slot.publish = comm::Publish::refuse;

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 
@@ -37,7 +37,7 @@ bool has_scratch(comm::Comm& comm, comm::Comm::Kept::Fit& fit, std::int32_t bloc
     std::uint64_t most = std::bit_ceil(block_bytes);
     std::uint64_t bytes = base::round_up(static_cast<std::uint64_t>(blocks) * most, heap::kSurelyShared);
     std::uint64_t mine = grow(comm, bytes), all = 0;
-    comm::mpi().Allreduce(&mine, &all, 1, comm::mpi().uint64, comm::mpi().min, comm.handle);
+    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
     (all ? fit.fitting_block_bytes : fit.failing_block_bytes) = all ? most : block_bytes;
     return all;
 }

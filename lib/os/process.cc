@@ -140,6 +140,13 @@ std::uint64_t random_cookie() {
     return cookie != 0 ? cookie : 1;
 }
 
+std::int64_t launched_rank() {
+    for (const char* name : {"PMIX_RANK", "PMI_RANK", "PMI_ID", "OMPI_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK",
+                             "SLURM_PROCID"})
+        if (std::uint64_t rank = 0; base::parse_number(base::env(name), rank)) return static_cast<std::int64_t>(rank);
+    return -1;
+}
+
 bool is_mpi_rank() {
     bool found = false;
     dl_iterate_phdr(find_mpi_library, &found);

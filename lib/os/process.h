@@ -23,6 +23,8 @@ void mark_children();
 // Whether valgrind runs this process. Its tools keep shadow memory for all that is mapped accessible, touched
 // or not, so that a large sparse mapping fills the machine.
 bool is_under_valgrind();
+// The number of this process in its job, as the launcher's environment says; -1: it does not.
+std::int64_t launched_rank();
 // How many ranks of the job run on this node, as the launcher's environment says; 0: it does not.
 std::uint64_t launched_node_ranks();
 // The same, or else the CPUs that are online: at least 1.

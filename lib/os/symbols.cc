@@ -97,6 +97,18 @@ int look(dl_phdr_info* object, std::size_t, void* argument) {
     return 1;
 }
 
+struct Naming {
+    Object object;
+    const char* file;
+};
+
+int look_for(dl_phdr_info* object, std::size_t, void* argument) {
+    Naming& naming = *static_cast<Naming*>(argument);
+    if (object->dlpi_phdr != naming.object) return 0;
+    naming.file = object->dlpi_name;
+    return 1;
+}
+
 }  // namespace
 
 Object own_object() { return reinterpret_cast<const char*>(&coco_object) + coco_object.e_phoff; }
@@ -105,6 +117,12 @@ Object definer(const char* name, Object after) {
     Search search{name, after, nullptr};
     dl_iterate_phdr(look, &search);
     return search.found;
+}
+
+const char* file_of(Object object) {
+    Naming naming{object, nullptr};
+    dl_iterate_phdr(look_for, &naming);
+    return naming.file;
 }
 
 }  // namespace coco::os

@@ -3,7 +3,7 @@
 // Which loaded object defines a name, in the order in which the dynamic linker searches. Read from the
 // objects' symbol tables, because addresses do not tell: a program without position-independent code shows an
 // entry of its own jump table as the address of a library's function. Called by heap, at a process's first
-// allocation. Works below malloc and before libc's constructors. Thread safety: any thread. Fails: an object
+// allocation, and by mpi, when it looks for MPI libraries. Works below malloc and before libc's constructors. Thread safety: any thread. Fails: an object
 // without a hash table defines nothing.
 #pragma once
 
@@ -15,5 +15,7 @@ using Object = const void*;  // a loaded object; null: none
 Object own_object();
 // The first object that defines `name`; with `after`, the first of those that are searched after that object.
 Object definer(const char* name, Object after = nullptr);
+// The file that a loaded object came from; "" for the program itself, null for an object that is gone.
+const char* file_of(Object object);
 
 }  // namespace coco::os

@@ -5,14 +5,14 @@
 // it belongs to a communicator, and MPI allows one collective at a time there. Fails: errors end the job, as
 // MPI_ERRORS_ARE_FATAL says; the other ranks would wait for ever.
 #pragma once
-#include <mpi.h>
+#include "mpi/handles.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-namespace coco::comm {
+namespace coco::mpi {
 
 class Wire {
   public:
@@ -26,7 +26,7 @@ class Wire {
     static void have_no_more();
 
     // Collective over the communicator. Returns: null if MPI has no communicator left.
-    static std::unique_ptr<Wire> make(MPI_Comm parent);
+    static std::unique_ptr<Wire> make(Comm parent);
     // Makes the private communicator of the world, collectively, in MPI_Init. Returns: whether there is one.
     static bool open_world();
     // A wire that needs no communicator of its own, as it goes by the world's. Its messages are told from all
@@ -55,11 +55,11 @@ class Wire {
     void receive_marked(std::int32_t peer, std::byte* data, std::uint64_t bytes, int mark);
     // The same, for messages that their starter waits for itself: their requests are added to `into`.
     void start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
-                    std::vector<MPI_Request>& into);
+                    Requests& into);
     void start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
-                       std::vector<MPI_Request>& into);
-    // Waits for `count` requests, which are null then. statuses: of all, or null.
-    static void wait(MPI_Request* requests, std::size_t count, bool yields, MPI_Status* statuses = nullptr);
+                       Requests& into);
+    // Waits for the first `count` requests, which are null then. statuses: room for that many, or null.
+    static void wait(Requests& requests, std::size_t count, bool yields, void* statuses = nullptr);
     // Waits for all messages but the `left` last started. `yields`: give the CPU away while waiting. Returns:
     // kNobody, or who sent one that bears another mark than was expected.
     static constexpr std::int32_t kNobody = -1;
@@ -70,7 +70,7 @@ class Wire {
     std::uint64_t bytes_sent() const { return bytes_sent_; }
 
   private:
-    explicit Wire(MPI_Comm comm) : comm_(comm) {}
+    explicit Wire(Comm comm) : comm_(comm) {}
     // Where a peer is on comm_, and which tags are for what it sends.
     int there(std::int32_t peer) const {
         return ranks_ != nullptr ? (*ranks_)[static_cast<std::size_t>(peer)] : peer;
@@ -81,7 +81,7 @@ class Wire {
     friend void end_wires();
     void end();
     // Looks, and moves what can be moved.
-    static bool is_through(MPI_Request request);
+    static bool is_through(Request request);
 
     struct Message {
         std::size_t end;         // how many requests up to its last
@@ -90,13 +90,15 @@ class Wire {
     // Of the first `count` messages, whose requests had these statuses.
     std::int32_t find_unlike(std::size_t count) const;
 
-    MPI_Comm comm_;
+    Comm comm_;
     const std::vector<std::int32_t>* ranks_ = nullptr;  // of within_world(), else null
     std::vector<std::int32_t> numbers_;
     std::int32_t rank_ = 0;
-    std::vector<MPI_Request> requests_;  // in the order of their start
+    int tag_of_status(std::size_t index) const;
+
+    Requests requests_;              // in the order of their start
     std::vector<Message> messages_;      // in flight
-    std::vector<MPI_Status> statuses_;
+    std::vector<std::byte> statuses_;
     std::uint64_t messages_sent_ = 0;
     std::uint64_t bytes_sent_ = 0;
 };
@@ -104,4 +106,4 @@ class Wire {
 // Frees all private communicators, before MPI_Finalize. Requires: no collective runs.
 void end_wires();
 
-}  // namespace coco::comm
+}  // namespace coco::mpi

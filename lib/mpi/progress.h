@@ -4,9 +4,9 @@
 // messages. Done by testing a receive from ourselves that nobody ever sends to, on a communicator of our own:
 // a probe there would be answered by MPICH without a look at the network.
 #pragma once
-#include <mpi.h>
+#include "mpi/handles.h"
 
-namespace coco::comm {
+namespace coco::mpi {
 
 // One look at the MPI library's progress engine. Requires: called by a thread that is inside an MPI call.
 // Safe with MPI_THREAD_MULTIPLE: one thread at a time looks, the others need not. Returns: whether the look
@@ -18,8 +18,8 @@ bool drive_progress();
 void end_progress();
 // The communicator of the call that this thread is in: looked at where there is none of our own (sessions
 // alone).
-void set_current(MPI_Comm comm);
+void set_current(Comm comm);
 // The communicator of our own, of this rank alone, which returns errors; null while there is none.
-MPI_Comm own_comm();
+Comm own_comm();
 
-}  // namespace coco::comm
+}  // namespace coco::mpi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/wire.h"
+#include "mpi/wire.h"
 
 #include <sched.h>
 
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 
-namespace coco::comm {
+namespace coco::mpi {
 namespace {
 
 // A message of MPI's has an int of bytes.
@@ -53,22 +53,22 @@ void Wire::have_no_more() {
     a.no_more = true;
 }
 
-std::unique_ptr<Wire> Wire::make(MPI_Comm parent) {
+std::unique_ptr<Wire> Wire::make(Comm parent) {
     // Not a duplicate: that would copy the program's attributes, and freeing it would run its delete
     // functions.
-    MPI_Group group;
-    MPI_Comm made = mpi().comm_null;
-    mpi().Comm_group(parent, &group);
+    Group group;
+    Comm made;
+    lib().Comm_group(parent, &group);
     // That there is none left is no error of the program's.
-    MPI_Errhandler handler;
-    mpi().Comm_get_errhandler(parent, &handler);
-    mpi().Comm_set_errhandler(parent, mpi().errors_return);
-    int rc = mpi().Comm_create(parent, group, &made);
-    mpi().Comm_set_errhandler(parent, handler);
-    mpi().Errhandler_free(&handler);
-    mpi().Group_free(&group);
-    if (rc != MPI_SUCCESS || made == mpi().comm_null) return nullptr;
-    mpi().Comm_set_errhandler(made, mpi().errors_are_fatal);
+    Errhandler handler;
+    lib().Comm_get_errhandler(parent, &handler);
+    lib().Comm_set_errhandler(parent, lib().errors_return);
+    int rc = lib().Comm_create(parent, group, &made);
+    lib().Comm_set_errhandler(parent, handler);
+    lib().Errhandler_free(&handler);
+    lib().Group_free(&group);
+    if (rc != kSuccess || made == lib().comm_null || made == Comm{}) return nullptr;
+    lib().Comm_set_errhandler(made, lib().errors_are_fatal);
     std::unique_ptr<Wire> wire(new Wire(made));
     Alive& a = all_alive();
     std::lock_guard lock(a.mutex);
@@ -79,16 +79,16 @@ std::unique_ptr<Wire> Wire::make(MPI_Comm parent) {
 namespace {
 
 // Of the world; null: there is none.
-MPI_Comm& world_comm() {
-    static MPI_Comm comm = mpi().comm_null;
+Comm& world_comm() {
+    static Comm comm = lib().comm_null;
     return comm;
 }
 
 }  // namespace
 
 bool Wire::open_world() {
-    std::unique_ptr<Wire> wire = make(mpi().comm_world);
-    if (wire != nullptr) world_comm() = std::exchange(wire->comm_, mpi().comm_null);
+    std::unique_ptr<Wire> wire = make(lib().comm_world);
+    if (wire != nullptr) world_comm() = std::exchange(wire->comm_, lib().comm_null);
     return wire != nullptr;
 }
 
@@ -116,29 +116,29 @@ void end_wires() {
     std::lock_guard lock(a.mutex);
     for (Wire* wire : a.wires) wire->end();
     a.wires.clear();
-    if (world_comm() != mpi().comm_null) mpi().Comm_free(&world_comm());
+    if (world_comm() != lib().comm_null) lib().Comm_free(&world_comm());
 }
 
 void Wire::end() {
-    if (comm_ != mpi().comm_null) mpi().Comm_free(&comm_);
-    comm_ = mpi().comm_null;
+    if (comm_ != lib().comm_null) lib().Comm_free(&comm_);
+    comm_ = lib().comm_null;
 }
 
 void Wire::start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
-                      std::vector<MPI_Request>& into) {
+                      Requests& into) {
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        mpi().Isend(data + at, piece_bytes, mpi().byte, there(peer), tag_of(rank_, tag), comm_,
-                    &into.emplace_back());
+        lib().Isend(data + at, piece_bytes, lib().byte, there(peer), tag_of(rank_, tag), comm_,
+                    into.add());
         ++messages_sent_;
     });
     bytes_sent_ += bytes;
 }
 
 void Wire::start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
-                         std::vector<MPI_Request>& into) {
+                         Requests& into) {
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        mpi().Irecv(data + at, piece_bytes, mpi().byte, there(peer), tag_of(peer, tag), comm_,
-                    &into.emplace_back());
+        lib().Irecv(data + at, piece_bytes, lib().byte, there(peer), tag_of(peer, tag), comm_,
+                    into.add());
     });
 }
 
@@ -154,17 +154,17 @@ void Wire::receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int 
 
 // Whatever tag comes is taken: the peer's messages of earlier calls are through, and this call's come first.
 void Wire::receive_marked(std::int32_t peer, std::byte* data, std::uint64_t bytes, int mark) {
-    start_receive(peer, data, bytes, MPI_ANY_TAG, requests_);
+    start_receive(peer, data, bytes, lib().constants.any_tag, requests_);
     messages_.push_back({requests_.size(), peer, kMarkedTag + mark});
 }
 
 std::int32_t Wire::complete(std::size_t left, bool yields) {
     if (messages_.size() <= left) return kNobody;
     std::size_t count = messages_.size() - left, requests = messages_[count - 1].end;
-    statuses_.resize(std::max(statuses_.size(), requests));
-    wait(requests_.data(), requests, yields, statuses_.data());
+    statuses_.resize(std::max(statuses_.size(), requests * lib().status.bytes));
+    wait(requests_, requests, yields, statuses_.data());
     std::int32_t unlike = find_unlike(count);
-    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(requests));
+    requests_.erase_first(requests);
     messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
     for (Message& message : messages_) message.end -= requests;
     return unlike;
@@ -173,25 +173,31 @@ std::int32_t Wire::complete(std::size_t left, bool yields) {
 std::int32_t Wire::find_unlike(std::size_t count) const {
     for (std::size_t i = 0; i < count; ++i) {
         const Message& message = messages_[i];
-        if (message.tag != 0 && statuses_[message.end - 1].MPI_TAG != message.tag) return message.peer;
+        if (message.tag != 0 && tag_of_status(message.end - 1) != message.tag) return message.peer;
     }
     return kNobody;
+}
+
+int Wire::tag_of_status(std::size_t index) const {
+    const StatusLayout& layout = lib().status;
+    return status_member(statuses_.data() + index * layout.bytes, layout.tag_at);
 }
 
 // Not by MPI_Test nor MPI_Testall: MPICH's look at the network even when there is nothing to wait for, and
 // who runs ahead of its receivers pays for that in every call. Here MPICH says how the request was before it
 // looked: what it finds then is seen by asking again. A look for one request moves all.
-bool Wire::is_through(MPI_Request request) {
+bool Wire::is_through(Request request) {
     int done = 0;
-    for (int look = 0; look < 2 && !done; ++look) mpi().Request_get_status(request, &done, MPI_STATUS_IGNORE);
+    for (int look = 0; look < 2 && !done; ++look) lib().Request_get_status(request, &done, lib().constants.status_ignore);
     return done;
 }
 
-void Wire::wait(MPI_Request* requests, std::size_t count, bool yields, MPI_Status* statuses) {
+void Wire::wait(Requests& requests, std::size_t count, bool yields, void* statuses) {
     // MPICH's waiting never gives the CPU away.
     for (std::size_t i = 0; yields && i < count; ++i)
         while (!is_through(requests[i])) sched_yield();
-    mpi().Waitall(static_cast<int>(count), requests, statuses != nullptr ? statuses : MPI_STATUSES_IGNORE);
+    lib().Waitall(static_cast<int>(count), requests.data(),
+                  statuses != nullptr ? statuses : lib().constants.statuses_ignore);
 }
 
-}  // namespace coco::comm
+}  // namespace coco::mpi

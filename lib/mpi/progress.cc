@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/progress.h"
+#include "mpi/progress.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 
-#include "comm/mpi_table.h"
+#include "mpi/library.h"
 #include "heap/heap.h"
 #include "os/clock.h"
 
-namespace coco::comm {
+namespace coco::mpi {
 namespace {
 
 std::mutex g_making;
 std::atomic<bool> g_ready{false};
 std::atomic_flag g_looking = ATOMIC_FLAG_INIT;
-MPI_Comm g_own;
-MPI_Request g_never;
+Comm g_own;
+Request g_never;
 char g_nothing;
 
-thread_local MPI_Comm t_current;
+thread_local Comm t_current;
 
 // A tag that programs hardly use: a probe that finds a message comes back without a look at the network.
 constexpr int kRareTag = 32'749;
@@ -29,15 +29,15 @@ bool make_own() {
     std::lock_guard lock(g_making);
     if (g_ready.load(std::memory_order_relaxed)) return true;
     int initialized = 0, finalized = 0;
-    mpi().Initialized(&initialized);
-    mpi().Finalized(&finalized);
+    lib().Initialized(&initialized);
+    lib().Finalized(&finalized);
     if (!initialized || finalized) return false;
     // Not a duplicate: that would copy the program's attributes, and freeing it would run its delete
     // functions.
-    if (mpi().Comm_split(mpi().comm_self, 0, 0, &g_own) != MPI_SUCCESS) return false;
-    mpi().Comm_set_errhandler(g_own, mpi().errors_return);
-    if (mpi().Irecv(&g_nothing, 1, mpi().byte, 0, 0, g_own, &g_never) != MPI_SUCCESS)
-        return mpi().Comm_free(&g_own), false;
+    if (lib().Comm_split(lib().comm_self, 0, 0, &g_own) != kSuccess) return false;
+    lib().Comm_set_errhandler(g_own, lib().errors_return);
+    if (lib().Irecv(&g_nothing, 1, lib().byte, 0, 0, g_own, &g_never) != kSuccess)
+        return lib().Comm_free(&g_own), false;
     g_ready.store(true, std::memory_order_release);  // pairs with the acquire in is_ready()
     return true;
 }
@@ -60,12 +60,12 @@ bool drive_progress() {
     heap::tend();
     int done = 0;
     if (!is_ready()) {
-        mpi().Iprobe(MPI_ANY_SOURCE, kRareTag, t_current, &done, MPI_STATUS_IGNORE);
+        lib().Iprobe(lib().constants.any_source, kRareTag, t_current, &done, lib().constants.status_ignore);
         return false;
     }
     if (g_looking.test_and_set(std::memory_order_acquire)) return false;
     const std::uint64_t begin_ns = os::now_ns();
-    mpi().Test(&g_never, &done, MPI_STATUS_IGNORE);
+    lib().Test(&g_never, &done, lib().constants.status_ignore);
     const bool busy = is_long(os::now_ns() - begin_ns);
     g_looking.clear(std::memory_order_release);  // pairs with the acquire of the next thread
     return busy;
@@ -74,13 +74,13 @@ bool drive_progress() {
 void end_progress() {
     std::lock_guard lock(g_making);
     if (!g_ready.exchange(false, std::memory_order_acq_rel)) return;
-    mpi().Cancel(&g_never);
-    mpi().Wait(&g_never, MPI_STATUS_IGNORE);
-    mpi().Comm_free(&g_own);
+    lib().Cancel(&g_never);
+    lib().Wait(&g_never, lib().constants.status_ignore);
+    lib().Comm_free(&g_own);
 }
 
-void set_current(MPI_Comm comm) { t_current = comm; }
+void set_current(Comm comm) { t_current = comm; }
 
-MPI_Comm own_comm() { return is_ready() ? g_own : mpi().comm_null; }
+Comm own_comm() { return is_ready() ? g_own : lib().comm_null; }
 
-}  // namespace coco::comm
+}  // namespace coco::mpi

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What differs between the families of MPI libraries. A family is the MPI libraries of one ABI: a program
+// that was built for one of them runs with every other. This table is all that libcoco knows of them; mpi.h
+// is included nowhere. A test compares it with every real mpi.h that it finds (tests/mpi/family_test.cc).
+// Called by mpi/library.cc, which chooses the family of a process, and by the command. Thread safety:
+// constants.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "mpi/handles.h"
+
+namespace coco::mpi {
+
+// How a datatype was made. `other`: in a way that libcoco does not look into.
+enum class Combiner {
+    other,
+    named,
+    dup,
+    contiguous,
+    vector,
+    hvector,
+    indexed,
+    hindexed,
+    indexed_block,
+    hindexed_block,
+    structure,
+    subarray,
+    resized,
+    f90_real,
+    f90_complex,
+    f90_integer,
+};
+inline constexpr int kCombiners = 16;
+
+// A predefined handle: a constant, or the address of an object of the library's.
+struct Predefined {
+    std::uintptr_t constant = 0;
+    const char* object = nullptr;
+};
+
+struct PredefinedHandles {
+    Predefined comm_world, comm_self, comm_null, byte, uint64, datatype_null, min, max, errors_return,
+        errors_are_fatal, request_null;
+};
+
+// What MPI's constants are, other than handles.
+struct Constants {
+    const void *in_place, *bottom, *unweighted, *weights_empty;
+    void *status_ignore, *statuses_ignore;
+    int undefined, proc_null, any_source, any_tag, keyval_invalid, thread_multiple;
+    int cart, graph, dist_graph;
+    int err_buffer, err_arg, err_truncate, err_other, err_no_mem;
+    int combiner[kCombiners];  // by Combiner; that of `other` is a number that no library has
+};
+
+// Where MPI_Status has its public members, in bytes.
+struct StatusLayout {
+    std::size_t bytes, source_at, tag_at, error_at;
+};
+
+// How a library behaves where the standard leaves it open, or where it does not keep to it. Libraries of the
+// standard ABI come from the makers of either of the others: they are told apart by their version strings.
+struct Manners {
+    bool refuses_aliases;           // a send buffer that is the receive buffer is an error
+    bool refuses_short_bcasts;      // so is a bcast that brings less than there is room for
+    bool takes_nothing_of_no_type;  // blocks of nothing may be of MPI_DATATYPE_NULL
+    bool makes_one_comm_at_a_time;  // one communicator at a time comes into being in a process
+    // Where ranks meet in their own memory, a communicator is opened by its first small exchange; else by the
+    // fourth, as this library's own take so little time (comm/comm.cc).
+    bool exchanges_are_slow;
+};
+
+struct Family {
+    const char* key;   // in lower case, for files and options
+    const char* name;  // for people
+    // The names of its library, of the versions that are known. A library of another name is found, too, by
+    // what it defines.
+    std::span<const char* const> library_names;
+    // An object that every library of the family defines, and no library of a family that stands behind this
+    // one. Null: the standard's, whose libraries say so when they are asked (MPI_Abi_get_version).
+    const char* marker;
+    std::size_t handle_bytes;
+    PredefinedHandles handles;
+    Constants constants;
+    StatusLayout status;
+    Manners manners;
+};
+
+// All families, the one that has to be looked for first before the others.
+std::span<const Family> families();
+
+// Which constants differ from those of Family::manners for a library of this version string.
+const Manners& manners_of(const Family& family, const char* version);
+
+}  // namespace coco::mpi

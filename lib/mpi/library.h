@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The MPI library of this process: its functions, handles and constants, taken from the library itself once
+// it is loaded: linked, preloaded, or opened late and in a local scope (Python). libcoco has no undefined MPI
+// symbol, so that it loads into any process, and its own calls never come back to its doors.
+//
+// An MPI library that belongs to no family, one that lacks a function, and two MPI libraries in one process
+// are left alone: a line says so, and the doors pass every call on to where it would have gone.
+//
+// Called by the doors (served(), start_again(), passed_on()) and by all that calls MPI (lib()). Thread
+// safety: any thread. What lib() gives is fixed from the first time that served() gave something.
+#pragma once
+#include <atomic>
+#include <string>
+
+#include "mpi/family.h"
+#include "mpi/functions.h"
+
+namespace coco::mpi {
+
+struct Library {
+#define COCO_MPI_MEMBER(name, parameters) int(*name) parameters;
+    COCO_MPI_FUNCTIONS(COCO_MPI_MEMBER)
+    COCO_MPI_FUNCTIONS_4(COCO_MPI_MEMBER)
+#undef COCO_MPI_MEMBER
+    Comm comm_world, comm_self, comm_null;
+    Datatype byte, uint64, datatype_null;
+    Op min, max;
+    Errhandler errors_return, errors_are_fatal;
+    Request request_null;
+    Constants constants;
+    StatusLayout status;
+    Manners manners;
+    const Family* family;
+    const char* file;  // that it came from
+};
+
+namespace internal {
+extern Library g_library;
+extern std::atomic<const Library*> g_served;
+const Library* find_library();
+}  // namespace internal
+
+// The library that libcoco serves in this process; looked for at the first call. Returns: null if all calls
+// are to be left alone. Requires: MPI is loaded, as it is when a door is called.
+inline const Library* served() {
+    const Library* library = internal::g_served.load(std::memory_order_acquire);  // pairs with its release
+    return library != nullptr ? library : internal::find_library();
+}
+
+// The same, without a look. Requires: served() gave it before, in this or in a thread that this one heard
+// from.
+inline const Library& lib() { return internal::g_library; }
+
+// Before MPI is initialized: looks whether a second MPI library has come into the process, whose calls would
+// come to our doors too.
+void look_again();
+
+// The next definition of a function after ours in the loader's order (another tool's, or the library's), by
+// its MPI_ name; null where there is none. For passing calls on so that tools below us see them.
+void* next_function(const char* name);
+// The same where served() gives nothing, for a caller that lives at address `caller`: what its call would
+// have reached without libcoco. Never null: ends the process with a line, as the loader would, if the caller
+// has no such function.
+void* left_alone(const char* name, const void* caller);
+// Ends the process with a line, as the loader would: the library has no such function.
+[[noreturn]] void stop_lacking(const char* name);
+
+// The family of a library that defines MPI functions, by what it defines and by the name of its file; null:
+// none that libcoco knows.
+const Family* family_of(const char* file, void* handle);
+// The sort of a combiner that the library gave.
+Combiner combiner_of(int number);
+// A member of a status that the library wrote.
+inline int status_member(const void* status, std::size_t at) {
+    int value;
+    std::memcpy(&value, static_cast<const std::byte*>(status) + at, sizeof value);
+    return value;
+}
+
+// What MPI_Get_library_version says, in one line.
+std::string version_of(const Library& library);
+
+}  // namespace coco::mpi

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The MPI libraries that tests and benchmarks run on: how each is compiled for and launched.
+
+An MPI is named `mpich` or `openmpi`, which are Debian's, or by the prefix that it was installed to; `PREFIX:standard`
+is that MPI by the standard ABI (its mpicc_abi).
+
+usage: mpis.py MPI        prints what Meson wants to know, a line each: NAME, a tab, VALUE (lists: with semicolons)
+"""
+import dataclasses
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+DEBIAN = ["mpich", "openmpi"]
+STANDARD = ":standard"
+DEFAULT_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"]
+
+
+class NoMpi(Exception):
+    """There is no such MPI here; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Mpi:
+    """One MPI library. family: whose ways it has, `mpich` or `openmpi`; abi: by which programs are compiled."""
+    name: str
+    family: str
+    abi: str
+    debian: bool
+    mpicc: str
+    mpifort: str  # "" if there is none
+    launcher: str
+    library: str  # the file that C programs need
+    fortran_library: str  # that of Fortran's names; "" if there is none
+    compile_words: list
+    link_words: list
+
+    @property
+    def is_prrte(self):
+        """Whether it is launched by PRRTE: Open MPI since 5.0."""
+        return self.family == "openmpi" and not self.debian and \
+            os.path.exists(os.path.join(os.path.dirname(self.launcher), "prterun"))
+
+    def environment(self):
+        """What its launcher needs in order to run as root, and with more ranks than cores."""
+        if self.family == "mpich":
+            return {}
+        words = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                 "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+        if self.is_prrte:
+            words |= {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                      "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+                      "PRTE_MCA_hwloc_default_binding_policy": "none"}
+        return words
+
+
+def words_of(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NoMpi(f"{' '.join(command)}: {done.stderr.strip()}")
+    return shlex.split(done.stdout)
+
+
+def split_words(words):
+    """mpicc's words, without the compiler: those for compiling, and those for linking."""
+    compile_words = [word.replace("-I", "-isystem", 1) if word.startswith("-I") else word
+                     for word in words if word.startswith(("-I", "-D", "-pthread"))]
+    return compile_words, [word for word in words if word.startswith(("-L", "-l", "-Wl,", "-pthread"))]
+
+
+def tool(folder, *names):
+    """The first of these programs that is there; a folder of "" is PATH."""
+    for name in names:
+        found = shutil.which(os.path.join(folder, name) if folder else name)
+        if found:
+            return found
+    return ""
+
+
+def library_in(words, pattern):
+    """The file of the first library among linker words whose name matches; "" if there is none."""
+    folders = [word[2:] for word in words if word.startswith("-L")] + DEFAULT_FOLDERS
+    for name in (word[2:] for word in words if word.startswith("-l") and re.fullmatch(pattern, word[2:])):
+        for folder in folders:
+            file = os.path.join(folder, f"lib{name}.so")
+            if os.path.exists(file):
+                return os.path.realpath(file)
+    return ""
+
+
+def find(name):
+    """The MPI of that name. Raises NoMpi."""
+    prefix, is_standard = (name[:-len(STANDARD)], True) if name.endswith(STANDARD) else (name, False)
+    debian = prefix in DEBIAN
+    folder, suffix = ("", "." + prefix) if debian else (os.path.join(os.path.abspath(prefix), "bin"), "")
+    mpicc = tool(folder, ("mpicc_abi" if is_standard else "mpicc") + suffix)
+    launcher = tool(folder, "mpiexec" + suffix) if prefix != "openmpi" else tool(folder, "mpirun.openmpi")
+    if not mpicc or not launcher:
+        raise NoMpi(f"{name}: there is no {'mpicc' if not mpicc else 'mpiexec'} in {folder or 'PATH'}")
+    family = prefix if debian else "openmpi" if tool(folder, "ompi_info") else "mpich"
+    shown = words_of(mpicc, "-show" if family == "mpich" else "--showme")
+    compile_words, link_words = split_words(shown[1:])
+    mpifort = tool(folder, "mpifort" + suffix)
+    fortran_words = split_words(words_of(mpifort, "-show" if family == "mpich" else "--showme"))[1] if mpifort else []
+    short = prefix if debian else os.path.basename(os.path.abspath(prefix))
+    return Mpi(name=short + ("-standard" if is_standard else ""), family=family, abi="standard" if is_standard else family,
+               debian=debian, mpicc=mpicc, mpifort=mpifort, launcher=launcher, library=library_in(link_words, r"mpi(ch|_abi)?"),
+               fortran_library=library_in(fortran_words, r"mpi(ch)?fort|mpi_mpifh"), compile_words=compile_words, link_words=link_words)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    try:
+        mpi = find(sys.argv[1])
+    except NoMpi as why:
+        sys.exit(f"mpis: {why}")
+    for field in dataclasses.fields(mpi):
+        value = getattr(mpi, field.name)
+        print(field.name, ";".join(value) if isinstance(value, list) else value, sep="\t")
+
+
+if __name__ == "__main__":
+    main()
