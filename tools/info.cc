@@ -58,11 +58,8 @@ void print_settings() {
 // Neighbours' blocks are common to all ranks in some topologies, and in others not.
 void print_explained(const policy::Policy& policy, policy::Facts facts) {
     using algorithms::Collective;
-    constexpr algorithms::CollectiveSet kNoBlock =
-        set_of(Collective::alltoallv) | set_of(Collective::alltoallw) |
-        set_of(Collective::neighbor_alltoallv) | set_of(Collective::neighbor_alltoallw) |
-        set_of(Collective::neighbor_allgatherv);
-    if ((kNoBlock & set_of(facts.collective)) != 0) facts.block_bytes.reset();
+    // Of v and w forms only allgatherv has all sizes on all ranks.
+    if (is_sized(facts.collective) && facts.collective != Collective::allgatherv) facts.block_bytes.reset();
     const bool depends = is_neighbor(facts.collective) && facts.block_bytes;
     if (depends)
         std::cout << "In topologies in which all ranks know the largest block (docs/neighbors.md):\n";
@@ -95,7 +92,7 @@ int list_algorithms() {
         std::cout << a.name << ": " << a.summary << "\n  from " << a.source << "\n  serves";
         for (int c = 0; c < algorithms::kCollectives; ++c)
             if (auto collective = static_cast<algorithms::Collective>(c); algorithms::serves(a, collective))
-                std::cout << ' ' << algorithms::name_of(collective);
+                std::cout << ' ' << base::name_of(collective);
         std::cout << '\n';
     }
     return 0;
@@ -113,7 +110,7 @@ int explain(const Question& question) {
     settings::Settings settings;
     if (auto wrong = settings::read(settings)) return fail(*wrong);
     const policy::Policy& policy = settings.policy;
-    auto collective = algorithms::collective_of(question.collective);
+    auto collective = base::collective_of(question.collective);
     if (!collective)
         return fail("--explain " + question.collective + ": unknown collective (coco info --algorithms)");
     std::uint64_t ranks = 0, block = 0;

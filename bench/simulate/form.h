@@ -26,7 +26,7 @@ class Form {
   protected:
     Rank& own() { return world_.rank[static_cast<std::size_t>(self_)]; }
     bool is(coco::algorithms::Exchange exchange) const {
-        return coco::algorithms::exchange_of(world_.collective) == exchange;
+        return coco::base::exchange_of(world_.collective) == exchange;
     }
 
     World& world_;

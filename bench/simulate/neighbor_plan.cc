@@ -13,7 +13,7 @@ using coco::schedule::Area;
 // What MPICH and Open MPI do: all receives and all sends at once, within nodes too.
 coco::schedule::Schedule direct_sends(const World& world, std::int32_t rank) {
     const auto& near = world.graph->near[static_cast<std::size_t>(rank)];
-    const bool personal = algorithms::exchange_of(world.collective) == Exchange::alltoall;
+    const bool personal = coco::base::is_personal(world.collective);
     coco::schedule::Builder steps;
     for (const auto& edge : near.incoming) steps.receive(edge.sender, {rank, Area::recv, edge.received}, 1);
     for (std::int32_t i = 0; i < near.send_blocks(); ++i)
@@ -25,20 +25,20 @@ coco::schedule::Schedule direct_sends(const World& world, std::int32_t rank) {
 algorithms::Shape shape_of(const coco::policy::Choice& choice, const World& world, std::int32_t rank,
                            const SetupCost*& cost) {
     const auto r = static_cast<std::size_t>(rank);
-    algorithms::Shape shape{.exchange = algorithms::exchange_of(world.collective),
+    algorithms::Shape shape{.exchange = coco::base::exchange_of(world.collective),
                             .rank = rank,
                             .map = &world.map,
                             .parameters = choice.parameters,
                             .neighborhood = &world.graph->near[r],
                             .share = &world.graph->share[r]};
-    if (algorithms::needs_bundles(*choice.algorithm)) {
+    if (choice.algorithm->needs_bundles()) {
         auto parameters = choice.parameters;
         if (world.block_bytes > kCombinedBytes) parameters.threshold = 0;
         const auto& made =
             world.setup->bundles(shape.exchange == Exchange::alltoall, algorithms::leading_of(parameters));
         shape.bundles = &made.of[r];
         cost = &made.cost;
-    } else if (takes(*choice.algorithm, algorithms::Parameter::threshold)) {
+    } else if (choice.algorithm->combines()) {
         const auto& made = world.setup->combining(choice.parameters.threshold, choice.parameters.depth);
         cost = &made.cost;
         if (world.block_bytes > kCombinedBytes) return shape;

@@ -166,7 +166,7 @@ Plan library_plan(const coco::policy::Choice& choice, const World& world, int ra
     Plan plan;
     plan.choice = choice;
     plan.mpi = choice.algorithm == nullptr;
-    auto exchange = algorithms::exchange_of(world.collective);
+    auto exchange = coco::base::exchange_of(world.collective);
     if (plan.mpi || exchange == Exchange::bcast) return plan;
     plan.first = choice.algorithm->make_schedule(
         {.exchange = exchange, .rank = rank, .map = &world.map, .parameters = choice.parameters});
@@ -220,7 +220,7 @@ std::optional<Plan> make_plan(const std::string& name, World& world, int rank, s
     }
     coco::policy::Choice choice;
     auto fault = coco::policy::parse_choice(name, world.collective, choice);
-    if (fault || choice.algorithm == nullptr || choice.algorithm->one_node) {
+    if (fault || choice.algorithm == nullptr || choice.algorithm->one_node()) {
         error = fault ? fault->line : name + " is for one node";
         return std::nullopt;
     }

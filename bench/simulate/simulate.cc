@@ -241,7 +241,7 @@ bool give_graph(const std::string& name, Collective collective, World& world) {
 // Returns: false if there is no such collective.
 bool choose_collective(const std::string& name, World& world) {
     std::string plain = name.substr(0, name.find_first_of("-@"));
-    auto collective = coco::algorithms::collective_of(plain);
+    auto collective = coco::base::collective_of(plain);
     if (!collective || !give_graph(name, *collective, world)) return false;
     world.collective = *collective;
     if (name.ends_with("-uneven")) world.counts = Counts::uneven;
@@ -277,7 +277,7 @@ std::unique_ptr<Form> make_form(World& world, int self) {
     using coco::algorithms::Exchange;
     if (world.collective == Collective::alltoallv) return make_sized_form(world, self);
     if (is_neighbor(world.collective)) return make_neighbor_form(world, self);
-    if (coco::algorithms::exchange_of(world.collective) == Exchange::bcast)
+    if (coco::base::exchange_of(world.collective) == Exchange::bcast)
         return make_bcast_form(world, self);
     return make_plain_form(world, self);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/collectives.h"
 #include "schedule/bundles.h"
 #include "schedule/combining.h"
 #include "schedule/edges.h"
@@ -17,29 +18,12 @@
 
 namespace coco::algorithms {
 
-enum class Collective : std::uint8_t {
-    alltoall,
-    alltoallv,
-    alltoallw,
-    allgather,
-    allgatherv,
-    bcast,
-    neighbor_alltoall,
-    neighbor_alltoallv,
-    neighbor_alltoallw,
-    neighbor_allgather,
-    neighbor_allgatherv
-};
-inline constexpr int kCollectives = 11;
-constexpr bool is_neighbor(Collective collective) { return collective >= Collective::neighbor_alltoall; }
-// "alltoall", ... ; the word of policy files and COCO_DISABLE. COCO_<UPPER CASE> forces an algorithm.
-std::string_view name_of(Collective collective);
-std::optional<Collective> collective_of(std::string_view name);
-
-// The v and w forms move the same blocks as their plain form; the sizes, which differ, are not in a shape.
-// Those of neighbours are the same exchanges, between the ranks that a neighbourhood joins.
-enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
-Exchange exchange_of(Collective collective);
+// The words of the table of collectives, as policy and exec use them beside algorithms.
+using base::Collective;
+using base::CollectiveSet;
+using base::Exchange;
+using base::kCollectives;
+using base::set_of;
 
 // What may stand behind an algorithm's name: bruck:radix=4, leader:bruck,radix=4. Each row of the registry
 // says which it takes; the others keep their defaults.
@@ -91,49 +75,64 @@ struct Shape {
     const schedule::CombinedReceives* combined_receives = nullptr;
 };
 
-using CollectiveSet = std::uint32_t;
-constexpr CollectiveSet set_of(Collective c) { return CollectiveSet{1} << static_cast<int>(c); }
-inline constexpr CollectiveSet kAlltoalls =
-    set_of(Collective::alltoall) | set_of(Collective::alltoallv) | set_of(Collective::alltoallw);
-inline constexpr CollectiveSet kAllgathers = set_of(Collective::allgather) | set_of(Collective::allgatherv);
-inline constexpr CollectiveSet kNeighbors =
-    set_of(Collective::neighbor_alltoall) | set_of(Collective::neighbor_alltoallv) |
-    set_of(Collective::neighbor_alltoallw) | set_of(Collective::neighbor_allgather) |
-    set_of(Collective::neighbor_allgatherv);
+inline constexpr CollectiveSet kAlltoalls = base::collectives_that(
+    [](const auto& row) { return row.exchange == Exchange::alltoall && !row.neighbor; });
+inline constexpr CollectiveSet kAllgathers = base::collectives_that(
+    [](const auto& row) { return row.exchange == Exchange::allgather && !row.neighbor; });
+inline constexpr CollectiveSet kNeighbors = base::collectives_that([](const auto& row) { return row.neighbor; });
+
+// How a row of the registry is run.
+enum class Executor : std::uint8_t {
+    // On one node:
+    pull,     // every rank reads its blocks from their senders' buffers and writes its own
+    share,    // ranks copy for each other, from senders' buffers to receivers' buffers
+    scratch,  // blocks go through shared scratch in one piece: any buffer will do
+    ring,     // a bcast's segments go through a ring in the root's scratch
+    // On several, where neighbours' blocks also move within nodes:
+    messages,  // by messages of whole blocks, and scratch that the ranks of a node share
+    bundles,   // neighbours: what a node owes another goes in bundles (Shape::bundles)
+    combined,  // neighbours: as scratch within nodes; between them messages may be combined (combined_sends)
+};
 
 struct Algorithm {
     std::string_view name;     // policy word = file stem = test tag = heading in docs
     std::string_view summary;  // one line, for coco info and docs
     std::string_view source;   // paper and section
     CollectiveSet collectives;
-    // Needs all ranks on one node; else it is for several, by messages. neighbor_*: copies within nodes, and
-    // sends one message for each edge between them; else messages that only ranks understand which all run
-    // it.
-    bool one_node;
-    // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
-    // staged.
-    bool reads_peer_send;
-    bool writes_peer_recv;
+    Executor executor;
     bool segmented;           // bcast: the executor chooses Shape::segments by size; others always get 1
     ParameterSet parameters;  // those it takes
     schedule::Cut cut;        // neighbor_*: who copies which edges within a node
     schedule::Schedule (*make_schedule)(const Shape& shape);
 
-    // Moves blocks through scratch in one piece: any buffer will do.
-    bool is_eager() const { return one_node && !reads_peer_send && !writes_peer_recv && !segmented; }
+    // Needs all ranks on one node; else it is for several, by messages.
+    constexpr bool one_node() const { return executor <= Executor::ring; }
+    // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
+    // staged.
+    constexpr bool reads_peer_send() const {
+        return executor == Executor::pull || executor == Executor::share;
+    }
+    constexpr bool writes_peer_recv() const { return executor == Executor::share; }
+    constexpr bool is_eager() const { return executor == Executor::scratch; }
+    constexpr bool needs_bundles() const { return executor == Executor::bundles; }
+    constexpr bool combines() const { return executor == Executor::combined; }
+    // Tells the rows apart in 16 bits, for slots; never 0.
+    constexpr std::uint16_t mark() const {
+        std::uint32_t hash = 0x811c9dc5u;  // FNV-1a, folded
+        for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
+        return static_cast<std::uint16_t>((hash >> 16 ^ hash) | 1);
+    }
 };
 
 // The table; one row for each algorithm. `mpi`, the PMPI function, is not in it.
 std::span<const Algorithm> registry();
+// The first row that is run in this way for this collective. Requires: there is one.
+const Algorithm& row_for(Collective collective, Executor executor);
 // Returns: null if there is none of that name.
 const Algorithm* find(std::string_view name);
 inline bool serves(const Algorithm& a, Collective c) { return (a.collectives & set_of(c)) != 0; }
 inline bool takes(const Algorithm& a, Parameter p) { return (a.parameters & set_of(p)) != 0; }
 inline schedule::Leading leading_of(const Parameters& p) { return {p.leaders, p.threshold, p.depth}; }
-// neighbor_* in bundles between leaders of nodes (Shape::bundles).
-inline bool needs_bundles(const Algorithm& a) {
-    return !a.one_node && (a.collectives & kNeighbors) != 0 && takes(a, Parameter::leaders);
-}
 // Of all ways to write the same parameters the shortest, so that what is made for them is made once.
 Parameters shortest(const Algorithm& algorithm, Parameters parameters);
 

@@ -14,12 +14,9 @@ namespace {
 constexpr CollectiveSet kExchanges = kAlltoalls | kAllgathers;
 constexpr CollectiveSet kBcast = set_of(Collective::bcast);
 // Columns of the table that are true or false.
-constexpr CollectiveSet kPersonalSized = set_of(Collective::alltoallv) | set_of(Collective::alltoallw);
+constexpr CollectiveSet kPersonalSized = kAlltoalls & base::collectives_that([](const auto& row) { return row.sized; });
 // alltoallv has sloav instead.
 constexpr CollectiveSet kFlat = set_of(Collective::alltoall) | kAllgathers;
-constexpr bool kOneNode = true, kAnyNodes = false;
-constexpr bool kReads = true, kReadsOwn = false;
-constexpr bool kWrites = true, kWritesOwn = false;
 constexpr bool kCut = true, kWhole = false;
 constexpr ParameterSet kPlain = 0;
 using schedule::Cut;
@@ -27,63 +24,66 @@ using schedule::Cut;
 constexpr Algorithm kRegistry[] = {
     {"naive", "every rank pulls its blocks from its peers, nearest domain first",
      "Li, Zhang, Hoefler 2018, section 4 (SH-Naive)",  //
-     kExchanges | kNeighbors, kOneNode, kReads, kWritesOwn, kWhole, kPlain, Cut::own, make_naive},
+     kExchanges | kNeighbors, Executor::pull, kWhole, kPlain, Cut::own, make_naive},
     {"morton", "the ranks copy equal shares of the Morton curve over all blocks",
      "Li, Zhang, Hoefler 2018, sections 2.1 and 2.2 (SH-CO)",  //
-     kExchanges | kNeighbors, kOneNode, kReads, kWrites, kWhole, kPlain, Cut::curve, make_morton},
+     kExchanges | kNeighbors, Executor::share, kWhole, kPlain, Cut::curve, make_morton},
     {"numa_morton", "as morton, but writing to the own NUMA domain only, one domain pair after another",
      "Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO)",  //
-     kExchanges | kNeighbors, kOneNode, kReads, kWrites, kWhole, kPlain, Cut::domain_curves,
+     kExchanges | kNeighbors, Executor::share, kWhole, kPlain, Cut::domain_curves,
      make_numa_morton},
     {"eager", "every rank copies its blocks to shared scratch and goes on as soon as it has its own",
      "libcoco",  //
-     kExchanges | kNeighbors | kBcast, kOneNode, kReadsOwn, kWritesOwn, kWhole, kPlain, Cut::own, make_eager},
+     kExchanges | kNeighbors | kBcast, Executor::scratch, kWhole, kPlain, Cut::own, make_eager},
     {"direct", "every rank copies the root's buffer at once",
      "Tu, Zou, Zhan, Zhao, Fan 2008, section III, in a single copy",  //
-     kBcast, kOneNode, kReads, kWritesOwn, kWhole, kPlain, Cut::own, make_direct},
+     kBcast, Executor::pull, kWhole, kPlain, Cut::own, make_direct},
     {"segmented", "the root fills a ring of segments in cache while the others empty it",
      "Tu, Zou, Zhan, Zhao, Fan 2008, section III (data tiling)",  //
-     kBcast, kOneNode, kReadsOwn, kWritesOwn, kCut, set_of(Parameter::segment), Cut::own, make_segmented},
+     kBcast, Executor::ring, kCut, set_of(Parameter::segment), Cut::own, make_segmented},
     {"bruck", "blocks go the distance to their receivers digit by digit, in few messages",
      "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",  //
-     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), Cut::own, make_bruck},
+     kFlat, Executor::messages, kWhole, set_of(Parameter::radix), Cut::own, make_bruck},
     {"multinode_morton", "ranks fetch equal shares of the Morton curve over all blocks and send them on",
      "Li, Zhang, Hoefler 2018, section 2.5 (MN-CO)",  //
-     kFlat, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, kPlain, Cut::own, make_multinode_morton},
+     kFlat, Executor::messages, kWhole, kPlain, Cut::own, make_multinode_morton},
     {"leader", "one rank of each node speaks for it; the others fill and empty its bundles, or its ring",
      "Li, Zhang, Hoefler 2018, section 2.5; bcast: Tu, Zou, Zhan, Zhao, Fan 2008, sections II and III",
-     kExchanges | kBcast, kAnyNodes, kReadsOwn, kWritesOwn, kCut,
+     kExchanges | kBcast, Executor::messages, kCut,
      set_of(Parameter::inner) | set_of(Parameter::radix) | set_of(Parameter::leaders) |
          set_of(Parameter::segment) | set_of(Parameter::route),
      Cut::own, make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
-     kExchanges, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::leaders), Cut::own,
+     kExchanges, Executor::messages, kWhole, set_of(Parameter::leaders), Cut::own,
      make_multileader},
     {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section III",  //
-     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole, set_of(Parameter::radix), Cut::own,
+     kPersonalSized, Executor::messages, kWhole, set_of(Parameter::radix), Cut::own,
      make_sloav},
     {"sloavx", "leaders run sloav over what the ranks of their nodes owe each other",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section IV",  //
-     kPersonalSized, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
+     kPersonalSized, Executor::messages, kWhole,
      set_of(Parameter::radix) | set_of(Parameter::leaders), Cut::own, make_sloavx},
     {"aggregate", "what the ranks of a node owe those of another goes as one message, each block once",
      "libcoco",  //
-     kNeighbors, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
+     kNeighbors, Executor::bundles, kWhole,
      set_of(Parameter::leaders) | set_of(Parameter::threshold) | set_of(Parameter::depth), Cut::own,
      make_aggregate},
     {"combining",
      "ranks with neighbours in common share their messages to them, each sending for both to half",
      "Mirsadeghi, Traeff, Balaji, Afsahi 2017",  //
-     kNeighbors, kAnyNodes, kReadsOwn, kWritesOwn, kWhole,
+     kNeighbors, Executor::combined, kWhole,
      set_of(Parameter::threshold) | set_of(Parameter::depth), Cut::own, make_combining},
 };
 
-constexpr std::string_view kNames[kCollectives] = {
-    "alltoall",           "alltoallv",          "alltoallw",
-    "allgather",          "allgatherv",         "bcast",
-    "neighbor_alltoall",  "neighbor_alltoallv", "neighbor_alltoallw",
-    "neighbor_allgather", "neighbor_allgatherv"};
+constexpr bool marks_differ() {
+    for (const Algorithm& one : kRegistry)
+        for (const Algorithm& other : kRegistry)
+            if (&one != &other && one.mark() == other.mark()) return false;
+    return true;
+}
+static_assert(marks_differ());
+
 constexpr std::string_view kInnerNames[kInners] = {"pairwise", "bruck", "multinode_morton"};
 constexpr std::string_view kRouteNames[kRoutes] = {"cheapest", "tree", "chain", "scatter"};
 
@@ -96,17 +96,6 @@ std::optional<Enum> find_name(const std::string_view (&names)[count], std::strin
 }
 
 }  // namespace
-
-std::string_view name_of(Collective collective) { return kNames[static_cast<int>(collective)]; }
-
-std::optional<Collective> collective_of(std::string_view name) { return find_name<Collective>(kNames, name); }
-
-Exchange exchange_of(Collective collective) {
-    if (collective == Collective::bcast) return Exchange::bcast;
-    constexpr CollectiveSet kGathers =
-        kAllgathers | set_of(Collective::neighbor_allgather) | set_of(Collective::neighbor_allgatherv);
-    return (kGathers & set_of(collective)) != 0 ? Exchange::allgather : Exchange::alltoall;
-}
 
 std::string_view name_of(Inner inner) { return kInnerNames[static_cast<int>(inner)]; }
 
@@ -133,13 +122,19 @@ std::string text_of(const Parameters& parameters) {
 
 Parameters shortest(const Algorithm& algorithm, Parameters parameters) {
     const Parameters preset;
-    if (needs_bundles(algorithm) && parameters.threshold == 0) parameters.depth = preset.depth;
-    if (!needs_bundles(algorithm) && parameters.threshold == schedule::kUsualThreshold)
+    if (algorithm.needs_bundles() && parameters.threshold == 0) parameters.depth = preset.depth;
+    if (!algorithm.needs_bundles() && parameters.threshold == schedule::kUsualThreshold)
         parameters.threshold = preset.threshold;
     return parameters;
 }
 
 std::span<const Algorithm> registry() { return kRegistry; }
+
+const Algorithm& row_for(Collective collective, Executor executor) {
+    for (const Algorithm& algorithm : kRegistry)
+        if (algorithm.executor == executor && serves(algorithm, collective)) return algorithm;
+    __builtin_trap();
+}
 
 const Algorithm* find(std::string_view name) {
     for (const Algorithm& algorithm : kRegistry)

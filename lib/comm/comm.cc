@@ -149,7 +149,7 @@ namespace {
 constexpr std::uint32_t kEnough = 128, kBcastWeight = 1;
 constexpr std::uint32_t kFastExchangeWeight = 32;
 std::uint32_t weight_of(algorithms::Collective collective) {
-    if (algorithms::is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
+    if (base::is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
     if (collective == algorithms::Collective::bcast) return kBcastWeight;
     return mpi::lib().manners.exchanges_are_slow ? kEnough : kFastExchangeWeight;
 }
@@ -169,14 +169,14 @@ void count_call(Comm& comm, algorithms::Collective collective) {
         if (fits) open_on_node(comm);
         return close(comm, fits ? stats::Reason::none : stats::Reason::no_shared_heap);
     }
-    const bool counted = comm.id != 0 && algorithms::is_neighbor(collective);  // by count_neighbor_call()
+    const bool counted = comm.id != 0 && base::is_neighbor(collective);  // by count_neighbor_call()
     if (++comm.calls < kCallsBeforeSetUp && !world && !counted) return;
     close(comm, comm.id == 0 && spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
 }
 
 Comm* count_unused(Comm& comm, algorithms::Collective collective) {
     Bond& bond = *comm.unused;
-    if (algorithms::is_neighbor(collective)) {
+    if (base::is_neighbor(collective)) {
         if (bond.neighbor_calls + 1 < kCallsBeforeSetUp) return ++bond.neighbor_calls, &comm;
     } else if (bond.weight + weight_of(collective) < kEnough && comm.handle != mpi::lib().comm_world) {
         bond.weight += weight_of(collective);
@@ -354,9 +354,8 @@ namespace {
 // the algorithms for a small and for a large one in turn.
 std::size_t bcast_place(const ScheduleKey& key) {
     constexpr std::uint32_t kApart = 37, kAlgorithmsApart = 11;
-    const auto algorithm = static_cast<std::uint32_t>(key.algorithm - algorithms::registry().data());
     return (static_cast<std::uint32_t>(key.root) + kApart * static_cast<std::uint32_t>(key.segments) +
-            kAlgorithmsApart * algorithm) %
+            kAlgorithmsApart * key.algorithm->mark()) %
            Comm::kBcastSchedules;
 }
 

@@ -467,7 +467,7 @@ const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
 const Bundles& bundles_of(Comm& comm, Collective collective, const schedule::Leading& leading) {
     Neighbors& near = *comm.neighbors;
     const Neighborhood& graph = near.graph_of(collective);
-    const bool personal = algorithms::exchange_of(collective) == algorithms::Exchange::alltoall;
+    const bool personal = base::is_personal(collective);
     for (const Neighbors::KeptBundles& kept : near.bundles)
         if (kept.graph == &graph && kept.personal == personal && kept.leading == leading)
             return *kept.bundles;

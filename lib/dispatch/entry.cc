@@ -79,7 +79,7 @@ Chosen choose(comm::Comm& comm, const Common& common) {
 std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
     if (call.common.collective == Collective::bcast)
         return comm.rank == call.common.root ? call.local.bytes : 0;
-    bool personal = algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall;
+    bool personal = base::is_personal(call.common.collective);
     auto blocks = static_cast<std::uint64_t>(
         is_neighbor(call.common.collective) ? comm.neighbors->graph_of(call.common.collective).send_blocks()
                                             : comm.ranks);
@@ -178,7 +178,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
 
 // Neighbours' blocks move within nodes and as messages between them, by the same algorithms.
 bool runs_here(const Algorithm& algorithm, Collective collective, const comm::Comm& comm) {
-    return algorithm.one_node == (comm.wire == nullptr) || (is_neighbor(collective) && algorithm.one_node);
+    return algorithm.one_node() == (comm.wire == nullptr) || (is_neighbor(collective) && algorithm.one_node());
 }
 
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
@@ -234,7 +234,7 @@ void leave(const Args& args, const comm::Comm& comm, Taken& taken) {
 
 // What all ranks do together in a call goes on to its end, or the job ends.
 struct Undivided {
-    explicit Undivided(Collective collective) { heap::t_undivided = algorithms::name_of(collective).data(); }
+    explicit Undivided(Collective collective) { heap::t_undivided = base::name_of(collective).data(); }
     ~Undivided() { heap::t_undivided = nullptr; }
     Undivided(const Undivided&) = delete;
     Undivided& operator=(const Undivided&) = delete;

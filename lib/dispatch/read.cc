@@ -36,14 +36,6 @@ struct SideArgs {
     std::int64_t count_of(std::int32_t block) const { return args.counts ? args.counts[block] : args.count; }
 };
 
-bool is_sized(Collective c) {
-    constexpr algorithms::CollectiveSet kSized =
-        set_of(Collective::alltoallv) | set_of(Collective::alltoallw) | set_of(Collective::allgatherv) |
-        set_of(Collective::neighbor_alltoallv) | set_of(Collective::neighbor_alltoallw) |
-        set_of(Collective::neighbor_allgatherv);
-    return (kSized & set_of(c)) != 0;
-}
-
 // How many blocks each side has, when every rank sends and receives.
 std::int32_t send_blocks_of(Collective collective, const comm::Comm& comm) {
     if (is_neighbor(collective)) return comm.neighbors->graph_of(collective).send_blocks();
@@ -100,7 +92,7 @@ TypeFacts type_of_side(const BufferArgs& args, const TypeFacts* known) {
 
 // known: the side's type, if it was looked up before.
 SideArgs send_side(const Args& args, const comm::Comm& comm, const TypeFacts* known = nullptr) {
-    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
+    bool personal = base::is_personal(args.collective);
     std::int32_t blocks = send_blocks_of(args.collective, comm);
     return {.args = args.send,
             .blocks = personal ? blocks : std::min(blocks, 1),
@@ -449,7 +441,7 @@ exec::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::in
 void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
                 exec::LocalFacts& local) {
     bool bcast = args.collective == Collective::bcast;
-    bool personal = algorithms::exchange_of(args.collective) == Exchange::alltoall;
+    bool personal = base::is_personal(args.collective);
     if (common.recv_dense && (common.send_dense || bcast)) {
         local.recv =
             dense_buffer(args.recv, common.recv_type, bcast ? 1 : recv_blocks_of(args.collective, comm));

@@ -80,7 +80,7 @@ bool read_sizes(const Args& args, Remembered& last) {
     if (!read_side(args.recv, last.recv_size_bytes, space.recv_blocks, local.recv.block_count, local.recv))
         return false;
     if (near != nullptr) leave_out(near->from_nobody, space.recv_blocks, local.recv.total_bytes);
-    if (algorithms::exchange_of(args.collective) == Exchange::alltoall) {
+    if (base::is_personal(args.collective)) {
         if (!read_side(args.send, last.send_size_bytes, space.send_blocks, local.send.block_count,
                        local.send))
             return false;

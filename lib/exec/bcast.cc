@@ -25,22 +25,15 @@ using schedule::Place;
 // On the tape itself up to here, staged in one piece up to there: so the root can run some calls ahead.
 constexpr std::uint64_t kStagedBytesMax = comm::kStageBytes / 8;
 
-const algorithms::Algorithm& find_row(Publish publish) {
-    for (const algorithms::Algorithm& a : algorithms::registry())
-        if (serves(a, algorithms::Collective::bcast) && a.one_node &&
-            a.reads_peer_send == (publish == Publish::direct) &&
-            a.segmented == (publish == Publish::segmented))
-            return a;
-    __builtin_trap();
-}
-
 // The registry's row that moves a buffer published in this way.
-const algorithms::Algorithm& row_for(Publish publish) {
-    static const algorithms::Algorithm *direct = &find_row(Publish::direct),
-                                       *segmented = &find_row(Publish::segmented),
-                                       *eager = &find_row(Publish::inlined);
-    if (publish == Publish::direct) return *direct;
-    return publish == Publish::segmented ? *segmented : *eager;
+const algorithms::Algorithm& row_that_moves(Publish publish) {
+    using algorithms::Executor;
+    constexpr auto kBcast = algorithms::Collective::bcast;
+    static const algorithms::Algorithm *pull = &row_for(kBcast, Executor::pull),
+                                       *ring = &row_for(kBcast, Executor::ring),
+                                       *scratch = &row_for(kBcast, Executor::scratch);
+    if (publish == Publish::direct) return *pull;
+    return publish == Publish::segmented ? *ring : *scratch;
 }
 
 // How this call's buffer is published; the root's decision.
@@ -59,7 +52,7 @@ std::uint64_t segment_bytes_for(std::uint64_t wanted_bytes) {
 Way choose_way(const Call& call, const std::byte* buffer, const algorithms::Algorithm& algorithm,
                std::uint64_t wanted_segment_bytes) {
     Way way{.bytes = call.local.bytes};
-    bool in_place = algorithm.reads_peer_send && heap::is_shared(buffer, way.bytes);
+    bool in_place = algorithm.reads_peer_send() && heap::is_shared(buffer, way.bytes);
     if (in_place) return way;
     if ((algorithm.segmented && way.bytes != 0) || way.bytes > kStagedBytesMax)
         way = {Publish::segmented, way.bytes, segment_bytes_for(wanted_segment_bytes)};
@@ -153,7 +146,7 @@ class BcastView {
 };
 
 void walk_epoch(comm::Comm& comm, BcastView& view, Publish publish, std::int32_t root) {
-    walk(comm.schedule_for({&row_for(publish), algorithms::Exchange::bcast, root, view.segments()}), view);
+    walk(comm.schedule_for({&row_that_moves(publish), algorithms::Exchange::bcast, root, view.segments()}), view);
 }
 
 void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {
@@ -181,7 +174,7 @@ void receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::ui
         view.follow(record);
         view.limit(room_bytes > at ? room_bytes - at : 0);
         walk_epoch(comm, view, way.publish, root);
-        outcome.ran = &row_for(way.publish);
+        outcome.ran = &row_that_moves(way.publish);
     }
     outcome.measure(total, room_bytes);
 }
@@ -216,7 +209,7 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     const std::int32_t root = call.common.root;
     const std::uint64_t bytes = call.local.bytes;
     const Buffer& user = comm.rank == root ? call.local.send : call.local.recv;
-    Outcome outcome{.ran = &row_for(Publish::inlined)};
+    Outcome outcome{.ran = &row_that_moves(Publish::inlined)};
     comm::Comm::Record record{};
     if (comm.rank != root) {
         record = comm.next_record(root);
@@ -237,7 +230,7 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     fill_side(side, user, bytes);  // a receiver's too: what is not received must stay as it is
     if (comm.rank == root) {
         Way way = choose_way(call, side.base, algorithm, parameters.segment_bytes);
-        outcome.ran = &row_for(way.publish);
+        outcome.ran = &row_that_moves(way.publish);
         send_all(comm, side.base, way);
     } else {
         receive_all(comm, root, side.base, bytes, record, outcome);

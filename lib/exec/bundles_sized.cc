@@ -60,7 +60,7 @@ class SizedBundlesView : public ExchangeView {
           next_message_(schedule.scratch_blocks),
           scratch_blocks_(schedule.scratch_blocks),
           graph_(comm.neighbors->graph_of(call.common.collective)),
-          personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
+          personal_(base::is_personal(call.common.collective)),
           data_bytes_(room_bytes - sizeof(Element)) {
         signature_ ^= kBundled;
     }

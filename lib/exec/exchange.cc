@@ -46,7 +46,7 @@ void stop_unequal(const comm::Comm& comm, std::int32_t peer) {
 void stop_lopsided(const comm::Comm& comm, algorithms::Collective collective) {
     stop_wrong(comm, base::Text() << "rank " << comm.rank << " of a communicator of " << comm.ranks
                                   << " ranks receives blocks of another size than it sends in "
-                                  << algorithms::name_of(collective).data()
+                                  << base::name_of(collective).data()
                                   << ", where its neighbours have to name one size");
 }
 

@@ -66,7 +66,7 @@ class ExchangeView {
     }
     // Others' last touch of our buffers need not be waited for when all they touch is a guarded copy.
     bool must_wait_done(const Side& send) const {
-        return algorithm_.writes_peer_recv || (algorithm_.reads_peer_send && !send.is_guarded());
+        return algorithm_.writes_peer_recv() || (algorithm_.reads_peer_send() && !send.is_guarded());
     }
     comm::Slot& open_slot();
     void publish(comm::Slot& slot);
@@ -78,8 +78,10 @@ class ExchangeView {
     bool published_ = false;
 };
 
-// The row that reads peers' buffers and writes only its own: the plainest one without scratch.
-const algorithms::Algorithm& plain_pull(algorithms::Collective collective);
+// The row that reads peers' buffers and writes only its own.
+inline const algorithms::Algorithm& plain_pull(algorithms::Collective collective) {
+    return row_for(collective, algorithms::Executor::pull);
+}
 
 // small.cc. Requires: an eager schedule, dense buffers, and scratch that fits into a slot.
 Outcome run_small(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule);

@@ -58,7 +58,7 @@ std::uint64_t NeighborView::out_bytes() const {
 
 bool NeighborView::wants_copies() const {
     const Buffer& send = call_.local.send;
-    if (!near_.has_readers || algorithm_.reads_peer_send) return false;
+    if (!near_.has_readers || algorithm_.reads_peer_send()) return false;
     const std::uint64_t bytes = out_bytes();
     if (bytes > kSideLimitBytes) return false;
     return !sized_ || bytes - table_bytes() <= eager_bytes(comm_) || send.packer != nullptr ||
@@ -94,7 +94,7 @@ void NeighborView::plan_recv() {
 void NeighborView::place() {
     slot_ = &open_slot();
     slot_->writer = ready_for_writers_
-                        ? static_cast<std::uint16_t>(&algorithm_ - algorithms::registry().data() + 1)
+                        ? algorithm_.mark()
                         : std::uint16_t{0};
     const Buffer &send = call_.local.send, &recv = call_.local.recv;
     const std::uint64_t copied_bytes = copies_out_ ? out_bytes() : 0;

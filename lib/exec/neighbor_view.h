@@ -24,8 +24,8 @@ class NeighborView : public ExchangeView {
           graph_(near_.graph_of(call.common.collective)),
           wire_(comm.wire != nullptr ? *comm.wire : *near_.wire),
           sized_(call.common.sized),
-          personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
-          writes_(algorithm.writes_peer_recv),
+          personal_(base::is_personal(call.common.collective)),
+          writes_(algorithm.writes_peer_recv()),
           expected_(signature(call.local.recv)) {
         signature_ = signature(call.local.send);
         std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;

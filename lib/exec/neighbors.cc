@@ -29,7 +29,7 @@ using schedule::Area;
 using schedule::Edge;
 
 void NeighborView::finish(std::span<const std::int32_t> readers) {
-    if (!writes_ && !algorithm_.reads_peer_send && is_read_in_place())
+    if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place())
         for (std::int32_t r : readers) comm_.wait_milestone(r, schedule::kDone);
     if (carrier_) go_straight();
     comm_.complete(near_.requests);
@@ -108,7 +108,7 @@ struct Combined {
 // The pattern is made in the first call whatever the sizes, which ranks may think of unlike.
 Combined combined_for(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                       const algorithms::Parameters& parameters) {
-    if (!takes(algorithm, algorithms::Parameter::threshold)) return {};
+    if (!algorithm.combines()) return {};
     const schedule::Combining& all = comm::combining_of(comm, call.common.collective, parameters);
     auto combines = [&](const Buffer& side) {
         return call.common.sized || side.block_bytes <= kCombinedBytes;
@@ -120,7 +120,7 @@ Combined combined_for(comm::Comm& comm, const Call& call, const algorithms::Algo
 const schedule::Schedule& schedule_for(comm::Comm& comm, const Call& call,
                                        const algorithms::Algorithm& algorithm, Combined combined) {
     return comm.schedule_for({.algorithm = &algorithm,
-                              .exchange = algorithms::exchange_of(call.common.collective),
+                              .exchange = base::exchange_of(call.common.collective),
                               .root = 0,
                               .segments = 1,
                               .parameters = {},

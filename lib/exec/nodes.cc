@@ -33,7 +33,7 @@ class NodesView : public ExchangeView {
     // Requires: has_scratch().
     void prepare() {
         comm_.rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(comm_.ranks));
-        bool personal = algorithms::exchange_of(common_.collective) == algorithms::Exchange::alltoall;
+        bool personal = base::is_personal(common_.collective);
         send_ = ready(call_.local.send, common_.in_place && personal, 0, comm_.send_blocks);
         recv_ = ready(call_.local.recv, false, 1, comm_.recv_blocks);
         fill_side(send_, call_.local.send, bytes_);
@@ -109,7 +109,7 @@ class NodesView : public ExchangeView {
 comm::ScheduleKey key_of(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                          const algorithms::Parameters& parameters) {
     const algorithms::Collective collective = call.common.collective;
-    comm::ScheduleKey key{&algorithm, algorithms::exchange_of(collective), call.common.root, 1, parameters};
+    comm::ScheduleKey key{&algorithm, base::exchange_of(collective), call.common.root, 1, parameters};
     if (!is_neighbor(collective)) return key;
     key.neighborhood = &comm.neighbors->graph_of(collective);
     key.share = &comm::share_of(comm, collective, algorithm.cut, {});
@@ -121,7 +121,7 @@ comm::ScheduleKey key_of(comm::Comm& comm, const Call& call, const algorithms::A
 // no node has more ranks than may lead, all do.
 algorithms::Parameters fitting(const comm::Comm& comm, const CommonFacts& common,
                                const algorithms::Algorithm& algorithm, algorithms::Parameters parameters) {
-    if (!needs_bundles(algorithm)) return parameters;
+    if (!algorithm.needs_bundles()) return parameters;
     if (!common.sized && common.block_bytes > kCombinedBytes) parameters.threshold = 0;
     if (parameters.leaders >= comm.ranks_per_node) parameters.leaders = 0;
     return shortest(algorithm, parameters);

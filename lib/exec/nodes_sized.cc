@@ -102,7 +102,7 @@ class SizedNodesView : public ExchangeView {
                    const schedule::Schedule& schedule)
         : ExchangeView(comm, call.common, algorithm),
           call_(call),
-          personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
+          personal_(base::is_personal(call.common.collective)),
           on_node_(std::ranges::any_of(schedule.steps,
                                        [](const schedule::Step& step) {
                                            return step.act == schedule::Act::raise &&
@@ -490,7 +490,7 @@ class SizedNodesView : public ExchangeView {
 Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                              const algorithms::Parameters& parameters) {
     comm::Comm::Kept& kept =
-        comm.kept_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1, parameters});
+        comm.kept_for({&algorithm, base::exchange_of(call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.
     if (!has_scratch(comm, kept.sized_fit, kept.schedule->scratch_blocks + 1, sizeof(Element))) {
         comm.raise(schedule::kDone);

@@ -4,12 +4,6 @@
 
 namespace coco::exec {
 
-const algorithms::Algorithm& plain_pull(algorithms::Collective collective) {
-    for (const algorithms::Algorithm& a : algorithms::registry())
-        if (serves(a, collective) && a.reads_peer_send && !a.writes_peer_recv) return a;
-    __builtin_trap();
-}
-
 namespace {
 
 // What is too large for a stage ring cannot be eager.
@@ -37,8 +31,8 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
             const algorithms::Parameters& parameters) noexcept {
     ++comm.epoch;
     mpi::set_current(comm.handle);
-    if (algorithms::is_neighbor(call.common.collective)) {
-        if (!needs_bundles(algorithm)) return run_neighbors(comm, call, algorithm, parameters);
+    if (base::is_neighbor(call.common.collective)) {
+        if (!algorithm.needs_bundles()) return run_neighbors(comm, call, algorithm, parameters);
         bool fits = call.common.sized || is_of_one_size(comm, call);
         return fits ? run_over_nodes(comm, call, algorithm, parameters)
                     : run_neighbors(comm, call, plain_pull(call.common.collective), {});

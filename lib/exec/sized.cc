@@ -27,8 +27,8 @@ class SizedView : public ExchangeView {
     SizedView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
         : ExchangeView(comm, call.common, algorithm),
           call_(call),
-          eager_(!algorithm.reads_peer_send),
-          personal_(algorithms::exchange_of(call.common.collective) == algorithms::Exchange::alltoall),
+          eager_(!algorithm.reads_peer_send()),
+          personal_(base::is_personal(call.common.collective)),
           send_total_(call.local.send.total_bytes),
           recv_total_(call.local.recv.total_bytes) {
         streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm.ranks));
@@ -101,7 +101,7 @@ class SizedView : public ExchangeView {
                            .bytes = send_total_},
                           0);
         recv_ = plan_side(comm_, call_.local.recv,
-                          {.exposed = algorithm_.writes_peer_recv,
+                          {.exposed = algorithm_.writes_peer_recv(),
                            .must_copy = false,
                            .if_private = stats::Reason::recv_private,
                            .block_bytes = 0,
@@ -110,8 +110,8 @@ class SizedView : public ExchangeView {
     }
 
     std::uint16_t writer() const {
-        if (!algorithm_.writes_peer_recv) return 0;
-        return static_cast<std::uint16_t>(&algorithm_ - algorithms::registry().data() + 1);
+        if (!algorithm_.writes_peer_recv()) return 0;
+        return algorithm_.mark();
     }
 
     // Where others write to our buffer, only we can tell that it is too short.
@@ -239,7 +239,7 @@ bool is_small(const Call& call, const algorithms::Algorithm& algorithm, std::int
 
 Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
     auto schedule_of = [&](const algorithms::Algorithm& a) -> const schedule::Schedule& {
-        return comm.schedule_for({&a, algorithms::exchange_of(call.common.collective), 0, 1});
+        return comm.schedule_for({&a, base::exchange_of(call.common.collective), 0, 1});
     };
     if (is_small(call, algorithm, comm.rank)) return run_small_sized(comm, call, schedule_of(algorithm));
     SizedView view(comm, call, algorithm);

@@ -70,7 +70,7 @@ class UniformView : public ExchangeView {
     // Only calls above what may be staged can be refused, and all ranks know which those are.
     bool may_refuse() const {
         return static_cast<std::uint64_t>(comm_.ranks) * bytes_ > kSideLimitBytes &&
-               (algorithm_.reads_peer_send || algorithm_.writes_peer_recv);
+               (algorithm_.reads_peer_send() || algorithm_.writes_peer_recv());
     }
     stats::Reason refusal() const {
         return send_.refusal != stats::Reason::none ? send_.refusal : recv_.refusal;
@@ -81,17 +81,17 @@ class UniformView : public ExchangeView {
         const Buffer& recv = call_.local.recv;
         // In place, a personal exchange writes over blocks that others still have to read; scratch is a copy
         // already.
-        bool over_own = common_.in_place && algorithm_.reads_peer_send &&
-                        algorithms::exchange_of(common_.collective) == algorithms::Exchange::alltoall;
+        bool over_own = common_.in_place && algorithm_.reads_peer_send() &&
+                        base::is_personal(common_.collective);
         send_ = plan_side(comm_, send,
-                          {.exposed = algorithm_.reads_peer_send,
+                          {.exposed = algorithm_.reads_peer_send(),
                            .must_copy = over_own,
                            .if_private = stats::Reason::send_private,
                            .block_bytes = bytes_,
                            .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_},
                           0);
         recv_ = plan_side(comm_, recv,
-                          {.exposed = algorithm_.writes_peer_recv,
+                          {.exposed = algorithm_.writes_peer_recv(),
                            .must_copy = false,
                            .if_private = stats::Reason::recv_private,
                            .block_bytes = bytes_,
@@ -167,7 +167,7 @@ class UniformView : public ExchangeView {
 
 Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
     const schedule::Schedule& schedule =
-        comm.schedule_for({&algorithm, algorithms::exchange_of(call.common.collective), 0, 1});
+        comm.schedule_for({&algorithm, base::exchange_of(call.common.collective), 0, 1});
     bool dense = call.local.send.packer == nullptr && call.local.recv.packer == nullptr;
     if (dense && algorithm.is_eager() &&
         static_cast<std::uint64_t>(schedule.scratch_blocks) * call.common.block_bytes <= comm::kInlineBytes)

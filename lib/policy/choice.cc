@@ -39,7 +39,7 @@ std::optional<Error> read_leaders(std::string_view value, Choice& choice) {
 }
 std::optional<Error> read_threshold(std::string_view value, Choice& choice) {
     // 0 is said of nodes that do not combine.
-    return read_number(value, needs_bundles(*choice.algorithm) ? 0 : 1, choice.parameters.threshold);
+    return read_number(value, choice.algorithm->needs_bundles() ? 0 : 1, choice.parameters.threshold);
 }
 std::optional<Error> read_depth(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.depth);
@@ -105,7 +105,7 @@ std::optional<Error> parse_choice(std::string_view text, algorithms::Collective 
     if (parsed.algorithm == nullptr && name != "mpi")
         return Error{"unknown algorithm '" + std::string(name) + "'" + must};
     if (parsed.algorithm != nullptr && !algorithms::serves(*parsed.algorithm, collective))
-        return Error{std::string(name) + " does not serve " + std::string(algorithms::name_of(collective)) +
+        return Error{std::string(name) + " does not serve " + std::string(base::name_of(collective)) +
                      must};
     while (colon != std::string_view::npos) {
         text.remove_prefix(colon + 1);

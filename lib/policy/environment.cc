@@ -20,7 +20,7 @@ std::string wrong(const std::string& variable, const std::string& what) {
 std::string list_of_collectives() {
     std::string list;
     for (int c = 0; c < algorithms::kCollectives; ++c)
-        list.append(c ? ", " : "").append(algorithms::name_of(static_cast<Collective>(c)));
+        list.append(c ? ", " : "").append(base::name_of(static_cast<Collective>(c)));
     return list;
 }
 
@@ -33,7 +33,7 @@ std::optional<Error> read_disabled(Policy& policy) {
     }
     for (std::size_t comma = 0; comma != std::string_view::npos; rest.remove_prefix(comma + 1)) {
         comma = rest.find(',');
-        auto collective = algorithms::collective_of(rest.substr(0, comma));
+        auto collective = base::collective_of(rest.substr(0, comma));
         if (!collective)
             return Error{
                 wrong("COCO_DISABLE", "'" + std::string(rest.substr(0, comma)) +
@@ -48,7 +48,7 @@ std::optional<Error> read_disabled(Policy& policy) {
 std::optional<Error> read_forced(Policy& policy) {
     for (int c = 0; c < algorithms::kCollectives; ++c) {
         std::string variable = "COCO_";
-        for (char letter : algorithms::name_of(static_cast<Collective>(c)))
+        for (char letter : base::name_of(static_cast<Collective>(c)))
             variable += letter == '_' ? letter : static_cast<char>(letter - 'a' + 'A');
         std::string_view value = base::env(variable.c_str());
         if (value.empty()) continue;

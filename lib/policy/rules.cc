@@ -116,10 +116,10 @@ class Reader {
     std::optional<Error> read_collective(const toml::node& node, std::vector<Collective>& collectives) {
         std::string list;
         for (int c = 0; c < algorithms::kCollectives; ++c)
-            list.append(c ? ", " : "").append(algorithms::name_of(static_cast<Collective>(c)));
+            list.append(c ? ", " : "").append(base::name_of(static_cast<Collective>(c)));
         auto name = node.value_exact<std::string_view>();
         if (!name) return at(node, "collective must be a string or an array of strings: " + list);
-        auto collective = algorithms::collective_of(*name);
+        auto collective = base::collective_of(*name);
         if (!collective) return at(node, "unknown collective '" + text(*name) + "': must be one of " + list);
         collectives.push_back(*collective);
         return std::nullopt;
@@ -127,7 +127,7 @@ class Reader {
 
     // In one fixed order, so that equal rules have equal texts on all ranks.
     static std::string text_of(const toml::table& table, Collective collective) {
-        std::string line = "collective = \"" + text(algorithms::name_of(collective)) + "\"";
+        std::string line = "collective = \"" + text(base::name_of(collective)) + "\"";
         for (const char* key : {"nodes", "ranks", "domains", "block", "degree", "calls", "algorithm"}) {
             const toml::node* node = table.get(key);
             if (node == nullptr) continue;

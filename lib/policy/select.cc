@@ -63,7 +63,7 @@ std::uint64_t last_call_alike(const Policy& policy, const Facts& facts) {
 
 bool receivers_copy(const Choice& choice) {
     const algorithms::Algorithm* algorithm = choice.algorithm;
-    return algorithm != nullptr && algorithm->one_node && !algorithm->writes_peer_recv;
+    return algorithm != nullptr && algorithm->one_node() && !algorithm->writes_peer_recv();
 }
 
 // Whether a rule goes by a block that other ranks may not see, for an algorithm that all must run.
@@ -105,7 +105,7 @@ Verdict select(const Policy& policy, const Facts& facts) {
 std::string explain(const Policy& policy, const Facts& facts) {
     Verdict verdict = select(policy, facts);
     std::string lines =
-        std::string(algorithms::name_of(facts.collective)) + ": " + name_of(verdict.choice) + '\n';
+        std::string(base::name_of(facts.collective)) + ": " + name_of(verdict.choice) + '\n';
     if (verdict.forced) return lines + "  forced by the environment, before any rule\n";
     const Facts used = common_to_all(policy, facts);
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {

@@ -10,20 +10,14 @@
 #include <set>
 #include <tuple>
 
+#include "base/collectives.h"
 #include "stats/stats.h"
 
 namespace coco::stats {
 namespace {
 
-// By number of algorithms::Collective, which this room does not know.
-constexpr const char* kFunctions[] = {
-    "MPI_Alltoall",           "MPI_Alltoallv",          "MPI_Alltoallw",
-    "MPI_Allgather",          "MPI_Allgatherv",         "MPI_Bcast",
-    "MPI_Neighbor_alltoall",  "MPI_Neighbor_alltoallv", "MPI_Neighbor_alltoallw",
-    "MPI_Neighbor_allgather", "MPI_Neighbor_allgatherv"};
-
 const char* function_of(std::uint8_t collective) {
-    return collective < std::size(kFunctions) ? kFunctions[collective] : "MPI_?";
+    return collective < base::kCollectives ? base::kCollectiveTable[collective].function : "MPI_?";
 }
 
 using Key = std::tuple<std::uint8_t, std::int32_t, int, std::string, Reason>;

@@ -48,7 +48,7 @@ inline constexpr int kTimeClasses = 40;  // powers of two of nanoseconds, for th
 // One line of the table: all calls with equal keys on one rank.
 struct Row {
     // keys
-    std::uint8_t collective;   // algorithms::Collective
+    std::uint8_t collective;   // base::Collective
     std::uint8_t block_class;  // 0: zero bytes, k: [2^(k-1), 2^k) bytes; 255: unknown (v and w forms use the
                                // largest block)
     Reason reason;             // none: run by us

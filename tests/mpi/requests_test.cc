@@ -15,7 +15,7 @@
 
 #include "support/check.h"
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define PERSISTENT(name) MPI_##name
 #else
 #define PERSISTENT(name) MPIX_##name

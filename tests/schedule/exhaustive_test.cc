@@ -33,7 +33,7 @@ void check(const Row& row, const topology::NodeMap& map, std::int32_t root, std:
 
 // In a bcast domains make no difference.
 std::vector<topology::NodeMap> bcast_machines(const algorithms::Algorithm& algorithm, std::int32_t ranks) {
-    if (algorithm.one_node) return {topology::one_node(ranks)};
+    if (algorithm.one_node()) return {topology::one_node(ranks)};
     return machines(algorithm, ranks);
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("every bcast is right from every root with any number of segments", "[
 TEST_CASE("a bcast is right where leaders show their buffers instead of a ring", "[schedule]") {
     for (const Row& row : rows())
         for (std::int32_t ranks = 1; row.exchange == Exchange::bcast && ranks <= 9; ++ranks) {
-            if (row.algorithm->one_node) continue;
+            if (row.algorithm->one_node()) continue;
             std::vector<bool> all(static_cast<std::size_t>(ranks), true), some = all;
             for (std::size_t r = 0; r < some.size(); r += 2) some[r] = false;
             for (const auto& map : machines(*row.algorithm, ranks))
@@ -82,7 +82,7 @@ TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[sched
     auto map = topology::make_node_map(nodes, std::vector<std::uint64_t>(kNodes, 0));
     for (const Row& row : rows())
         for (std::int32_t radix : {2, 13, 20, 70, 1000}) {
-            if (row.exchange != Exchange::bcast || row.algorithm->one_node || row.parameters.radix != 2)
+            if (row.exchange != Exchange::bcast || row.algorithm->one_node() || row.parameters.radix != 2)
                 continue;
             Row many = row;
             many.parameters.radix = radix;
@@ -101,7 +101,7 @@ void mix(const topology::NodeMap& map, bool one_node, const std::vector<std::vec
     std::vector<Call> calls;
     for (const Row& row : rows())
         for (std::int32_t root : {0, 1})
-            if (row.algorithm->one_node == one_node && is_for_mix(row) &&
+            if (row.algorithm->one_node() == one_node && is_for_mix(row) &&
                 (root == 0 || row.exchange == Exchange::bcast))
                 calls.push_back(make_call(*row.algorithm, row.exchange, map, root,
                                           row.algorithm->segmented ? 6 : 1, row.parameters));
@@ -135,8 +135,8 @@ TEST_CASE("the registry says truly which areas of peers an algorithm touches", "
             writes |= verdict.wrote_peer_recv;
         }
         INFO(algorithm.name);
-        CHECK(reads == algorithm.reads_peer_send);
-        CHECK(writes == algorithm.writes_peer_recv);
+        CHECK(reads == algorithm.reads_peer_send());
+        CHECK(writes == algorithm.writes_peer_recv());
     }
 }
 

@@ -21,7 +21,7 @@ namespace {
 // With all values of their parameters that are worth a trial.
 std::vector<algorithms::Parameters> parameters_of(const algorithms::Algorithm& algorithm) {
     if (!takes(algorithm, algorithms::Parameter::threshold)) return {{}};
-    if (needs_bundles(algorithm))
+    if (algorithm.needs_bundles())
         return {{},
                 {.leaders = 1},
                 {.leaders = 2, .threshold = 1},
@@ -47,7 +47,7 @@ std::vector<Row> neighbor_rows() {
 
 // One node in one and in two domains, and nodes of unequal size; for what is made for nodes, more of those.
 std::vector<topology::NodeMap> small_machines(const algorithms::Algorithm& algorithm, std::int32_t ranks) {
-    if (!algorithm.one_node) return machines(algorithm, ranks);
+    if (!algorithm.one_node()) return machines(algorithm, ranks);
     std::vector<topology::NodeMap> maps{topology::one_node(ranks)};
     if (ranks < 2) return maps;
     maps.push_back(topology::one_node(ranks, 2));
@@ -117,7 +117,7 @@ TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule]
 
 TEST_CASE("nodes that combine and nodes that do not follow one another in any way", "[schedule][neighbors]") {
     std::vector<Row> rows = neighbor_rows();
-    std::erase_if(rows, [](const Row& row) { return !needs_bundles(*row.algorithm); });
+    std::erase_if(rows, [](const Row& row) { return !row.algorithm->needs_bundles(); });
     // Three nodes: each two of them have the third in common.
     check_in_turn(topology::make_node_map({0, 1, 2, 0, 1}, {0, 0, 0, 0, 0}), rows);
 }

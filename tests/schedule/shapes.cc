@@ -105,16 +105,16 @@ std::vector<Row> rows() {
 }
 
 std::vector<topology::NodeMap> machines(const algorithms::Algorithm& algorithm, std::int32_t ranks) {
-    return algorithm.one_node ? one_nodes(ranks) : clusters(ranks);
+    return algorithm.one_node() ? one_nodes(ranks) : clusters(ranks);
 }
 
 std::string to_text(const Row& row, const topology::NodeMap& map, std::int32_t root, std::int32_t segments) {
     constexpr const char* kExchanges[] = {"alltoall", "allgather", "bcast"};
     std::ostringstream text;
     text << row.algorithm->name << text_of(row.parameters) << " "
-         << kExchanges[static_cast<int>(row.exchange)] << (row.algorithm->one_node ? ", domains" : ", nodes")
+         << kExchanges[static_cast<int>(row.exchange)] << (row.algorithm->one_node() ? ", domains" : ", nodes")
          << " of ranks:";
-    for (std::int32_t n : row.algorithm->one_node ? map.domain : map.node) text << " " << n;
+    for (std::int32_t n : row.algorithm->one_node() ? map.domain : map.node) text << " " << n;
     text << ", root " << root << ", " << segments << " segments";
     return text.str();
 }

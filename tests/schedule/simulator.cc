@@ -381,7 +381,7 @@ class Simulation {
 
 Call make_call(const algorithms::Algorithm& algorithm, Exchange exchange, const topology::NodeMap& map,
                std::int32_t root, std::int32_t segments, const algorithms::Parameters& parameters) {
-    Call call{exchange, root, segments, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}};
+    Call call{exchange, root, segments, algorithm.reads_peer_send(), algorithm.writes_peer_recv(), {}};
     for (std::int32_t r = 0; r < map.ranks(); ++r)
         call.schedules.push_back(algorithm.make_schedule({exchange, r, &map, root, segments, parameters}));
     return call;
@@ -391,10 +391,10 @@ Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchang
                         const topology::NodeMap& map,
                         const std::vector<schedule::Neighborhood>& neighborhoods,
                         const algorithms::Parameters& parameters, const std::vector<bool>& straight) {
-    Call call{exchange, 0, 1, algorithm.reads_peer_send, algorithm.writes_peer_recv, {}, neighborhoods};
+    Call call{exchange, 0, 1, algorithm.reads_peer_send(), algorithm.writes_peer_recv(), {}, neighborhoods};
     auto shares = shares_of(map, neighborhoods, algorithm.cut);
     std::vector<schedule::Bundles> bundles;
-    const bool bundled = needs_bundles(algorithm);
+    const bool bundled = algorithm.needs_bundles();
     if (bundled)
         bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall, leading_of(parameters));
     std::vector<schedule::Combining> combining;

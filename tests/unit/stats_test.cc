@@ -107,7 +107,7 @@ TEST_CASE("messages have columns where there were any", "[stats]") {
 TEST_CASE("collectives are named as algorithms number them", "[stats]") {
     for (int c = 0; c < algorithms::kCollectives; ++c) {
         Row only[] = {row(0, c, 3, Reason::none, "eager", 1)};
-        std::string name(algorithms::name_of(static_cast<algorithms::Collective>(c)));
+        std::string name(base::name_of(static_cast<algorithms::Collective>(c)));
         name[0] = static_cast<char>(std::toupper(name[0]));
         CHECK(holds(table(only, 1), "\nMPI_" + name + " "));
     }
