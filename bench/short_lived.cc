@@ -5,7 +5,8 @@
 // whoever duplicates a communicator meets what libcoco keeps on it, so that there is nothing to compare with
 // in the same process.
 //
-//     mpiexec -n 2 bench/short_lived [--turns N]; mpiexec -n 2 coco run bench/short_lived [--turns N]
+//     mpiexec -n 2 bench/short_lived [--turns N] [--words N]; the same behind coco run
+// --words: of 8 bytes, in a block of an alltoall; 1 by itself.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -24,6 +25,8 @@ double cpu_us() {
     return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
+int g_words = 1;  // of a block of an alltoall
+
 using Use = void (*)(MPI_Comm comm, int times);
 
 void bcast(MPI_Comm comm, int times) {
@@ -31,8 +34,10 @@ void bcast(MPI_Comm comm, int times) {
     for (int i = 0; i < times; ++i) MPI_Bcast(&word, 1, MPI_LONG, 0, comm);
 }
 void alltoall(MPI_Comm comm, int times) {
-    std::vector<long> send(64), recv(64);
-    for (int i = 0; i < times; ++i) MPI_Alltoall(send.data(), 1, MPI_LONG, recv.data(), 1, MPI_LONG, comm);
+    const auto words = static_cast<std::size_t>(bench::ranks() * g_words);
+    static std::vector<long> send(words), recv(words);
+    for (int i = 0; i < times; ++i)
+        MPI_Alltoall(send.data(), g_words, MPI_LONG, recv.data(), g_words, MPI_LONG, comm);
 }
 void neighbor_alltoall(MPI_Comm comm, int times) {
     std::vector<long> send(64), recv(64);
@@ -101,13 +106,17 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int turns = 1000;
     bench::read_timing(argc, argv, {}, [&](const std::string& word, const auto& value) {
-        if (word != "--turns") return false;
-        turns = static_cast<int>(bench::read_number(word, value(), 10, 1e6));
+        if (word == "--turns")
+            turns = static_cast<int>(bench::read_number(word, value(), 10, 1e6));
+        else if (word == "--words")
+            g_words = static_cast<int>(bench::read_number(word, value(), 1, 1e6));
+        else
+            return false;
         return true;
     });
     if (bench::rank() == 0)
         std::printf("%d ranks; us of processor time and of wall time a turn\n", bench::ranks());
     for (const Life& life : kLives)
-        for (int times : {1, 2, 3, 4, 8, 16}) measure(life, times, turns);
+        for (int times : {1, 2, 3, 4, 8, 16, 32, 64}) measure(life, times, turns);
     MPI_Finalize();
 }

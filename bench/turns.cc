@@ -110,9 +110,8 @@ Timing read_timing(int argc, char** argv, Timing t, const Taker& take) {
 }
 
 void* own_function(const char* name) {
-    for (const char* library : {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"})
-        if (void* handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY))
-            if (void* address = dlsym(handle, name)) return address;
+    if (void* handle = dlopen(MPI_LIBRARY_FILE, RTLD_NOLOAD | RTLD_LAZY))
+        if (void* address = dlsym(handle, name)) return address;
     give_up(std::string("no ") + name + " in the loaded MPI library");
 }
 

@@ -104,7 +104,7 @@ def find(name):
     family = prefix if debian else "openmpi" if tool(folder, "ompi_info") else "mpich"
     shown = words_of(mpicc, "-show" if family == "mpich" else "--showme")
     compile_words, link_words = split_words(shown[1:])
-    mpifort = tool(folder, "mpifort" + suffix)
+    mpifort = "" if is_standard else tool(folder, "mpifort" + suffix)  # there is none of the standard ABI yet
     fortran_words = split_words(words_of(mpifort, "-show" if family == "mpich" else "--showme"))[1] if mpifort else []
     short = prefix if debian else os.path.basename(os.path.abspath(prefix))
     return Mpi(name=short + ("-standard" if is_standard else ""), family=family, abi="standard" if is_standard else family,

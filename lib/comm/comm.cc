@@ -141,17 +141,22 @@ Comm* of(mpi::Comm handle) {
 
 namespace {
 
-// A call counts as much as ours is likely to gain on it. Where ranks meet in their own memory, setting a
-// communicator up costs 0.8 to 2 us, most where the call that does so is the last one. MPICH's small
-// exchanges take 0.4 us and more, so that three win it back; Open MPI's take 0.2 us, and small bcasts 0.1 to
-// 0.2 us with both (bench/short_lived). Sizes do not count: in wrong programs they differ, and ranks that
-// open a communicator in different calls wait for ever.
-constexpr std::uint32_t kEnough = 128, kBcastWeight = 1;
-constexpr std::uint32_t kFastExchangeWeight = 32;
-std::uint32_t weight_of(algorithms::Collective collective) {
-    if (base::is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
-    if (collective == algorithms::Collective::bcast) return kBcastWeight;
-    return mpi::lib().manners.exchanges_are_slow ? kEnough : kFastExchangeWeight;
+// A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs at
+// most a tenth more than without libcoco. Where ranks meet in their own memory, setting a communicator up costs
+// 1 to 2 us on 2 ranks and 8 us on 4 that share 2 cores, most where the call that does so is the last one.
+// Large exchanges win that back at once. Of small ones MPICH's take 0.4 us and more, so that 32 do; Open MPI's
+// take 0.2 us, and small bcasts 0.1 to 0.2 us with both. No rank knows the size of a v or w form: with MPICH the
+// first counts as large, with Open MPI the fourth (bench/short_lived).
+constexpr std::uint32_t kEnough = 128, kSizedWeight = 32, kSlowWeight = 4, kFastWeight = 1;
+constexpr std::uint64_t kLargeBytes = 16 * 1024;
+
+std::uint32_t weight_of(algorithms::Collective collective, std::uint64_t block_bytes) {
+    if (is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
+    if (is_rooted(collective)) return kFastWeight;
+    const bool slow = mpi::lib().manners.exchanges_are_slow;
+    if (is_sized(collective)) return slow ? kEnough : kSizedWeight;
+    if (block_bytes >= kLargeBytes) return kEnough;
+    return slow ? kSlowWeight : kFastWeight;
 }
 
 // Where it takes collectives of the MPI library: many programs make communicators by the thousand and use
@@ -160,10 +165,10 @@ constexpr std::uint32_t kCallsBeforeSetUp = 3;
 
 }  // namespace
 
-void count_call(Comm& comm, algorithms::Collective collective) {
+void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
     const bool world = comm.handle == mpi::lib().comm_world;  // is used for long
     if (comm.id != 0 && comm.nodes == 1) {
-        comm.calls += weight_of(collective);
+        comm.calls += weight_of(collective, block_bytes);
         if (comm.calls < kEnough && !world) return;
         const bool fits = comm.ranks <= kMatesMost;
         if (fits) open_on_node(comm);
@@ -174,12 +179,13 @@ void count_call(Comm& comm, algorithms::Collective collective) {
     close(comm, comm.id == 0 && spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
 }
 
-Comm* count_unused(Comm& comm, algorithms::Collective collective) {
+Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
     Bond& bond = *comm.unused;
     if (base::is_neighbor(collective)) {
         if (bond.neighbor_calls + 1 < kCallsBeforeSetUp) return ++bond.neighbor_calls, &comm;
-    } else if (bond.weight + weight_of(collective) < kEnough && comm.handle != mpi::lib().comm_world) {
-        bond.weight += weight_of(collective);
+    } else if (const std::uint32_t weight = weight_of(collective, block_bytes);
+               bond.weight + weight < kEnough && comm.handle != mpi::lib().comm_world) {
+        bond.weight += weight;
         return &comm;
     }
     Comm* made = make_known(comm.handle, bond);

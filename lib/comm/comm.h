@@ -281,10 +281,11 @@ std::uint64_t generation();
 void forget_handles();
 // Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call
 // counts for that; else `comm`, and the call is handed back. Requires: as count_call().
-Comm* count_unused(Comm& comm, algorithms::Collective collective);
+Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
-// Requires: all ranks of the communicator call it in the same collective.
-void count_call(Comm& comm, algorithms::Collective collective);
+// block_bytes: of plain alltoalls and allgathers, equal on all ranks by MPI's rules; else 0. Requires: all ranks
+// of the communicator call it in the same collective.
+void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
 // Counts one collective call on neighbours, before count_call(). Returns: whether the communicator's
 // neighbours are known or shall be looked up now.
 bool count_neighbor_call(Comm& comm);

@@ -242,6 +242,17 @@ struct Undivided {
 
 }  // namespace
 
+namespace {
+
+// Of what each rank gets from each in a plain exchange; 0: of others.
+std::uint64_t plain_block_bytes(const Args& args) {
+    if (is_sized(args.collective) || is_rooted(args.collective) || is_neighbor(args.collective)) return 0;
+    const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(args.recv.count, 0));
+    return count * dispatch::facts_of(args.recv.type).size_bytes;
+}
+
+}  // namespace
+
 Taken take(const Args& args) noexcept {
     Undivided undivided(args.collective);
     Taken taken;
@@ -278,7 +289,7 @@ Taken take(const Args& args) noexcept {
         return taken;
     }
     comm::Comm* known = comm::of(args.comm);
-    if (known->unused != nullptr && !off) known = comm::count_unused(*known, args.collective);
+    if (known->unused != nullptr && !off) known = comm::count_unused(*known, args.collective, plain_block_bytes(args));
     if (known->unused != nullptr) {
         hand_back(taken, stats::Reason::not_set_up);
         return taken;
@@ -294,7 +305,7 @@ Taken take(const Args& args) noexcept {
         return taken;
     }
     if (!comm.settled) [[unlikely]]
-        comm::count_call(comm, args.collective);
+        comm::count_call(comm, args.collective, plain_block_bytes(args));
     if (comm.closed == stats::Reason::none)
         take_open(args, comm, taken);
     else if (comm.settled && comm.closed != stats::Reason::bad_arguments)  // else no communicator yet

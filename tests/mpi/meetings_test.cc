@@ -21,6 +21,9 @@ using namespace test;
 
 constexpr std::size_t kLiveMost = 40;
 
+// Of a block: enough that the first exchange opens a communicator.
+constexpr int kWords = 4096;
+
 // A communicator with the world ranks of its members.
 struct Live {
     MPI_Comm comm;
@@ -136,16 +139,17 @@ class Player {
     }
 
     void exchange(const Live& live, bool personal, int size, int me, int call) {
-        std::vector<int> send(live.members.size()), recv(live.members.size(), -1);
-        for (std::size_t i = 0; i < send.size(); ++i)
-            send[i] = word_of(live, me, personal ? live.members[i] : 0, call);
+        std::vector<int> send, recv(live.members.size() * kWords, -1);
+        for (int member : live.members) send.insert(send.end(), kWords, word_of(live, me, personal ? member : 0, call));
         if (personal)
-            MPI_Alltoall(send.data(), 1, MPI_INT, recv.data(), 1, MPI_INT, live.comm);
+            MPI_Alltoall(send.data(), kWords, MPI_INT, recv.data(), kWords, MPI_INT, live.comm);
         else
-            MPI_Allgather(send.data(), 1, MPI_INT, recv.data(), 1, MPI_INT, live.comm);
-        for (int i = 0; i < size; ++i)
-            CHECK(recv[static_cast<std::size_t>(i)] ==
-                  word_of(live, live.members[static_cast<std::size_t>(i)], personal ? me : 0, call));
+            MPI_Allgather(send.data(), kWords, MPI_INT, recv.data(), kWords, MPI_INT, live.comm);
+        for (int i = 0; i < size; ++i) {
+            const int word = word_of(live, live.members[static_cast<std::size_t>(i)], personal ? me : 0, call);
+            CHECK(recv[static_cast<std::size_t>(i * kWords)] == word);
+            CHECK(recv[static_cast<std::size_t>(i * kWords + kWords - 1)] == word);
+        }
     }
 
     std::mt19937 random_;
@@ -160,9 +164,9 @@ void many_at_once() {
     for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int round = 0; round < 2; ++round)
         for (std::size_t i = 0; i < kMany; ++i) {
-            std::vector<int> send(static_cast<std::size_t>(world_size()), static_cast<int>(i)),
+            std::vector<int> send(static_cast<std::size_t>(world_size() * kWords), static_cast<int>(i)),
                 recv(send.size(), -1);
-            MPI_Alltoall(send.data(), 1, MPI_INT, recv.data(), 1, MPI_INT, comms[i]);
+            MPI_Alltoall(send.data(), kWords, MPI_INT, recv.data(), kWords, MPI_INT, comms[i]);
             for (int word : recv) CHECK(word == static_cast<int>(i));
         }
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);

@@ -43,8 +43,7 @@ inline Functions called_functions() {
 }
 
 inline void* mpi_library() {
-    for (const char* name : {"libmpich.so.12", "libmpi.so.40"})
-        if (void* handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return handle;
+    if (void* handle = dlopen(MPI_LIBRARY_FILE, RTLD_NOW | RTLD_NOLOAD)) return handle;
     std::fprintf(stderr, "no MPI library is loaded\n");
     std::abort();
 }
