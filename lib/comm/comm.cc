@@ -144,10 +144,10 @@ namespace {
 // A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs at
 // most a tenth more than without libcoco. Where ranks meet in their own memory, setting a communicator up costs
 // 1 to 2 us on 2 ranks and 8 us on 4 that share 2 cores, most where the call that does so is the last one.
-// Large exchanges win that back at once. Of small ones MPICH's take 0.4 us and more, so that 32 do; Open MPI's
+// Large exchanges win that back at once. Of small ones MPICH's take 0.4 us and more, so that 43 do; Open MPI's
 // take 0.2 us, and small bcasts 0.1 to 0.2 us with both. No rank knows the size of a v or w form: with MPICH the
 // first counts as large, with Open MPI the fourth (bench/short_lived).
-constexpr std::uint32_t kEnough = 128, kSizedWeight = 32, kSlowWeight = 4, kFastWeight = 1;
+constexpr std::uint32_t kEnough = 128, kSizedWeight = 32, kSlowWeight = 3, kFastWeight = 1;
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 
 std::uint32_t weight_of(algorithms::Collective collective, std::uint64_t block_bytes) {
@@ -179,15 +179,34 @@ void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t blo
     close(comm, comm.id == 0 && spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
 }
 
+namespace {
+
+// Counts a call on a communicator that has no state yet. Returns: whether it still does without.
+bool stays_unused(Bond& bond, mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes) {
+    if (is_neighbor(collective)) {
+        if (bond.neighbor_calls + 1 >= kCallsBeforeSetUp) return false;
+        ++bond.neighbor_calls;
+        return true;
+    }
+    const std::uint32_t weight = weight_of(collective, block_bytes);
+    if (bond.weight + weight >= kEnough || handle == mpi::lib().comm_world) return false;
+    bond.weight += weight;
+    return true;
+}
+
+}  // namespace
+
+bool was_unused(mpi::Comm handle) {
+    return t_last.handle == handle && t_last.generation == generation() && t_last.comm->unused != nullptr;
+}
+
+bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes) {
+    return stays_unused(*t_last.comm->unused, handle, collective, block_bytes);
+}
+
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
     Bond& bond = *comm.unused;
-    if (base::is_neighbor(collective)) {
-        if (bond.neighbor_calls + 1 < kCallsBeforeSetUp) return ++bond.neighbor_calls, &comm;
-    } else if (const std::uint32_t weight = weight_of(collective, block_bytes);
-               bond.weight + weight < kEnough && comm.handle != mpi::lib().comm_world) {
-        bond.weight += weight;
-        return &comm;
-    }
+    if (stays_unused(bond, comm.handle, collective, block_bytes)) return &comm;
     Comm* made = make_known(comm.handle, bond);
     made->calls = bond.weight;
     made->neighbor_calls = bond.neighbor_calls;

@@ -282,6 +282,12 @@ void forget_handles();
 // Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call
 // counts for that; else `comm`, and the call is handed back. Requires: as count_call().
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
+// The short way of the first calls on a communicator, which may be freed soon. Whether this thread's last call
+// of of() was for this communicator, and gave a stand-in.
+bool was_unused(mpi::Comm handle);
+// Counts a call as count_unused() does, if it does not make the state. Returns: whether that is so, and the call
+// is handed back. Requires: was_unused(); as count_call().
+bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes);
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
 // block_bytes: of plain alltoalls and allgathers, equal on all ranks by MPI's rules; else 0. Requires: all ranks
 // of the communicator call it in the same collective.

@@ -269,6 +269,11 @@ Taken take(const Args& args) noexcept {
         heap::tend();
         return taken;
     }
+    if (comm::was_unused(args.comm) &&
+        comm::passes_unused(args.comm, args.collective, plain_block_bytes(args))) {
+        heap::tend();
+        return taken;
+    }
     bool off = is_switched_off();
     if (off && !stats::enabled()) return taken;
     if (!off) heap::tend();
