@@ -65,8 +65,16 @@ def words_of(*command):
     return shlex.split(done.stdout)
 
 
+def shown_words(wrapper, family):
+    """What a compiler wrapper would run; nothing if it refuses."""
+    try:
+        return words_of(wrapper, "-show" if family == "mpich" else "--showme")[1:]
+    except NoMpi:
+        return []
+
+
 def split_words(words):
-    """mpicc's words, without the compiler: those for compiling, and those for linking."""
+    """A wrapper's words: those for compiling, and those for linking."""
     compile_words = [word.replace("-I", "-isystem", 1) if word.startswith("-I") else word
                      for word in words if word.startswith(("-I", "-D", "-pthread"))]
     return compile_words, [word for word in words if word.startswith(("-L", "-l", "-Wl,", "-pthread"))]
@@ -102,14 +110,16 @@ def find(name):
     if not mpicc or not launcher:
         raise NoMpi(f"{name}: there is no {'mpicc' if not mpicc else 'mpiexec'} in {folder or 'PATH'}")
     family = prefix if debian else "openmpi" if tool(folder, "ompi_info") else "mpich"
-    shown = words_of(mpicc, "-show" if family == "mpich" else "--showme")
-    compile_words, link_words = split_words(shown[1:])
+    compile_words, link_words = split_words(shown_words(mpicc, family))
     mpifort = "" if is_standard else tool(folder, "mpifort" + suffix)  # there is none of the standard ABI yet
-    fortran_words = split_words(words_of(mpifort, "-show" if family == "mpich" else "--showme"))[1] if mpifort else []
+    fortran_words = split_words(shown_words(mpifort, family))[1] if mpifort else []
     short = prefix if debian else os.path.basename(os.path.abspath(prefix))
+    fortran_library = library_in(fortran_words, r"mpi(ch)?fort|mpi_mpifh")
+    if not fortran_library:
+        mpifort = ""  # a wrapper that says that Fortran was left out
     return Mpi(name=short + ("-standard" if is_standard else ""), family=family, abi="standard" if is_standard else family,
                debian=debian, mpicc=mpicc, mpifort=mpifort, launcher=launcher, library=library_in(link_words, r"mpi(ch|_abi)?"),
-               fortran_library=library_in(fortran_words, r"mpi(ch)?fort|mpi_mpifh"), compile_words=compile_words, link_words=link_words)
+               fortran_library=fortran_library, compile_words=compile_words, link_words=link_words)
 
 
 def main():

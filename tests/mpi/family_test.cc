@@ -4,6 +4,8 @@
 // mpi.h and the library of the MPI that this is compiled for.
 #include "mpi/family.h"
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // what MPI 4.1 deprecates every library has
+
 #include <dlfcn.h>
 #include <mpi.h>
 
