@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sync/flag.h"
 
-#include <immintrin.h>
 #include <sched.h>
 
 #include <algorithm>
 
+#include "os/cpu.h"
 #include "os/futex.h"
 
 namespace coco::sync {
@@ -18,7 +18,7 @@ bool reached(const std::atomic<std::uint64_t>& word, std::uint64_t target) {
 bool spin(const std::atomic<std::uint64_t>& word, std::uint64_t target, const WaitPolicy& policy) {
     for (std::uint32_t i = 0; i < policy.spins; ++i) {
         if (reached(word, target)) return true;
-        _mm_pause();
+        os::pause();
     }
     return false;
 }
