@@ -17,6 +17,7 @@
 #include "comm/world.h"
 #include "heap/heap.h"
 #include "os/clock.h"
+#include "os/cpu.h"
 
 namespace coco::comm {
 namespace {
@@ -132,7 +133,11 @@ Comm* of(mpi::Comm handle) {
     if (Dying::has(handle)) [[unlikely]]
         return &invalid();
     std::uint64_t now = generation();
-    if (t_last.handle == handle && t_last.generation == now) return t_last.comm;
+    if (t_last.handle == handle && t_last.generation == now) {
+        const Bond* bond = t_last.comm->unused;
+        if (bond != nullptr && bond->comm != nullptr) t_last.comm = bond->comm.get();  // by another thread
+        return t_last.comm;
+    }
     Comm* comm = find_or_make(handle);
     if (comm == nullptr) return &invalid();
     t_last = {handle, comm, now};
@@ -197,7 +202,8 @@ bool stays_unused(Bond& bond, mpi::Comm handle, algorithms::Collective collectiv
 }  // namespace
 
 bool was_unused(mpi::Comm handle) {
-    return t_last.handle == handle && t_last.generation == generation() && t_last.comm->unused != nullptr;
+    return t_last.handle == handle && t_last.generation == generation() && t_last.comm->unused != nullptr &&
+           t_last.comm->unused->comm == nullptr;  // another thread may have made it
 }
 
 bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes) {
@@ -206,6 +212,7 @@ bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uin
 
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
     Bond& bond = *comm.unused;
+    if (bond.comm != nullptr) return t_last.comm = bond.comm.get();  // another thread has made it
     if (stays_unused(bond, comm.handle, collective, block_bytes)) return &comm;
     Comm* made = make_known(comm.handle, bond);
     made->calls = bond.weight;
@@ -230,7 +237,7 @@ bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target,
     for (int i = 0; i < kSpins; ++i) {
         for (std::uint64_t at = 0; at < bytes; at += base::kCacheLineBytes) __builtin_prefetch(soon.at + at);
         if (word.load(std::memory_order_acquire) >= target) return true;  // pairs with sync::raise()
-        __builtin_ia32_pause();
+        os::pause();
     }
     return false;
 }
@@ -338,7 +345,7 @@ namespace {
 constexpr std::uint32_t kPausesLeast = 4, kPausesMost = 24, kPausesMore = 3;
 
 void hold_back(Peer& root) {
-    for (std::uint32_t i = 0; i < root.pauses; ++i) __builtin_ia32_pause();
+    for (std::uint32_t i = 0; i < root.pauses; ++i) os::pause();
     root.pauses = std::max(root.pauses / 2, kPausesLeast);
 }
 

@@ -10,9 +10,12 @@
 #include "comm/arrange.h"
 #include "comm/control_pool.h"
 #include "mpi/library.h"
+#include "mpi/progress.h"
 #include "comm/world.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
+#include "os/clock.h"
+#include "os/cpu.h"
 #include "os/probe.h"
 
 namespace coco::comm {
@@ -130,6 +133,30 @@ void open_on_node(Comm& comm) {
     choose_waiting(comm, comm.crowded);
 }
 
+namespace {
+
+// A rank that waits for a mate's first call on a communicator waits for ever if the mate has left its call to
+// the MPI library, as it does in wrong programs whose block sizes differ. Nobody can tell that from a mate that
+// comes late, so the rank says once what it waits for, and waits on.
+struct Vigil {
+    std::uint64_t warn_at_ns = 0;
+    std::int32_t rank = 0, peer = 0, ranks = 0;
+};
+thread_local Vigil t_vigil;
+
+bool drive_and_warn() {
+    constexpr std::uint64_t kNever = UINT64_MAX;
+    if (os::now_ns() >= t_vigil.warn_at_ns) {
+        t_vigil.warn_at_ns = kNever;
+        COCO_LOG(warn, "rank " << t_vigil.rank << " of a communicator of " << t_vigil.ranks
+                               << " ranks has waited long for rank " << t_vigil.peer
+                               << " in its first exchange there: if the job hangs, their block sizes may differ");
+    }
+    return mpi::drive_progress();
+}
+
+}  // namespace
+
 void Comm::meet(std::int32_t peer) {
     const std::int32_t world_rank = (*world_ranks)[static_cast<std::size_t>(peer)];
     Directory& directory = directory_of(world_rank);
@@ -138,15 +165,21 @@ void Comm::meet(std::int32_t peer) {
     const ControlCard* card = nullptr;
     for (std::uint32_t look = 0; card == nullptr && look <= waiting.spins; ++look) {
         card = directory.find(id);
-        if (card == nullptr) __builtin_ia32_pause();
+        if (card == nullptr) os::pause();
     }
     sync::Flag& changes = directory.changes();
+    constexpr std::uint64_t kLong_ns = 30'000'000'000u;
+    if (card == nullptr) {
+        t_vigil = {os::now_ns() + kLong_ns, rank, peer, ranks};
+        waiting.progress = drive_and_warn;
+    }
     while (card == nullptr) {
         const std::uint64_t seen =
             changes.value.load(std::memory_order_acquire);  // pairs with Directory::add()
         card = directory.find(id);
         if (card == nullptr) wait_for(changes.value, changes.doorbell, seen + 1);
     }
+    waiting.progress = mpi::drive_progress;
     Peer& p = peers[static_cast<std::size_t>(peer)];
     p.control = reinterpret_cast<Control*>(p.segment + card->control_at);
     p.epoch_base = card->epoch_base;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Two threads of a rank use one communicator, strictly in turns, as MPI allows: what one thread remembers of
+// the communicator must not outlive what the other does there. Small exchanges, which leave a new communicator
+// without state, and large ones, which make it, alternate between the threads.
+//
+//   turns_test        every rank uses both threads
+//   turns_test mixed  rank 0 uses both, the others one
+#include <mpi.h>
+
+#include <cstdio>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/check.h"
+
+namespace {
+
+using namespace test;
+
+constexpr int kSmall = 2, kLarge = 16384;  // ints
+
+void exchange(MPI_Comm comm, int ints, int turn) {
+    int rank, ranks;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    std::vector<int> send, recv(static_cast<std::size_t>(ints * ranks), -1);
+    for (int to = 0; to < ranks; ++to) send.insert(send.end(), static_cast<std::size_t>(ints), 1000 * turn + 10 * rank + to);
+    MPI_Alltoall(send.data(), ints, MPI_INT, recv.data(), ints, MPI_INT, comm);
+    for (int from = 0; from < ranks; ++from)
+        for (int i : {0, ints - 1})
+            CHECK(recv[static_cast<std::size_t>(from * ints + i)] == 1000 * turn + 10 * from + rank);
+}
+
+// A thread that does one thing at a time, while its asker waits.
+class Helper {
+  public:
+    ~Helper() {
+        work_.set_value({});
+        thread_.join();
+    }
+    void run(std::function<void()> work) {
+        done_ = {};
+        auto done = done_.get_future();
+        work_.set_value(std::move(work));
+        done.wait();
+    }
+
+  private:
+    void loop() {
+        for (;;) {
+            std::function<void()> work = work_.get_future().get();
+            if (!work) return;
+            work();
+            work_ = {};
+            done_.set_value();
+        }
+    }
+    std::promise<std::function<void()>> work_;
+    std::promise<void> done_;
+    std::thread thread_{[this] { loop(); }};
+};
+
+void take_turns(Helper& helper, bool both) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int turn = 0; turn < 24; ++turn) {
+        const bool by_helper = turn % 2 == 0 && both;
+        const int ints = turn % 3 == 1 ? kLarge : kSmall;
+        auto work = [&] { exchange(comm, ints, turn); };
+        by_helper ? helper.run(work) : work();
+    }
+    MPI_Comm_free(&comm);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    const bool mixed = argc > 1 && std::string(argv[1]) == "mixed";
+    {
+        Helper helper;
+        for (int round = 0; round < 20; ++round) take_turns(helper, !mixed || world_rank() == 0);
+    }
+    const int status = finish("turns");
+    MPI_Finalize();
+    return status;
+}
