@@ -186,11 +186,11 @@ int stop_mpi(int (*next)(), int (*own)()) {
         call                                                          \
     }
 // The same of a function that makes MPI start: a second MPI library may have come since.
-#define COCO_STARTS(Name, parameters, arguments, call)           \
-    COCO_BOTH_NAMES(Name, parameters, arguments, {               \
-        coco::mpi::look_again();                                 \
-        if (coco::mpi::served() == nullptr) return next arguments; \
-        call                                                     \
+#define COCO_STARTS(Name, parameters, arguments, call)  \
+    COCO_BOTH_NAMES(Name, parameters, arguments, {      \
+        coco::mpi::look_again();                        \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)     \
+        call                                            \
     })
 
 COCO_STARTS(Init, (int* argc, char*** argv), (argc, argv), { return start_mpi(next, own, argc, argv); })

@@ -48,7 +48,7 @@ struct PredefinedHandles {
 
 // What MPI's constants are, other than handles.
 struct Constants {
-    const void *in_place, *bottom, *unweighted, *weights_empty;
+    const void *in_place, *bottom;
     void *status_ignore, *statuses_ignore;
     int undefined, proc_null, any_source, any_tag, keyval_invalid, thread_multiple;
     int cart, graph, dist_graph;

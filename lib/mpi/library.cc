@@ -52,12 +52,11 @@ namespace {
 using internal::g_library;
 using internal::g_served;
 
-// Guards what follows, and the filling of the table.
-std::mutex& lock_of_search() {
+std::mutex& lock_of_publishing() {
     static auto* lock = new std::mutex;
     return *lock;
 }
-os::Object g_object = nullptr;  // the library that is served
+std::atomic<os::Object> g_object{nullptr};  // the library that is served
 std::atomic<bool> g_alone{false};
 
 // One line of the job says why, not one of every rank.
@@ -143,8 +142,6 @@ bool fill(Library& library, os::Object object) {
     library.constants = library.family->constants;
     library.status = library.family->status;
     library.manners = manners_of(*library.family, version_of(library).c_str());
-    g_handle_bytes = library.family->handle_bytes;
-    g_handle_mask = ~std::uintptr_t{0} >> 8 * (sizeof(std::uintptr_t) - g_handle_bytes);
     COCO_LOG(debug, library.family->name << " functions from " << library.file);
     return true;
 }
@@ -156,27 +153,39 @@ void leave_two_alone(os::Object one, os::Object other) {
 
 }  // namespace
 
+namespace {
+
+// The first thread that comes here makes it the library of the process.
+void publish(const Library& library, os::Object object) {
+    std::lock_guard lock(lock_of_publishing());
+    if (g_served.load(std::memory_order_relaxed) != nullptr || g_alone.load(std::memory_order_relaxed)) return;
+    g_library = library;
+    g_object.store(object, std::memory_order_relaxed);
+    g_handle_bytes = library.family->handle_bytes;
+    g_handle_mask = ~std::uintptr_t{0} >> 8 * (sizeof(std::uintptr_t) - g_handle_bytes);
+    g_served.store(&g_library, std::memory_order_release);  // pairs with the acquire in served()
+}
+
+}  // namespace
+
+// Without a lock until the end: the dynamic linker has one of its own, and whoever holds that may come here.
 const Library* internal::find_library() {
     if (g_alone.load(std::memory_order_relaxed)) return nullptr;
-    std::lock_guard lock(lock_of_search());
-    if (const Library* found = g_served.load(std::memory_order_relaxed)) return found;
-    if (g_alone.load(std::memory_order_relaxed)) return nullptr;
     const std::vector<os::Object> objects = mpi_objects();
-    if (objects.size() > 1) {
+    Library library{};
+    if (objects.size() > 1)
         leave_two_alone(objects[0], objects[1]);
-    } else if (!objects.empty() && fill(g_library, objects[0])) {
-        g_object = objects[0];
-        g_served.store(&g_library, std::memory_order_release);  // pairs with the acquire in served()
-    }
-    return g_served.load(std::memory_order_relaxed);
+    else if (!objects.empty() && fill(library, objects[0]))
+        publish(library, objects[0]);
+    return g_served.load(std::memory_order_acquire);
 }
 
 void look_again() {
-    std::lock_guard lock(lock_of_search());
-    if (g_object == nullptr) return;
+    const os::Object served = g_object.load(std::memory_order_relaxed);
+    if (served == nullptr) return;
     for (os::Object object : mpi_objects()) {
-        if (object == g_object) continue;
-        leave_two_alone(g_object, object);
+        if (object == served) continue;
+        leave_two_alone(served, object);
         g_served.store(nullptr, std::memory_order_release);
     }
 }
