@@ -113,7 +113,7 @@ def find(name):
     compile_words, link_words = split_words(shown_words(mpicc, family))
     mpifort = "" if is_standard else tool(folder, "mpifort" + suffix)  # there is none of the standard ABI yet
     fortran_words = split_words(shown_words(mpifort, family))[1] if mpifort else []
-    short = prefix if debian else os.path.basename(os.path.abspath(prefix))
+    short = prefix if debian else os.path.abspath(prefix).strip("/").replace("/", "-")
     fortran_library = library_in(fortran_words, r"mpi(ch)?fort|mpi_mpifh")
     if not fortran_library:
         mpifort = ""  # a wrapper that says that Fortran was left out

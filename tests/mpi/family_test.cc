@@ -121,7 +121,6 @@ void check_constants() {
     const ours::Constants& c = family().constants;
     CHECK(c.in_place == MPI_IN_PLACE && c.bottom == MPI_BOTTOM);
     CHECK(c.status_ignore == MPI_STATUS_IGNORE && c.statuses_ignore == MPI_STATUSES_IGNORE);
-    if (c.weights_empty != nullptr) CHECK(c.unweighted == MPI_UNWEIGHTED && c.weights_empty == MPI_WEIGHTS_EMPTY);
     CHECK(c.undefined == MPI_UNDEFINED && c.proc_null == MPI_PROC_NULL);
     CHECK(c.any_source == MPI_ANY_SOURCE && c.any_tag == MPI_ANY_TAG);
     CHECK(c.keyval_invalid == MPI_KEYVAL_INVALID && c.thread_multiple == MPI_THREAD_MULTIPLE);

@@ -44,8 +44,6 @@ TEST_CASE("constants of the standard ABI are as published") {
     CHECK(address(c.in_place) == 1);
     CHECK(address(c.status_ignore) == 0);
     CHECK(address(c.statuses_ignore) == 0);
-    CHECK(address(c.unweighted) == 10);
-    CHECK(address(c.weights_empty) == 11);
     CHECK(c.any_source == -1);
     CHECK(c.any_tag == -2);
     CHECK(c.proc_null == -3);
