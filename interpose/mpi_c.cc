@@ -9,6 +9,7 @@
 // Parameters are as in every family's registers (mpi/handles.h): arrays of handles, and handles that the
 // library writes, are void*.
 #include "dispatch/entry.h"
+#include "dispatch/narrowed.h"
 #include "heap/heap.h"
 #include "mpi/library.h"
 
@@ -58,19 +59,22 @@ Function left_alone(Own<Function>, const char* name, const void* caller) {
     if (coco::mpi::served() == nullptr) [[unlikely]]                                                      \
         return left_alone(&Library::Name, prefix #Name, __builtin_return_address(0)) arguments;
 
-// Both names of one function: its parameters in brackets, the Args they make, and its arguments to pass on.
-#define COCO_BOTH(Name, parameters, arguments, ...)                                                 \
-    COCO_DOOR int MPI_##Name parameters {                                                           \
-        COCO_UNLESS_SERVED("MPI_", Name, arguments)                                                 \
-        if (coco::dispatch::t_inside != 0) return own_or_stop(lib().Name, "MPI_" #Name) arguments;  \
-        static const auto next = next_or("MPI_" #Name, lib().Name);                                 \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });             \
-    }                                                                                               \
-    COCO_DOOR int PMPI_##Name parameters {                                                          \
-        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                                                \
-        const auto own = own_or_stop(lib().Name, "PMPI_" #Name);                                    \
-        if (coco::dispatch::t_inside != 0) return own arguments;                                    \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });              \
+// Both names of one function: its parameters in brackets, the Args they make, and its arguments to pass on. A
+// large-count form that the library does not have is served by its int form.
+#define COCO_BOTH(Name, parameters, arguments, ...)                                              \
+    COCO_DOOR int MPI_##Name parameters {                                                        \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)                                              \
+        if (lib().Name == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);       \
+        if (coco::dispatch::t_inside != 0) return lib().Name arguments;                          \
+        static const auto next = next_or("MPI_" #Name, lib().Name);                              \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });          \
+    }                                                                                            \
+    COCO_DOOR int PMPI_##Name parameters {                                                       \
+        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                                             \
+        const auto own = lib().Name;                                                             \
+        if (own == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);              \
+        if (coco::dispatch::t_inside != 0) return own arguments;                                 \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });           \
     }
 
 // The collectives by what they are told of their blocks. `name`: algorithms::Collective.
@@ -196,8 +200,20 @@ int stop_mpi(int (*next)(), int (*own)()) {
 COCO_STARTS(Init, (int* argc, char*** argv), (argc, argv), { return start_mpi(next, own, argc, argv); })
 COCO_STARTS(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided),
             { return start_mpi(next, own, argc, argv, required, provided); })
-COCO_STARTS(Session_init, (Info info, Errhandler errhandler, void* session), (info, errhandler, session),
-            { return start_session(next, own, info, errhandler, session); })
+// Without sessions in the library there is an error to return, and no handler to raise it.
+COCO_DOOR int MPI_Session_init(Info info, Errhandler errhandler, void* session) {
+    COCO_UNLESS_SERVED("MPI_", Session_init, (info, errhandler, session))
+    if (lib().Session_init == nullptr) return lib().constants.err_other;
+    coco::mpi::look_again();
+    COCO_UNLESS_SERVED("MPI_", Session_init, (info, errhandler, session))
+    static const auto next = next_or("MPI_Session_init", lib().Session_init);
+    return start_session(next, lib().Session_init, info, errhandler, session);
+}
+COCO_DOOR int PMPI_Session_init(Info info, Errhandler errhandler, void* session) {
+    COCO_UNLESS_SERVED("PMPI_", Session_init, (info, errhandler, session))
+    if (lib().Session_init == nullptr) return lib().constants.err_other;
+    return start_session(lib().Session_init, lib().Session_init, info, errhandler, session);
+}
 COCO_BOTH_NAMES(Finalize, (), (), { return stop_mpi(next, own); })
 
 // The ends of communicators.

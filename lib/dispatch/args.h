@@ -41,6 +41,7 @@ class Types {
     mpi::Datatype operator[](std::int32_t i) const {
         return mpi::load<mpi::Datatype>(array_, static_cast<std::size_t>(i));
     }
+    const void* array() const { return array_; }
     friend bool operator==(Types, Types) = default;
     friend bool operator==(Types types, std::nullptr_t) { return types.array_ == nullptr; }
 

@@ -50,6 +50,7 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Request_get_status, (Request, int*, void* status))                                                     \
     X(Comm_rank, (Comm, int*))                                                                               \
     X(Comm_size, (Comm, int*))                                                                               \
+    X(Comm_remote_size, (Comm, int*))                                                                        \
     X(Comm_test_inter, (Comm, int*))                                                                         \
     X(Comm_group, (Comm, void* group))                                                                       \
     X(Group_free, (void* group))                                                                             \

@@ -54,6 +54,7 @@ TEST_CASE("constants of the standard ABI are as published") {
     CHECK(c.graph == 212);
     CHECK(c.dist_graph == 213);
     CHECK(c.err_buffer == 1);
+    CHECK(c.err_count == 2);
     CHECK(c.err_arg == 13);
     CHECK(c.err_truncate == 15);
     CHECK(c.err_other == 16);
