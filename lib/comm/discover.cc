@@ -292,7 +292,6 @@ stats::Reason set_up(Comm& comm) noexcept {
         leave_to_mpi(comm, reason);
         return reason;
     }
-    os::caches();  // looked up now, not in a call that is timed
     COCO_LOG(debug, "communicator of " << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
                                        << (comm.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
     return stats::Reason::none;
