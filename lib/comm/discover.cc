@@ -292,6 +292,7 @@ stats::Reason set_up(Comm& comm) noexcept {
         leave_to_mpi(comm, reason);
         return reason;
     }
+    os::caches();  // as in open_on_node()
     COCO_LOG(debug, "communicator of " << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
                                        << (comm.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
     return stats::Reason::none;

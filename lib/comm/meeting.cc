@@ -129,6 +129,7 @@ void show_control(Comm& comm) {
 }
 
 void open_on_node(Comm& comm) {
+    os::caches();  // takes 0.2 ms and more at its first call, which is not to be the first large exchange
     show_control(comm);
     choose_waiting(comm, comm.crowded);
 }

@@ -19,7 +19,6 @@
 #include "dispatch/entry.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
-#include "os/probe.h"
 #include "os/process.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
@@ -177,7 +176,6 @@ bool wake() {
         mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
         base::set_log_rank(rank);
     }
-    os::caches();  // takes 0.2 ms at its first call, which is none that a program times
     g_awake.store(true, std::memory_order_release);
     return true;
 }
