@@ -55,88 +55,101 @@ Function left_alone(Own<Function>, const char* name, const void* caller) {
 #define COCO_DOOR extern "C" __attribute__((visibility("default")))
 
 // A door that passes a call on where there is no library that we serve.
-#define COCO_UNLESS_SERVED(prefix, Name, arguments)                                                       \
-    if (coco::mpi::served() == nullptr) [[unlikely]]                                                      \
+#define COCO_UNLESS_SERVED(prefix, Name, arguments)  \
+    if (coco::mpi::served() == nullptr) [[unlikely]] \
         return left_alone(&Library::Name, prefix #Name, __builtin_return_address(0)) arguments;
 
 // Both names of one function: its parameters in brackets, the Args they make, and its arguments to pass on. A
 // large-count form that the library does not have is served by its int form.
-#define COCO_BOTH(Name, parameters, arguments, ...)                                              \
-    COCO_DOOR int MPI_##Name parameters {                                                        \
-        COCO_UNLESS_SERVED("MPI_", Name, arguments)                                              \
-        if (lib().Name == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);       \
-        if (coco::dispatch::t_inside != 0) return lib().Name arguments;                          \
-        static const auto next = next_or("MPI_" #Name, lib().Name);                              \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });          \
-    }                                                                                            \
-    COCO_DOOR int PMPI_##Name parameters {                                                       \
-        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                                             \
-        const auto own = lib().Name;                                                             \
-        if (own == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);              \
-        if (coco::dispatch::t_inside != 0) return own arguments;                                 \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });           \
+#define COCO_BOTH(Name, parameters, arguments, ...)                                        \
+    COCO_DOOR int MPI_##Name parameters {                                                  \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)                                        \
+        if (lib().Name == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__); \
+        if (coco::dispatch::t_inside != 0) return lib().Name arguments;                    \
+        static const auto next = next_or("MPI_" #Name, lib().Name);                        \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });    \
+    }                                                                                      \
+    COCO_DOOR int PMPI_##Name parameters {                                                 \
+        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                                       \
+        const auto own = lib().Name;                                                       \
+        if (own == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);        \
+        if (coco::dispatch::t_inside != 0) return own arguments;                           \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });     \
     }
 
 // The collectives by what they are told of their blocks. `name`: algorithms::Collective.
-#define COCO_PLAIN(Name, name, Count)                                                                       \
-    COCO_BOTH(Name,                                                                                         \
+#define COCO_PLAIN(Name, name, Count)                                                                   \
+    COCO_BOTH(Name,                                                                                     \
               (const void* sendbuf, Count sendcount, Datatype sendtype, void* recvbuf, Count recvcount, \
-               Datatype recvtype, Comm comm),                                                       \
-              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                           \
-              {.collective = Collective::name,                                                              \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = narrow(sendtype)},                           \
-               .recv = {.buffer = recvbuf, .count = recvcount, .type = narrow(recvtype)},                           \
+               Datatype recvtype, Comm comm),                                                           \
+              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),                       \
+              {.collective = Collective::name,                                                          \
+               .send = {.buffer = sendbuf, .count = sendcount, .type = narrow(sendtype)},               \
+               .recv = {.buffer = recvbuf, .count = recvcount, .type = narrow(recvtype)},               \
                .comm = narrow(comm)})
-#define COCO_V(Name, name, Count, Displacement)                                                              \
-    COCO_BOTH(                                                                                               \
-        Name,                                                                                                \
-        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], Datatype sendtype, \
-         void* recvbuf, const Count recvcounts[], const Displacement rdispls[], Datatype recvtype,       \
-         Comm comm),                                                                                     \
-        (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),              \
-        {.collective = Collective::name,                                                                     \
-         .send = {.buffer = sendbuf, .type = narrow(sendtype), .counts = sendcounts, .displacements = sdispls},      \
-         .recv = {.buffer = recvbuf, .type = narrow(recvtype), .counts = recvcounts, .displacements = rdispls},      \
-         .comm = narrow(comm)})
-#define COCO_W(Name, name, Count, Displacement)                                                           \
-    COCO_BOTH(                                                                                            \
-        Name,                                                                                             \
-        (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],                     \
-         const void* sendtypes, void* recvbuf, const Count recvcounts[],                         \
-         const Displacement rdispls[], const void* recvtypes, Comm comm),                    \
-        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),         \
-        {.collective = Collective::name,                                                                  \
-         .send = {.buffer = sendbuf, .counts = sendcounts, .displacements = sdispls, .types = Types(sendtypes)}, \
-         .recv = {.buffer = recvbuf, .counts = recvcounts, .displacements = rdispls, .types = Types(recvtypes)}, \
-         .comm = narrow(comm)})
-#define COCO_GATHERV(Name, name, Count, Displacement)                                                        \
+#define COCO_V(Name, name, Count, Displacement)                                                          \
+    COCO_BOTH(Name,                                                                                      \
+              (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],              \
+               Datatype sendtype, void* recvbuf, const Count recvcounts[], const Displacement rdispls[], \
+               Datatype recvtype, Comm comm),                                                            \
+              (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),    \
+              {.collective = Collective::name,                                                           \
+               .send = {.buffer = sendbuf,                                                               \
+                        .type = narrow(sendtype),                                                        \
+                        .counts = sendcounts,                                                            \
+                        .displacements = sdispls},                                                       \
+               .recv = {.buffer = recvbuf,                                                               \
+                        .type = narrow(recvtype),                                                        \
+                        .counts = recvcounts,                                                            \
+                        .displacements = rdispls},                                                       \
+               .comm = narrow(comm)})
+#define COCO_W(Name, name, Count, Displacement)                                                              \
     COCO_BOTH(Name,                                                                                          \
-              (const void* sendbuf, Count sendcount, Datatype sendtype, void* recvbuf,                   \
-               const Count recvcounts[], const Displacement displs[], Datatype recvtype, Comm comm), \
-              (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),                   \
+              (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[],                  \
+               const void* sendtypes, void* recvbuf, const Count recvcounts[], const Displacement rdispls[], \
+               const void* recvtypes, Comm comm),                                                            \
+              (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),      \
               {.collective = Collective::name,                                                               \
-               .send = {.buffer = sendbuf, .count = sendcount, .type = narrow(sendtype)},                            \
-               .recv = {.buffer = recvbuf, .type = narrow(recvtype), .counts = recvcounts, .displacements = displs}, \
+               .send = {.buffer = sendbuf,                                                                   \
+                        .counts = sendcounts,                                                                \
+                        .displacements = sdispls,                                                            \
+                        .types = Types(sendtypes)},                                                          \
+               .recv = {.buffer = recvbuf,                                                                   \
+                        .counts = recvcounts,                                                                \
+                        .displacements = rdispls,                                                            \
+                        .types = Types(recvtypes)},                                                          \
+               .comm = narrow(comm)})
+#define COCO_GATHERV(Name, name, Count, Displacement)                                                \
+    COCO_BOTH(Name,                                                                                  \
+              (const void* sendbuf, Count sendcount, Datatype sendtype, void* recvbuf,               \
+               const Count recvcounts[], const Displacement displs[], Datatype recvtype, Comm comm), \
+              (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),           \
+              {.collective = Collective::name,                                                       \
+               .send = {.buffer = sendbuf, .count = sendcount, .type = narrow(sendtype)},            \
+               .recv = {.buffer = recvbuf,                                                           \
+                        .type = narrow(recvtype),                                                    \
+                        .counts = recvcounts,                                                        \
+                        .displacements = displs},                                                    \
                .comm = narrow(comm)})
 
 // The int and the large-count form differ in the types of counts and displacements; those of
 // MPI_Neighbor_alltoallw are addresses in both.
-#define COCO_COLLECTIVES(suffix, Count, Displacement)                                                     \
-    COCO_PLAIN(Alltoall##suffix, alltoall, Count)                                                         \
-    COCO_V(Alltoallv##suffix, alltoallv, Count, Displacement)                                             \
-    COCO_W(Alltoallw##suffix, alltoallw, Count, Displacement)                                             \
-    COCO_PLAIN(Allgather##suffix, allgather, Count)                                                       \
-    COCO_GATHERV(Allgatherv##suffix, allgatherv, Count, Displacement)                                     \
-    COCO_PLAIN(Neighbor_alltoall##suffix, neighbor_alltoall, Count)                                       \
-    COCO_V(Neighbor_alltoallv##suffix, neighbor_alltoallv, Count, Displacement)                           \
-    COCO_W(Neighbor_alltoallw##suffix, neighbor_alltoallw, Count, Aint)                               \
-    COCO_PLAIN(Neighbor_allgather##suffix, neighbor_allgather, Count)                                     \
-    COCO_GATHERV(Neighbor_allgatherv##suffix, neighbor_allgatherv, Count, Displacement)                   \
+#define COCO_COLLECTIVES(suffix, Count, Displacement)                                             \
+    COCO_PLAIN(Alltoall##suffix, alltoall, Count)                                                 \
+    COCO_V(Alltoallv##suffix, alltoallv, Count, Displacement)                                     \
+    COCO_W(Alltoallw##suffix, alltoallw, Count, Displacement)                                     \
+    COCO_PLAIN(Allgather##suffix, allgather, Count)                                               \
+    COCO_GATHERV(Allgatherv##suffix, allgatherv, Count, Displacement)                             \
+    COCO_PLAIN(Neighbor_alltoall##suffix, neighbor_alltoall, Count)                               \
+    COCO_V(Neighbor_alltoallv##suffix, neighbor_alltoallv, Count, Displacement)                   \
+    COCO_W(Neighbor_alltoallw##suffix, neighbor_alltoallw, Count, Aint)                           \
+    COCO_PLAIN(Neighbor_allgather##suffix, neighbor_allgather, Count)                             \
+    COCO_GATHERV(Neighbor_allgatherv##suffix, neighbor_allgatherv, Count, Displacement)           \
     COCO_BOTH(Bcast##suffix, (void* buffer, Count count, Datatype datatype, int root, Comm comm), \
-              (buffer, count, datatype, root, comm),                                                      \
-              {.collective = Collective::bcast,                                                           \
-               .recv = {.buffer = buffer, .count = count, .type = narrow(datatype)},                              \
-               .root = root,                                                                              \
+              (buffer, count, datatype, root, comm),                                              \
+              {.collective = Collective::bcast,                                                   \
+               .recv = {.buffer = buffer, .count = count, .type = narrow(datatype)},              \
+               .root = root,                                                                      \
                .comm = narrow(comm)})
 
 COCO_COLLECTIVES(, int, int)
@@ -176,29 +189,30 @@ int stop_mpi(int (*next)(), int (*own)()) {
 }  // namespace
 
 // Both names of one function: `call` is made of `next`, the function to go on to, and `own`, the library's.
-#define COCO_BOTH_NAMES(Name, parameters, arguments, call)            \
-    COCO_DOOR int MPI_##Name parameters {                             \
-        COCO_UNLESS_SERVED("MPI_", Name, arguments)                   \
-        [[maybe_unused]] const auto own = lib().Name;                 \
+#define COCO_BOTH_NAMES(Name, parameters, arguments, call)                    \
+    COCO_DOOR int MPI_##Name parameters {                                     \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)                           \
+        [[maybe_unused]] const auto own = lib().Name;                         \
         [[maybe_unused]] static const auto next = next_or("MPI_" #Name, own); \
-        call                                                          \
-    }                                                                 \
-    COCO_DOOR int PMPI_##Name parameters {                            \
-        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                  \
-        const auto next = own_or_stop(lib().Name, "PMPI_" #Name);     \
-        [[maybe_unused]] const auto own = next;                       \
-        call                                                          \
+        call                                                                  \
+    }                                                                         \
+    COCO_DOOR int PMPI_##Name parameters {                                    \
+        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                          \
+        const auto next = own_or_stop(lib().Name, "PMPI_" #Name);             \
+        [[maybe_unused]] const auto own = next;                               \
+        call                                                                  \
     }
 // The same of a function that makes MPI start: a second MPI library may have come since.
-#define COCO_STARTS(Name, parameters, arguments, call)  \
-    COCO_BOTH_NAMES(Name, parameters, arguments, {      \
-        coco::mpi::look_again();                        \
-        COCO_UNLESS_SERVED("MPI_", Name, arguments)     \
-        call                                            \
+#define COCO_STARTS(Name, parameters, arguments, call) \
+    COCO_BOTH_NAMES(Name, parameters, arguments, {     \
+        coco::mpi::look_again();                       \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)    \
+        call                                           \
     })
 
 COCO_STARTS(Init, (int* argc, char*** argv), (argc, argv), { return start_mpi(next, own, argc, argv); })
-COCO_STARTS(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided),
+COCO_STARTS(Init_thread, (int* argc, char*** argv, int required, int* provided),
+            (argc, argv, required, provided),
             { return start_mpi(next, own, argc, argv, required, provided); })
 // Without sessions in the library there is an error to return, and no handler to raise it.
 COCO_DOOR int MPI_Session_init(Info info, Errhandler errhandler, void* session) {
@@ -222,9 +236,9 @@ COCO_BOTH_NAMES(Comm_disconnect, (void* comm), (comm),
                 { return coco::dispatch::end_communicator(next, comm); })
 
 // The beginnings of communicators: a function that makes one from `parent`.
-#define COCO_MAKES(Name, parent, made, parameters, arguments)                                               \
-    COCO_BOTH_NAMES(Name, parameters, arguments, {                                                          \
-        return coco::dispatch::make_communicator(parent, made, [&] { return next arguments; });             \
+#define COCO_MAKES(Name, parent, made, parameters, arguments)                                   \
+    COCO_BOTH_NAMES(Name, parameters, arguments, {                                              \
+        return coco::dispatch::make_communicator(parent, made, [&] { return next arguments; }); \
     })
 
 COCO_MAKES(Comm_split, comm, made, (Comm comm, int color, int key, void* made), (comm, color, key, made))
@@ -261,8 +275,7 @@ namespace {
 int alloc_mem(Aint size, Info info, void* baseptr) {
     if (size < 0) return lib().Alloc_mem(size, info, baseptr);  // raises the error
     void* memory = coco::heap::allocate_aligned(64, size > 0 ? static_cast<std::size_t>(size) : 1);
-    if (memory == nullptr)
-        return coco::dispatch::raise_error(lib().comm_world, lib().constants.err_no_mem);
+    if (memory == nullptr) return coco::dispatch::raise_error(lib().comm_world, lib().constants.err_no_mem);
     *static_cast<void**>(baseptr) = memory;
     return coco::mpi::kSuccess;
 }

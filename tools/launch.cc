@@ -61,7 +61,8 @@ std::string interpreter_of(const std::string& path) {
 }
 
 bool is_launched() {
-    return os::launched_rank() >= 0 || std::getenv("PMI_FD") != nullptr || std::getenv("HYDI_CONTROL_FD") != nullptr;
+    return os::launched_rank() >= 0 || std::getenv("PMI_FD") != nullptr ||
+           std::getenv("HYDI_CONTROL_FD") != nullptr;
 }
 
 std::string folder_of_this_command() {

@@ -17,8 +17,9 @@ namespace coco::tools {
 namespace {
 
 bool is_mpi_name(std::string_view file) {
-    return file.starts_with("libmpi.so") || file.starts_with("libmpich.so") || file.starts_with("libmpi_abi.so") ||
-           file.starts_with("libmpi_cray.so") || file.starts_with("libmpi_gnu") || file.starts_with("libmpi_intel");
+    return file.starts_with("libmpi.so") || file.starts_with("libmpich.so") ||
+           file.starts_with("libmpi_abi.so") || file.starts_with("libmpi_cray.so") ||
+           file.starts_with("libmpi_gnu") || file.starts_with("libmpi_intel");
 }
 
 // In the child: what is to be told of a library that is loaded.
@@ -29,7 +30,8 @@ std::string describe(void* handle) {
     const mpi::Family* family = mpi::family_of(map->l_name, handle);
     if (family == nullptr) return line + ": of no family that libcoco knows; calls are left to it";
     line += std::string(": family ") + family->name + ", as " +
-            (family->marker != nullptr ? std::string("it defines ") + family->marker : "MPI_Abi_get_version says");
+            (family->marker != nullptr ? std::string("it defines ") + family->marker
+                                       : "MPI_Abi_get_version says");
     mpi::Library library{};
     library.Get_library_version =
         reinterpret_cast<decltype(library.Get_library_version)>(dlsym(handle, "PMPI_Get_library_version"));

@@ -277,8 +277,7 @@ std::unique_ptr<Form> make_form(World& world, int self) {
     using coco::algorithms::Exchange;
     if (world.collective == Collective::alltoallv) return make_sized_form(world, self);
     if (is_neighbor(world.collective)) return make_neighbor_form(world, self);
-    if (coco::base::exchange_of(world.collective) == Exchange::bcast)
-        return make_bcast_form(world, self);
+    if (coco::base::exchange_of(world.collective) == Exchange::bcast) return make_bcast_form(world, self);
     return make_plain_form(world, self);
 }
 

@@ -79,7 +79,8 @@ inline constexpr CollectiveSet kAlltoalls = base::collectives_that(
     [](const auto& row) { return row.exchange == Exchange::alltoall && !row.neighbor; });
 inline constexpr CollectiveSet kAllgathers = base::collectives_that(
     [](const auto& row) { return row.exchange == Exchange::allgather && !row.neighbor; });
-inline constexpr CollectiveSet kNeighbors = base::collectives_that([](const auto& row) { return row.neighbor; });
+inline constexpr CollectiveSet kNeighbors =
+    base::collectives_that([](const auto& row) { return row.neighbor; });
 
 // How a row of the registry is run.
 enum class Executor : std::uint8_t {

@@ -14,7 +14,8 @@ namespace {
 constexpr CollectiveSet kExchanges = kAlltoalls | kAllgathers;
 constexpr CollectiveSet kBcast = set_of(Collective::bcast);
 // Columns of the table that are true or false.
-constexpr CollectiveSet kPersonalSized = kAlltoalls & base::collectives_that([](const auto& row) { return row.sized; });
+constexpr CollectiveSet kPersonalSized =
+    kAlltoalls & base::collectives_that([](const auto& row) { return row.sized; });
 // alltoallv has sloav instead.
 constexpr CollectiveSet kFlat = set_of(Collective::alltoall) | kAllgathers;
 constexpr bool kCut = true, kWhole = false;
@@ -30,8 +31,7 @@ constexpr Algorithm kRegistry[] = {
      kExchanges | kNeighbors, Executor::share, kWhole, kPlain, Cut::curve, make_morton},
     {"numa_morton", "as morton, but writing to the own NUMA domain only, one domain pair after another",
      "Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO)",  //
-     kExchanges | kNeighbors, Executor::share, kWhole, kPlain, Cut::domain_curves,
-     make_numa_morton},
+     kExchanges | kNeighbors, Executor::share, kWhole, kPlain, Cut::domain_curves, make_numa_morton},
     {"eager", "every rank copies its blocks to shared scratch and goes on as soon as it has its own",
      "libcoco",  //
      kExchanges | kNeighbors | kBcast, Executor::scratch, kWhole, kPlain, Cut::own, make_eager},
@@ -54,16 +54,14 @@ constexpr Algorithm kRegistry[] = {
          set_of(Parameter::segment) | set_of(Parameter::route),
      Cut::own, make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
-     kExchanges, Executor::messages, kWhole, set_of(Parameter::leaders), Cut::own,
-     make_multileader},
+     kExchanges, Executor::messages, kWhole, set_of(Parameter::leaders), Cut::own, make_multileader},
     {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section III",  //
-     kPersonalSized, Executor::messages, kWhole, set_of(Parameter::radix), Cut::own,
-     make_sloav},
+     kPersonalSized, Executor::messages, kWhole, set_of(Parameter::radix), Cut::own, make_sloav},
     {"sloavx", "leaders run sloav over what the ranks of their nodes owe each other",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section IV",  //
-     kPersonalSized, Executor::messages, kWhole,
-     set_of(Parameter::radix) | set_of(Parameter::leaders), Cut::own, make_sloavx},
+     kPersonalSized, Executor::messages, kWhole, set_of(Parameter::radix) | set_of(Parameter::leaders),
+     Cut::own, make_sloavx},
     {"aggregate", "what the ranks of a node owe those of another goes as one message, each block once",
      "libcoco",  //
      kNeighbors, Executor::bundles, kWhole,
@@ -72,8 +70,8 @@ constexpr Algorithm kRegistry[] = {
     {"combining",
      "ranks with neighbours in common share their messages to them, each sending for both to half",
      "Mirsadeghi, Traeff, Balaji, Afsahi 2017",  //
-     kNeighbors, Executor::combined, kWhole,
-     set_of(Parameter::threshold) | set_of(Parameter::depth), Cut::own, make_combining},
+     kNeighbors, Executor::combined, kWhole, set_of(Parameter::threshold) | set_of(Parameter::depth),
+     Cut::own, make_combining},
 };
 
 constexpr bool marks_differ() {

@@ -31,8 +31,9 @@ enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
 
 struct CollectiveFacts {
     Collective collective;
-    std::string_view name;  // the word of policy files and COCO_DISABLE; COCO_<UPPER CASE> forces an algorithm
-    const char* function;   // MPI's name
+    std::string_view
+        name;              // the word of policy files and COCO_DISABLE; COCO_<UPPER CASE> forces an algorithm
+    const char* function;  // MPI's name
     Exchange exchange;
     bool sized;     // v and w forms: blocks have sizes of their own
     bool typed;     // w forms: and types of their own
@@ -46,11 +47,16 @@ inline constexpr CollectiveFacts kCollectiveTable[] = {
     {Collective::allgather, "allgather", "MPI_Allgather", Exchange::allgather, false, false, false},
     {Collective::allgatherv, "allgatherv", "MPI_Allgatherv", Exchange::allgather, true, false, false},
     {Collective::bcast, "bcast", "MPI_Bcast", Exchange::bcast, false, false, false},
-    {Collective::neighbor_alltoall, "neighbor_alltoall", "MPI_Neighbor_alltoall", Exchange::alltoall, false, false, true},
-    {Collective::neighbor_alltoallv, "neighbor_alltoallv", "MPI_Neighbor_alltoallv", Exchange::alltoall, true, false, true},
-    {Collective::neighbor_alltoallw, "neighbor_alltoallw", "MPI_Neighbor_alltoallw", Exchange::alltoall, true, true, true},
-    {Collective::neighbor_allgather, "neighbor_allgather", "MPI_Neighbor_allgather", Exchange::allgather, false, false, true},
-    {Collective::neighbor_allgatherv, "neighbor_allgatherv", "MPI_Neighbor_allgatherv", Exchange::allgather, true, false, true},
+    {Collective::neighbor_alltoall, "neighbor_alltoall", "MPI_Neighbor_alltoall", Exchange::alltoall, false,
+     false, true},
+    {Collective::neighbor_alltoallv, "neighbor_alltoallv", "MPI_Neighbor_alltoallv", Exchange::alltoall, true,
+     false, true},
+    {Collective::neighbor_alltoallw, "neighbor_alltoallw", "MPI_Neighbor_alltoallw", Exchange::alltoall, true,
+     true, true},
+    {Collective::neighbor_allgather, "neighbor_allgather", "MPI_Neighbor_allgather", Exchange::allgather,
+     false, false, true},
+    {Collective::neighbor_allgatherv, "neighbor_allgatherv", "MPI_Neighbor_allgatherv", Exchange::allgather,
+     true, false, true},
 };
 inline constexpr int kCollectives = sizeof kCollectiveTable / sizeof kCollectiveTable[0];
 

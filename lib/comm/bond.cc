@@ -9,8 +9,8 @@
 
 #include "comm/comm.h"
 #include "comm/meeting.h"
-#include "mpi/library.h"
 #include "comm/world.h"
+#include "mpi/library.h"
 
 namespace coco::comm {
 namespace {

@@ -13,9 +13,9 @@
 #include "comm/control_pool.h"
 #include "comm/discover.h"
 #include "comm/meeting.h"
-#include "mpi/library.h"
 #include "comm/world.h"
 #include "heap/heap.h"
+#include "mpi/library.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 
@@ -187,7 +187,8 @@ void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t blo
 namespace {
 
 // Counts a call on a communicator that has no state yet. Returns: whether it still does without.
-bool stays_unused(Bond& bond, mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes) {
+bool stays_unused(Bond& bond, mpi::Comm handle, algorithms::Collective collective,
+                  std::uint64_t block_bytes) {
     if (is_neighbor(collective)) {
         if (bond.neighbor_calls + 1 >= kCallsBeforeSetUp) return false;
         ++bond.neighbor_calls;

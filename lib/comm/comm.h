@@ -97,7 +97,7 @@ struct Comm {
     std::int32_t domains = 0;
     std::vector<Peer> peers;               // by rank, this one included; of other nodes nothing is known
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
-    std::unique_ptr<mpi::Wire> wire;            // several nodes: the messages between them
+    std::unique_ptr<mpi::Wire> wire;       // several nodes: the messages between them
     std::unique_ptr<Neighbors> neighbors;  // once it was asked for: comm/neighbors.h
     Control* control = nullptr;
     bool control_is_lone = false;  // private memory: alone on the node, without a shared heap

@@ -17,8 +17,8 @@ std::vector<Record> deal(const Comm& comm, const std::vector<Record>& records,
     auto ranks = static_cast<std::size_t>(comm.ranks);
     std::vector<int> counts(ranks), at(ranks), came_counts(ranks), came_at(ranks);
     for (std::int32_t r : to) counts[r] += static_cast<int>(sizeof(Record));
-    mpi::lib().Alltoall(counts.data(), sizeof(int), mpi::lib().byte, came_counts.data(), sizeof(int), mpi::lib().byte,
-                   comm.handle);
+    mpi::lib().Alltoall(counts.data(), sizeof(int), mpi::lib().byte, came_counts.data(), sizeof(int),
+                        mpi::lib().byte, comm.handle);
     for (std::size_t r = 1; r < ranks; ++r) {
         at[r] = at[r - 1] + counts[r - 1];
         came_at[r] = came_at[r - 1] + came_counts[r - 1];
@@ -30,8 +30,8 @@ std::vector<Record> deal(const Comm& comm, const std::vector<Record>& records,
         next[to[i]] += static_cast<int>(sizeof(Record));
     }
     std::vector<Record> came(static_cast<std::size_t>(came_at.back() + came_counts.back()) / sizeof(Record));
-    mpi::lib().Alltoallv(packed.data(), counts.data(), at.data(), mpi::lib().byte, came.data(), came_counts.data(),
-                    came_at.data(), mpi::lib().byte, comm.handle);
+    mpi::lib().Alltoallv(packed.data(), counts.data(), at.data(), mpi::lib().byte, came.data(),
+                         came_counts.data(), came_at.data(), mpi::lib().byte, comm.handle);
     return came;
 }
 

@@ -15,9 +15,9 @@
 #include "comm/control_pool.h"
 #include "comm/labels.h"
 #include "comm/meeting.h"
-#include "mpi/library.h"
 #include "comm/passed.h"
 #include "heap/segment.h"
+#include "mpi/library.h"
 #include "os/probe.h"
 #include "os/process.h"
 
@@ -155,7 +155,8 @@ stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
 std::vector<Reach> reaches_of_all(Comm& comm, const std::vector<Card>& cards) {
     Reach mine = map_mates(comm, cards);
     std::vector<Reach> reaches(cards.size());
-    mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, reaches.data(), sizeof mine, mpi::lib().byte, comm.handle);
+    mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, reaches.data(), sizeof mine, mpi::lib().byte,
+                         comm.handle);
     return reaches;
 }
 
@@ -258,8 +259,8 @@ stats::Reason set_up_by_cards(Comm& comm) {
     prepare_control(comm);
     Card mine = make_card(comm);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
-    int rc =
-        mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine, mpi::lib().byte, comm.handle);
+    int rc = mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine,
+                                  mpi::lib().byte, comm.handle);
     if (rc != mpi::kSuccess) return stats::Reason::no_shared_heap;
     map_cards(comm, cards);
     stats::Reason reason = check(comm, cards);

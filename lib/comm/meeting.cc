@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "comm/arrange.h"
 #include "comm/control_pool.h"
-#include "mpi/library.h"
-#include "mpi/progress.h"
 #include "comm/world.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
+#include "mpi/library.h"
+#include "mpi/progress.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/probe.h"
@@ -149,9 +149,10 @@ bool drive_and_warn() {
     constexpr std::uint64_t kNever = UINT64_MAX;
     if (os::now_ns() >= t_vigil.warn_at_ns) {
         t_vigil.warn_at_ns = kNever;
-        COCO_LOG(warn, "rank " << t_vigil.rank << " of a communicator of " << t_vigil.ranks
-                               << " ranks has waited long for rank " << t_vigil.peer
-                               << " in its first exchange there: if the job hangs, their block sizes may differ");
+        COCO_LOG(warn,
+                 "rank " << t_vigil.rank << " of a communicator of " << t_vigil.ranks
+                         << " ranks has waited long for rank " << t_vigil.peer
+                         << " in its first exchange there: if the job hangs, their block sizes may differ");
     }
     return mpi::drive_progress();
 }

@@ -9,8 +9,8 @@
 #include "comm/comm.h"
 #include "comm/deal.h"
 #include "comm/letters.h"
-#include "mpi/library.h"
 #include "comm/notices.h"
+#include "mpi/library.h"
 #include "schedule/bundles_combined.h"
 #include "schedule/sides.h"
 
@@ -39,7 +39,8 @@ bool read_cartesian(const Comm& comm, Lists& lists) {
     if (mpi::lib().Cartdim_get(comm.handle, &dimensions) != mpi::kSuccess) return false;
     for (int d = 0; d < dimensions; ++d)
         for (int source, destination; int side : {0, 1}) {
-            if (mpi::lib().Cart_shift(comm.handle, d, 1, &source, &destination) != mpi::kSuccess) return false;
+            if (mpi::lib().Cart_shift(comm.handle, d, 1, &source, &destination) != mpi::kSuccess)
+                return false;
             lists.sources.push_back(side == 0 ? source : destination);
         }
     lists.destinations = lists.sources;
@@ -50,21 +51,23 @@ bool read_graph(const Comm& comm, Lists& lists) {
     int count = 0;
     if (mpi::lib().Graph_neighbors_count(comm.handle, comm.rank, &count) != mpi::kSuccess) return false;
     lists.sources.resize(static_cast<std::size_t>(count));
-    bool read = mpi::lib().Graph_neighbors(comm.handle, comm.rank, count, lists.sources.data()) == mpi::kSuccess;
+    bool read =
+        mpi::lib().Graph_neighbors(comm.handle, comm.rank, count, lists.sources.data()) == mpi::kSuccess;
     lists.destinations = lists.sources;
     return read;
 }
 
 bool read_distributed_graph(const Comm& comm, Lists& lists) {
     int sources = 0, destinations = 0, weighted = 0;
-    if (mpi::lib().Dist_graph_neighbors_count(comm.handle, &sources, &destinations, &weighted) != mpi::kSuccess)
+    if (mpi::lib().Dist_graph_neighbors_count(comm.handle, &sources, &destinations, &weighted) !=
+        mpi::kSuccess)
         return false;
     lists.sources.resize(static_cast<std::size_t>(sources));
     lists.destinations.resize(static_cast<std::size_t>(destinations));
     std::vector<int> source_weights(lists.sources.size()), destination_weights(lists.destinations.size());
     return mpi::lib().Dist_graph_neighbors(comm.handle, sources, lists.sources.data(), source_weights.data(),
-                                      destinations, lists.destinations.data(),
-                                      destination_weights.data()) == mpi::kSuccess;
+                                           destinations, lists.destinations.data(),
+                                           destination_weights.data()) == mpi::kSuccess;
 }
 
 bool read_lists(const Comm& comm, Lists& lists) {
@@ -89,14 +92,14 @@ std::vector<std::int32_t> ask_library(const Comm& comm, const Lists& lists, int 
     mpi::Handles<mpi::Datatype> types(most, mpi::lib().byte);
     for (std::size_t i = 0; i < most; ++i) wide_at[i] = at[i] = static_cast<int>(i) * kBytes;
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(i);
-    int rc =
-        form == 0 ? mpi::lib().Neighbor_alltoall(numbers.data(), kBytes, mpi::lib().byte, came.data(), kBytes,
-                                            mpi::lib().byte, comm.handle)
-        : form == 1
-            ? mpi::lib().Neighbor_alltoallv(numbers.data(), counts.data(), at.data(), mpi::lib().byte, came.data(),
-                                       counts.data(), at.data(), mpi::lib().byte, comm.handle)
-            : mpi::lib().Neighbor_alltoallw(numbers.data(), counts.data(), wide_at.data(), types.data(),
-                                       came.data(), counts.data(), wide_at.data(), types.data(), comm.handle);
+    int rc = form == 0   ? mpi::lib().Neighbor_alltoall(numbers.data(), kBytes, mpi::lib().byte, came.data(),
+                                                        kBytes, mpi::lib().byte, comm.handle)
+             : form == 1 ? mpi::lib().Neighbor_alltoallv(numbers.data(), counts.data(), at.data(),
+                                                         mpi::lib().byte, came.data(), counts.data(),
+                                                         at.data(), mpi::lib().byte, comm.handle)
+                         : mpi::lib().Neighbor_alltoallw(numbers.data(), counts.data(), wide_at.data(),
+                                                         types.data(), came.data(), counts.data(),
+                                                         wide_at.data(), types.data(), comm.handle);
     came.resize(rc == mpi::kSuccess ? lists.sources.size() : 0);
     return came;
 }
@@ -189,7 +192,8 @@ FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
     mpi::Op op;
     // Of words, so that it is aligned where the library puts it.
     static_assert(sizeof(Facts) % sizeof(std::uint64_t) == 0);
-    mpi::lib().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi::lib().uint64, &type);
+    mpi::lib().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi::lib().uint64,
+                               &type);
     mpi::lib().Type_commit(&type);
     mpi::lib().Op_create(&add_facts, 1, &op);
     mpi::lib().Allreduce(mine.data(), all.data(), 1, type, op, comm.handle);
@@ -408,8 +412,8 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
     auto steps = static_cast<std::size_t>(cut.steps());
     auto mine = cut.weights_of(edges);
     std::vector<std::uint64_t> all(steps * static_cast<std::size_t>(comm.ranks));
-    mpi::lib().Allgather(mine.data(), static_cast<int>(steps), mpi::lib().uint64, all.data(), static_cast<int>(steps),
-                    mpi::lib().uint64, comm.handle);
+    mpi::lib().Allgather(mine.data(), static_cast<int>(steps), mpi::lib().uint64, all.data(),
+                         static_cast<int>(steps), mpi::lib().uint64, comm.handle);
     to = cut.copiers_of(edges, all);
     edges = deal(comm, edges, to);
     CurveCut::sort(edges);

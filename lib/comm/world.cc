@@ -95,8 +95,8 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     if (ranks > kRanksMost) return agree_by_least(choice_hash);
     const WorldRank mine = make_card(world, choice_hash, takes_part, ranks);
     world.ranks.resize(static_cast<std::size_t>(ranks));
-    mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, world.ranks.data(), sizeof mine, mpi::lib().byte,
-                    mpi::lib().comm_world);
+    mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, world.ranks.data(), sizeof mine,
+                         mpi::lib().byte, mpi::lib().comm_world);
     if (!hashes_agree(world.ranks)) return false;
     const bool none_off =
         std::ranges::all_of(world.ranks, [](const WorldRank& r) { return r.directory_at != 0; });

@@ -59,9 +59,8 @@ bool envelope_of(mpi::Datatype type, Envelope& e) {
     const mpi::Library& lib = mpi::lib();
     int combiner = 0, ints = 0, addresses = 0, types = 0;
     const bool large = lib.Type_get_envelope_c != nullptr;
-    const int rc =
-        large ? lib.Type_get_envelope_c(type, &e.ints, &e.addresses, &e.large, &e.types, &combiner)
-              : lib.Type_get_envelope(type, &ints, &addresses, &types, &combiner);
+    const int rc = large ? lib.Type_get_envelope_c(type, &e.ints, &e.addresses, &e.large, &e.types, &combiner)
+                         : lib.Type_get_envelope(type, &ints, &addresses, &types, &combiner);
     if (rc != mpi::kSuccess) return false;
     if (!large) e.ints = ints, e.addresses = addresses, e.types = types;
     e.combiner = mpi::combiner_of(combiner);
@@ -83,11 +82,12 @@ void read_contents(mpi::Datatype type, const Envelope& e, Contents& c) {
     void* const types = c.types.data();
     if (e.large != 0) {
         mpi::Count* const large = room_for(c.counts, e.large);
-        mpi::lib().Type_get_contents_c(type, e.ints, e.addresses, e.large, e.types, some, addresses, large, types);
+        mpi::lib().Type_get_contents_c(type, e.ints, e.addresses, e.large, e.types, some, addresses, large,
+                                       types);
         return;
     }
     mpi::lib().Type_get_contents(type, static_cast<int>(e.ints), static_cast<int>(e.addresses),
-                            static_cast<int>(e.types), some, addresses, types);
+                                 static_cast<int>(e.types), some, addresses, types);
     c.counts.assign(ints.begin(), ints.end());
 }
 

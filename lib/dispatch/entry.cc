@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "comm/comm.h"
-#include "mpi/library.h"
 #include "dispatch/alias.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
 #include "dispatch/repeat.h"
 #include "exec/call.h"
 #include "heap/heap.h"
+#include "mpi/library.h"
 #include "os/clock.h"
 
 namespace coco::dispatch {
@@ -178,7 +178,8 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
 
 // Neighbours' blocks move within nodes and as messages between them, by the same algorithms.
 bool runs_here(const Algorithm& algorithm, Collective collective, const comm::Comm& comm) {
-    return algorithm.one_node() == (comm.wire == nullptr) || (is_neighbor(collective) && algorithm.one_node());
+    return algorithm.one_node() == (comm.wire == nullptr) ||
+           (is_neighbor(collective) && algorithm.one_node());
 }
 
 void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
@@ -294,7 +295,8 @@ Taken take(const Args& args) noexcept {
         return taken;
     }
     comm::Comm* known = comm::of(args.comm);
-    if (known->unused != nullptr && !off) known = comm::count_unused(*known, args.collective, plain_block_bytes(args));
+    if (known->unused != nullptr && !off)
+        known = comm::count_unused(*known, args.collective, plain_block_bytes(args));
     if (known->unused != nullptr) {
         hand_back(taken, stats::Reason::not_set_up);
         return taken;

@@ -4,8 +4,8 @@
 // door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
 #pragma once
 #include "comm/bond.h"
-#include "mpi/library.h"
 #include "dispatch/args.h"
+#include "mpi/library.h"
 #include "stats/stats.h"
 
 namespace coco::dispatch {
@@ -24,7 +24,7 @@ struct Inside {
 // What became of a call, and what to count of it.
 struct Taken {
     bool taken = false;          // answered here; else the door passes it on
-    int error = mpi::kSuccess;     // to be raised when it is answered
+    int error = mpi::kSuccess;   // to be raised when it is answered
     std::uint64_t begin_ns = 0;  // 0: nothing is counted
     stats::Call count{};
 };

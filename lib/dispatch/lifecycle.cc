@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "comm/bond.h"
 #include "comm/comm.h"
-#include "mpi/library.h"
-#include "mpi/progress.h"
-#include "mpi/wire.h"
 #include "comm/world.h"
 #include "dispatch/entry.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
+#include "mpi/library.h"
+#include "mpi/progress.h"
+#include "mpi/wire.h"
 #include "os/process.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
@@ -104,15 +104,15 @@ void report_statistics() {
     int bytes = static_cast<int>(rows.size() * sizeof(stats::Row));
     std::vector<int> sizes(static_cast<std::size_t>(ranks)), starts(sizes.size());
     mpi::lib().Gather(&bytes, sizeof bytes, mpi::lib().byte, sizes.data(), sizeof bytes, mpi::lib().byte, 0,
-                 mpi::lib().comm_world);
+                      mpi::lib().comm_world);
     int total = 0;
     for (std::size_t r = 0; rank == 0 && r < sizes.size(); ++r) {
         starts[r] = total;
         total += sizes[r];
     }
     std::vector<stats::Row> everything(static_cast<std::size_t>(total) / sizeof(stats::Row));
-    mpi::lib().Gatherv(rows.data(), bytes, mpi::lib().byte, everything.data(), sizes.data(), starts.data(), mpi::lib().byte,
-                  0, mpi::lib().comm_world);
+    mpi::lib().Gatherv(rows.data(), bytes, mpi::lib().byte, everything.data(), sizes.data(), starts.data(),
+                       mpi::lib().byte, 0, mpi::lib().comm_world);
     if (rank == 0) stats::report(everything, ranks);
 }
 

@@ -72,8 +72,12 @@ struct Side {
 };
 
 Side read(const BufferArgs& args, int blocks, bool wide, Ints& ints) {
-    Side side{.count = ints.of(args.count), .counts = ints.of(args.counts, blocks), .displacements = {}, .bytes_at = {}};
-    for (int i = 0; wide && args.displacements && i < blocks; ++i) side.bytes_at.push_back(args.displacements[i]);
+    Side side{.count = ints.of(args.count),
+              .counts = ints.of(args.counts, blocks),
+              .displacements = {},
+              .bytes_at = {}};
+    for (int i = 0; wide && args.displacements && i < blocks; ++i)
+        side.bytes_at.push_back(args.displacements[i]);
     if (!wide) side.displacements = ints.of(args.displacements, blocks);
     return side;
 }

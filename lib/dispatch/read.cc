@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/of_thread.h"
-#include "mpi/library.h"
 #include "dispatch/alias.h"
+#include "mpi/library.h"
 
 namespace coco::dispatch {
 namespace {
@@ -271,9 +271,7 @@ exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, boo
 
 // The library packs int counts of elements, and ints of bytes, at a time. Of one element larger than that
 // only the functions with _c do.
-bool packs_large() {
-    return mpi::lib().Pack_c != nullptr && mpi::lib().Unpack_c != nullptr;
-}
+bool packs_large() { return mpi::lib().Pack_c != nullptr && mpi::lib().Unpack_c != nullptr; }
 
 // Where elements lie that are to be packed, by an address that is not null. MPICH's MPI_Pack and MPI_Unpack
 // refuse a null address even with a type of absolute addresses: the same elements are then named from another
@@ -308,7 +306,7 @@ class NotNull {
 int pack_some(const NotNull& from, int count, std::byte* target, std::uint64_t bytes, mpi::Comm comm) {
     if (mpi::Count done = 0; bytes > INT_MAX)
         return mpi::lib().Pack_c(from.at(), count, from.type(), target, static_cast<mpi::Count>(bytes), &done,
-                                  comm);
+                                 comm);
     int done = 0;
     return mpi::lib().Pack(from.at(), count, from.type(), target, static_cast<int>(bytes), &done, comm);
 }
@@ -316,7 +314,7 @@ int pack_some(const NotNull& from, int count, std::byte* target, std::uint64_t b
 int unpack_some(const std::byte* source, std::uint64_t bytes, const NotNull& to, int count, mpi::Comm comm) {
     if (mpi::Count done = 0; bytes > INT_MAX)
         return mpi::lib().Unpack_c(source, static_cast<mpi::Count>(bytes), &done, to.at(), count, to.type(),
-                                    comm);
+                                   comm);
     int done = 0;
     return mpi::lib().Unpack(source, static_cast<int>(bytes), &done, to.at(), count, to.type(), comm);
 }
@@ -389,8 +387,9 @@ Common read_common(const Args& args, const comm::Comm& comm) {
     bool in_place = args.collective != Collective::bcast && args.send.buffer == mpi::lib().constants.in_place;
     common.facts.in_place = in_place && !is_neighbor(args.collective);
     SideArgs recv = recv_side(args, comm);
-    common.valid = args.root >= 0 && args.root < comm.ranks && args.recv.buffer != mpi::lib().constants.in_place &&
-                   in_place == common.facts.in_place && counts_are_valid(recv) && buffer_is_valid(recv);
+    common.valid = args.root >= 0 && args.root < comm.ranks &&
+                   args.recv.buffer != mpi::lib().constants.in_place && in_place == common.facts.in_place &&
+                   counts_are_valid(recv) && buffer_is_valid(recv);
     common.recv_type = recv.one_type;
     if (common.valid && !common.facts.in_place && args.collective != Collective::bcast) {
         SideArgs send = send_side(args, comm);

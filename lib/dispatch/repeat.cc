@@ -93,7 +93,8 @@ bool read_sizes(const Args& args, Remembered& last) {
     local.send.blocks = space.send_blocks;
     if (near != nullptr) return true;
     const std::int64_t own = space.recv_blocks[last.repeat.comm->rank].displacement_bytes;
-    return largest == last.block_bytes && !(mpi::lib().manners.refuses_aliases && local.send.base == local.recv.base + own);
+    return largest == last.block_bytes &&
+           !(mpi::lib().manners.refuses_aliases && local.send.base == local.recv.base + own);
 }
 
 }  // namespace

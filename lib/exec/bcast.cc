@@ -146,7 +146,8 @@ class BcastView {
 };
 
 void walk_epoch(comm::Comm& comm, BcastView& view, Publish publish, std::int32_t root) {
-    walk(comm.schedule_for({&row_that_moves(publish), algorithms::Exchange::bcast, root, view.segments()}), view);
+    walk(comm.schedule_for({&row_that_moves(publish), algorithms::Exchange::bcast, root, view.segments()}),
+         view);
 }
 
 void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {

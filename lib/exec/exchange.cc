@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "mpi/library.h"
 #include "exec/copy_block.h"
+#include "mpi/library.h"
 
 namespace coco::exec {
 

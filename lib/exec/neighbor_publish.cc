@@ -93,9 +93,7 @@ void NeighborView::plan_recv() {
 
 void NeighborView::place() {
     slot_ = &open_slot();
-    slot_->writer = ready_for_writers_
-                        ? algorithm_.mark()
-                        : std::uint16_t{0};
+    slot_->writer = ready_for_writers_ ? algorithm_.mark() : std::uint16_t{0};
     const Buffer &send = call_.local.send, &recv = call_.local.recv;
     const std::uint64_t copied_bytes = copies_out_ ? out_bytes() : 0;
     bool inlined = copied_bytes <= comm::kInlineBytes;

@@ -161,8 +161,8 @@ class SizedNodesView : public ExchangeView {
         bool along = data_bytes <= kAlongBytes;
         Travel& travel = set_out(true, to, first, blocks, memory);
         travel.parcel = parcel;
-        comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes,
-                               mpi::Wire::kFirstTag, travel.head);
+        comm_.wire->start_send(to, memory, along ? head_bytes + data_bytes : head_bytes, mpi::Wire::kFirstTag,
+                               travel.head);
         if (!along)
             comm_.wire->start_send(to, memory + head_bytes, data_bytes, mpi::Wire::kSecondTag, travel.rest);
     }

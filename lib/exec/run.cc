@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/progress.h"
 #include "exec/exchange.h"
+#include "mpi/progress.h"
 
 namespace coco::exec {
 

@@ -3,9 +3,9 @@
 
 #include <bit>
 
-#include "mpi/library.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
+#include "mpi/library.h"
 
 namespace coco::exec {
 namespace {

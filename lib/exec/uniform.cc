@@ -81,8 +81,8 @@ class UniformView : public ExchangeView {
         const Buffer& recv = call_.local.recv;
         // In place, a personal exchange writes over blocks that others still have to read; scratch is a copy
         // already.
-        bool over_own = common_.in_place && algorithm_.reads_peer_send() &&
-                        base::is_personal(common_.collective);
+        bool over_own =
+            common_.in_place && algorithm_.reads_peer_send() && base::is_personal(common_.collective);
         send_ = plan_side(comm_, send,
                           {.exposed = algorithm_.reads_peer_send(),
                            .must_copy = over_own,

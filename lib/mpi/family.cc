@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kNone = INT_MIN;
 
-constexpr const char* kMpichNames[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.0", "libmpi_cray.so.12",
-                                       "libmpi_gnu.so.12", "libmpi_intel.so.12"};
+constexpr const char* kMpichNames[] = {"libmpich.so.12",    "libmpi.so.12",     "libmpi.so.0",
+                                       "libmpi_cray.so.12", "libmpi_gnu.so.12", "libmpi_intel.so.12"};
 constexpr const char* kOpenMpiNames[] = {"libmpi.so.40", "libmpi.so.80", "libmpi.so.20"};
 constexpr const char* kStandardNames[] = {"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so.12"};
 

@@ -158,7 +158,8 @@ namespace {
 // The first thread that comes here makes it the library of the process.
 void publish(const Library& library, os::Object object) {
     std::lock_guard lock(lock_of_publishing());
-    if (g_served.load(std::memory_order_relaxed) != nullptr || g_alone.load(std::memory_order_relaxed)) return;
+    if (g_served.load(std::memory_order_relaxed) != nullptr || g_alone.load(std::memory_order_relaxed))
+        return;
     g_library = library;
     g_object.store(object, std::memory_order_relaxed);
     g_handle_bytes = library.family->handle_bytes;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <mutex>
 
-#include "mpi/library.h"
 #include "heap/heap.h"
+#include "mpi/library.h"
 #include "os/clock.h"
 
 namespace coco::mpi {

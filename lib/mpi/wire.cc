@@ -127,18 +127,15 @@ void Wire::end() {
 void Wire::start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
                       Requests& into) {
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        lib().Isend(data + at, piece_bytes, lib().byte, there(peer), tag_of(rank_, tag), comm_,
-                    into.add());
+        lib().Isend(data + at, piece_bytes, lib().byte, there(peer), tag_of(rank_, tag), comm_, into.add());
         ++messages_sent_;
     });
     bytes_sent_ += bytes;
 }
 
-void Wire::start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
-                         Requests& into) {
+void Wire::start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag, Requests& into) {
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
-        lib().Irecv(data + at, piece_bytes, lib().byte, there(peer), tag_of(peer, tag), comm_,
-                    into.add());
+        lib().Irecv(data + at, piece_bytes, lib().byte, there(peer), tag_of(peer, tag), comm_, into.add());
     });
 }
 
@@ -188,7 +185,8 @@ int Wire::tag_of_status(std::size_t index) const {
 // looked: what it finds then is seen by asking again. A look for one request moves all.
 bool Wire::is_through(Request request) {
     int done = 0;
-    for (int look = 0; look < 2 && !done; ++look) lib().Request_get_status(request, &done, lib().constants.status_ignore);
+    for (int look = 0; look < 2 && !done; ++look)
+        lib().Request_get_status(request, &done, lib().constants.status_ignore);
     return done;
 }
 

@@ -54,10 +54,8 @@ class Wire {
     }
     void receive_marked(std::int32_t peer, std::byte* data, std::uint64_t bytes, int mark);
     // The same, for messages that their starter waits for itself: their requests are added to `into`.
-    void start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
-                    Requests& into);
-    void start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag,
-                       Requests& into);
+    void start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag, Requests& into);
+    void start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag, Requests& into);
     // Waits for the first `count` requests, which are null then. statuses: room for that many, or null.
     static void wait(Requests& requests, std::size_t count, bool yields, void* statuses = nullptr);
     // Waits for all messages but the `left` last started. `yields`: give the CPU away while waiting. Returns:
@@ -97,7 +95,7 @@ class Wire {
     int tag_of_status(std::size_t index) const;
 
     Requests requests_;              // in the order of their start
-    std::vector<Message> messages_;      // in flight
+    std::vector<Message> messages_;  // in flight
     std::vector<std::byte> statuses_;
     std::uint64_t messages_sent_ = 0;
     std::uint64_t bytes_sent_ = 0;

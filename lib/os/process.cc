@@ -141,9 +141,10 @@ std::uint64_t random_cookie() {
 }
 
 std::int64_t launched_rank() {
-    for (const char* name : {"PMIX_RANK", "PMI_RANK", "PMI_ID", "OMPI_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK",
-                             "SLURM_PROCID"})
-        if (std::uint64_t rank = 0; base::parse_number(base::env(name), rank)) return static_cast<std::int64_t>(rank);
+    for (const char* name : {"PMIX_RANK", "PMI_RANK", "PMI_ID", "OMPI_COMM_WORLD_RANK", "PALS_RANKID",
+                             "FLUX_TASK_RANK", "SLURM_PROCID"})
+        if (std::uint64_t rank = 0; base::parse_number(base::env(name), rank))
+            return static_cast<std::int64_t>(rank);
     return -1;
 }
 

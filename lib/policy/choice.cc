@@ -105,8 +105,7 @@ std::optional<Error> parse_choice(std::string_view text, algorithms::Collective 
     if (parsed.algorithm == nullptr && name != "mpi")
         return Error{"unknown algorithm '" + std::string(name) + "'" + must};
     if (parsed.algorithm != nullptr && !algorithms::serves(*parsed.algorithm, collective))
-        return Error{std::string(name) + " does not serve " + std::string(base::name_of(collective)) +
-                     must};
+        return Error{std::string(name) + " does not serve " + std::string(base::name_of(collective)) + must};
     while (colon != std::string_view::npos) {
         text.remove_prefix(colon + 1);
         colon = text.find(',');

@@ -104,8 +104,7 @@ Verdict select(const Policy& policy, const Facts& facts) {
 
 std::string explain(const Policy& policy, const Facts& facts) {
     Verdict verdict = select(policy, facts);
-    std::string lines =
-        std::string(base::name_of(facts.collective)) + ": " + name_of(verdict.choice) + '\n';
+    std::string lines = std::string(base::name_of(facts.collective)) + ": " + name_of(verdict.choice) + '\n';
     if (verdict.forced) return lines + "  forced by the environment, before any rule\n";
     const Facts used = common_to_all(policy, facts);
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {

@@ -29,8 +29,8 @@ std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
 
 // What may differ between ranks; of the policy file its rules count, not its name.
 bool is_own_affair(std::string_view name) {
-    constexpr std::string_view kOwn[] = {"COCO_LOG", "COCO_STATS", "COCO_HEAP_LIMIT", "COCO_TEST_DELAY",
-                                         "COCO_POLICY", "COCO_RANK_PROCESS"};
+    constexpr std::string_view kOwn[] = {"COCO_LOG",        "COCO_STATS",  "COCO_HEAP_LIMIT",
+                                         "COCO_TEST_DELAY", "COCO_POLICY", "COCO_RANK_PROCESS"};
     return std::ranges::find(kOwn, name) != std::end(kOwn);
 }
 

@@ -63,8 +63,9 @@ constexpr bool is_alike() {
 template <class Real, class Ours>
 struct Alike : std::false_type {};
 template <class... Real, class... Ours>
-    requires(sizeof...(Real) == sizeof...(Ours))
-struct Alike<int (*)(Real...), int(Ours...)> : std::bool_constant<(is_alike<Real, Ours>() && ...)> {};
+requires(sizeof...(Real) == sizeof...(Ours)) struct Alike<int (*)(Real...), int(Ours...)>
+    : std::bool_constant<(is_alike<Real, Ours>() && ...)> {
+};
 
 namespace signatures {
 using namespace coco::mpi;
@@ -74,8 +75,8 @@ COCO_MPI_FUNCTIONS_4(COCO_SIGNATURE)
 #undef COCO_SIGNATURE
 }  // namespace signatures
 
-#define COCO_SAME(name, parameters)                                                    \
-    static_assert(Alike<decltype(&PMPI_##name), signatures::name##_>::value,           \
+#define COCO_SAME(name, parameters)                                          \
+    static_assert(Alike<decltype(&PMPI_##name), signatures::name##_>::value, \
                   "MPI_" #name " has other parameters than lib/mpi/functions.h says");
 COCO_MPI_FUNCTIONS(COCO_SAME)
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
@@ -125,7 +126,8 @@ void check_constants() {
     CHECK(c.any_source == MPI_ANY_SOURCE && c.any_tag == MPI_ANY_TAG);
     CHECK(c.keyval_invalid == MPI_KEYVAL_INVALID && c.thread_multiple == MPI_THREAD_MULTIPLE);
     CHECK(c.cart == MPI_CART && c.graph == MPI_GRAPH && c.dist_graph == MPI_DIST_GRAPH);
-    CHECK(c.err_buffer == MPI_ERR_BUFFER && c.err_count == MPI_ERR_COUNT && c.err_arg == MPI_ERR_ARG && c.err_truncate == MPI_ERR_TRUNCATE);
+    CHECK(c.err_buffer == MPI_ERR_BUFFER && c.err_count == MPI_ERR_COUNT && c.err_arg == MPI_ERR_ARG &&
+          c.err_truncate == MPI_ERR_TRUNCATE);
     CHECK(c.err_other == MPI_ERR_OTHER && c.err_no_mem == MPI_ERR_NO_MEM);
 }
 
@@ -134,7 +136,8 @@ void check_combiners() {
     auto number = [](Combiner combiner) { return family().constants.combiner[static_cast<int>(combiner)]; };
     CHECK(number(Combiner::named) == MPI_COMBINER_NAMED && number(Combiner::dup) == MPI_COMBINER_DUP);
     CHECK(number(Combiner::contiguous) == MPI_COMBINER_CONTIGUOUS);
-    CHECK(number(Combiner::vector) == MPI_COMBINER_VECTOR && number(Combiner::hvector) == MPI_COMBINER_HVECTOR);
+    CHECK(number(Combiner::vector) == MPI_COMBINER_VECTOR &&
+          number(Combiner::hvector) == MPI_COMBINER_HVECTOR);
     CHECK(number(Combiner::indexed) == MPI_COMBINER_INDEXED);
     CHECK(number(Combiner::hindexed) == MPI_COMBINER_HINDEXED);
     CHECK(number(Combiner::indexed_block) == MPI_COMBINER_INDEXED_BLOCK);

@@ -140,13 +140,15 @@ class Player {
 
     void exchange(const Live& live, bool personal, int size, int me, int call) {
         std::vector<int> send, recv(live.members.size() * kWords, -1);
-        for (int member : live.members) send.insert(send.end(), kWords, word_of(live, me, personal ? member : 0, call));
+        for (int member : live.members)
+            send.insert(send.end(), kWords, word_of(live, me, personal ? member : 0, call));
         if (personal)
             MPI_Alltoall(send.data(), kWords, MPI_INT, recv.data(), kWords, MPI_INT, live.comm);
         else
             MPI_Allgather(send.data(), kWords, MPI_INT, recv.data(), kWords, MPI_INT, live.comm);
         for (int i = 0; i < size; ++i) {
-            const int word = word_of(live, live.members[static_cast<std::size_t>(i)], personal ? me : 0, call);
+            const int word =
+                word_of(live, live.members[static_cast<std::size_t>(i)], personal ? me : 0, call);
             CHECK(recv[static_cast<std::size_t>(i * kWords)] == word);
             CHECK(recv[static_cast<std::size_t>(i * kWords + kWords - 1)] == word);
         }

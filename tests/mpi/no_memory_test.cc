@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
     std::vector<int> sent(static_cast<std::size_t>(kLarge * (ranks + 2))), came(sent.size());
     // What is made once in a process is there then: the MPI library's own functions may not bear it.
     for (int i = 0; i < 6; ++i)
-        MPI_Alltoall(sent.data(), kLarge, MPI_INT, came.data(), kLarge, MPI_INT, in_use ? comm : MPI_COMM_WORLD);
+        MPI_Alltoall(sent.data(), kLarge, MPI_INT, came.data(), kLarge, MPI_INT,
+                     in_use ? comm : MPI_COMM_WORLD);
     // Neighbours are looked up in the third call on them.
     for (int i = 0; in_use && i < 2; ++i)
         MPI_Neighbor_alltoall(sent.data(), 1, MPI_INT, came.data(), 1, MPI_INT, comm);

@@ -28,7 +28,8 @@ void exchange(MPI_Comm comm, int ints, int turn) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     std::vector<int> send, recv(static_cast<std::size_t>(ints * ranks), -1);
-    for (int to = 0; to < ranks; ++to) send.insert(send.end(), static_cast<std::size_t>(ints), 1000 * turn + 10 * rank + to);
+    for (int to = 0; to < ranks; ++to)
+        send.insert(send.end(), static_cast<std::size_t>(ints), 1000 * turn + 10 * rank + to);
     MPI_Alltoall(send.data(), ints, MPI_INT, recv.data(), ints, MPI_INT, comm);
     for (int from = 0; from < ranks; ++from)
         for (int i : {0, ints - 1})

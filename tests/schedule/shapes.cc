@@ -112,8 +112,8 @@ std::string to_text(const Row& row, const topology::NodeMap& map, std::int32_t r
     constexpr const char* kExchanges[] = {"alltoall", "allgather", "bcast"};
     std::ostringstream text;
     text << row.algorithm->name << text_of(row.parameters) << " "
-         << kExchanges[static_cast<int>(row.exchange)] << (row.algorithm->one_node() ? ", domains" : ", nodes")
-         << " of ranks:";
+         << kExchanges[static_cast<int>(row.exchange)]
+         << (row.algorithm->one_node() ? ", domains" : ", nodes") << " of ranks:";
     for (std::int32_t n : row.algorithm->one_node() ? map.domain : map.node) text << " " << n;
     text << ", root " << root << ", " << segments << " segments";
     return text.str();

@@ -12,7 +12,8 @@ TEST_CASE("collectives have names, and names collectives", "[registry]") {
         CHECK(coco::base::collective_of(name_of(collective)) == collective);
     }
     CHECK(name_of(Collective::allgatherv) == "allgatherv");
-    for (auto wrong : {"", "mpi", "Alltoall", "alltoal", "alltoallvw"}) CHECK_FALSE(coco::base::collective_of(wrong));
+    for (auto wrong : {"", "mpi", "Alltoall", "alltoal", "alltoallvw"})
+        CHECK_FALSE(coco::base::collective_of(wrong));
 }
 
 TEST_CASE("the v and w forms move the blocks of their plain form", "[registry]") {

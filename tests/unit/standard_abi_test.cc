@@ -63,10 +63,10 @@ TEST_CASE("constants of the standard ABI are as published") {
 
 TEST_CASE("combiners and the status of the standard ABI are as published") {
     auto number = [](Combiner combiner) { return standard().constants.combiner[static_cast<int>(combiner)]; };
-    const Combiner in_order[] = {Combiner::named,         Combiner::dup,      Combiner::contiguous,
-                                 Combiner::vector,        Combiner::hvector,  Combiner::indexed,
-                                 Combiner::hindexed,      Combiner::indexed_block,
-                                 Combiner::hindexed_block, Combiner::structure, Combiner::subarray};
+    const Combiner in_order[] = {Combiner::named,     Combiner::dup,           Combiner::contiguous,
+                                 Combiner::vector,    Combiner::hvector,       Combiner::indexed,
+                                 Combiner::hindexed,  Combiner::indexed_block, Combiner::hindexed_block,
+                                 Combiner::structure, Combiner::subarray};
     int published = 101;
     for (Combiner combiner : in_order) CHECK(number(combiner) == published++);
     CHECK(number(Combiner::f90_real) == 113);  // 112: darray

@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const kHeap = "/memfd:coco-heap";
+static const char* const kHeap = "/memfd:coco-heap";
 
 /* How many lines of the file name the heap; -1 if it cannot be read. */
-static int count_lines(FILE *maps) {
+static int count_lines(FILE* maps) {
     char line[512];
     int lines = 0;
     if (maps == NULL) return -1;
@@ -21,14 +21,14 @@ static int count_lines(FILE *maps) {
 }
 
 static int heaps_of_popen(void) {
-    FILE *maps = popen("cat /proc/self/maps", "r");
+    FILE* maps = popen("cat /proc/self/maps", "r");
     int lines = count_lines(maps);
     return pclose(maps) == 0 ? lines : -1;
 }
 
 /* Of a process that has another rank's number: a job that the rank starts. */
 static int heaps_of_other_job(void) {
-    FILE *maps = popen("PMI_RANK=17 PMIX_RANK=17 OMPI_COMM_WORLD_RANK=17 cat /proc/self/maps", "r");
+    FILE* maps = popen("PMI_RANK=17 PMIX_RANK=17 OMPI_COMM_WORLD_RANK=17 cat /proc/self/maps", "r");
     int lines = count_lines(maps);
     return pclose(maps) == 0 ? lines : -1;
 }
@@ -36,14 +36,14 @@ static int heaps_of_other_job(void) {
 /* By fork and exec, and again from there. */
 static int heaps_of_grandchild(void) {
     int pipe_ends[2];
-    FILE *maps;
+    FILE* maps;
     int lines, status;
     pid_t child;
     if (pipe(pipe_ends) != 0) return -1;
     child = fork();
     if (child == 0) {
         dup2(pipe_ends[1], 1);
-        execlp("sh", "sh", "-c", "sh -c 'cat /proc/self/maps; :'; :", (char *)NULL);
+        execlp("sh", "sh", "-c", "sh -c 'cat /proc/self/maps; :'; :", (char*)NULL);
         _exit(127);
     }
     close(pipe_ends[1]);
@@ -53,9 +53,9 @@ static int heaps_of_grandchild(void) {
     return waitpid(child, &status, 0) == child && status == 0 ? lines : -1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int own, by_popen, by_fork, by_job, good;
-    FILE *maps;
+    FILE* maps;
     MPI_Init(&argc, &argv);
     maps = fopen("/proc/self/maps", "r");
     own = count_lines(maps);
@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
     by_fork = heaps_of_grandchild();
     by_job = heaps_of_other_job();
     good = own > 0 && by_popen == 0 && by_fork == 0 && by_job > 0;
-    printf("heaps: own %d, of popen %d, of a grandchild %d, of another job %d: %s\n", own, by_popen, by_fork, by_job,
-           good ? "right" : "WRONG");
+    printf("heaps: own %d, of popen %d, of a grandchild %d, of another job %d: %s\n", own, by_popen, by_fork,
+           by_job, good ? "right" : "WRONG");
     MPI_Finalize();
     return good ? 0 : 1;
 }

@@ -12,11 +12,12 @@ static int rank, size, failures;
 static int sent[MOST], came[MOST];
 
 typedef int Plain(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm);
-typedef int Vector(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*,
-                   MPI_Datatype, MPI_Comm);
-typedef int Typed(const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, const MPI_Count*, const MPI_Aint*,
-                  const MPI_Datatype*, MPI_Comm);
-typedef int Gatherv(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm);
+typedef int Vector(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*,
+                   const MPI_Aint*, MPI_Datatype, MPI_Comm);
+typedef int Typed(const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*,
+                  const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm);
+typedef int Gatherv(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*,
+                    MPI_Datatype, MPI_Comm);
 typedef int Bcast(void*, MPI_Count, MPI_Datatype, int, MPI_Comm);
 
 static void expect(const char* name, int code, int wanted_code, int word, int wanted_word) {
@@ -52,7 +53,8 @@ static void exchange(const char* prefix, MPI_Comm comm, int blocks, int last, in
         if (f == NULL) continue;
         int code = form == 0   ? ((Plain*)f)(sent, 1, MPI_INT, came, 1, MPI_INT, comm)
                    : form == 1 ? ((Vector*)f)(sent, counts, at, MPI_INT, came, counts, at, MPI_INT, comm)
-                   : form == 2 ? ((Typed*)f)(sent, counts, bytes_at, types, came, counts, bytes_at, types, comm)
+                   : form == 2
+                       ? ((Typed*)f)(sent, counts, bytes_at, types, came, counts, bytes_at, types, comm)
                    : form == 3 ? ((Plain*)f)(sent, 1, MPI_INT, came, 1, MPI_INT, comm)
                                : ((Gatherv*)f)(sent, 1, MPI_INT, came, counts, at, MPI_INT, comm);
         expect(name, code, MPI_SUCCESS, came[blocks - 1], 100 * last + (form < 3 ? word : 0));
@@ -77,7 +79,8 @@ int main(int argc, char** argv) {
     expect("MPI_Bcast_c", code, MPI_SUCCESS, sent[0], 100 * (size - 1));
     Plain* alltoall = (Plain*)ask("MPI_Alltoall_c");
     const MPI_Count large = (MPI_Count)1 << 32;
-    expect("a large count", alltoall(sent, large, MPI_BYTE, came, large, MPI_BYTE, MPI_COMM_WORLD), MPI_ERR_COUNT, 0, 0);
+    expect("a large count", alltoall(sent, large, MPI_BYTE, came, large, MPI_BYTE, MPI_COMM_WORLD),
+           MPI_ERR_COUNT, 0, 0);
     int (*session)(MPI_Info, MPI_Errhandler, void*) =
         (int (*)(MPI_Info, MPI_Errhandler, void*))ask("MPI_Session_init");
     void* made = NULL;

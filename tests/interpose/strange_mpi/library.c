@@ -6,13 +6,13 @@ static int calls;
 
 int strange_calls(void) { return calls; }
 
-#define BOTH(name, number)     \
-    int PMPI_##name(void);     \
-    int MPI_##name(void);      \
-    int PMPI_##name(void) {    \
-        ++calls;               \
-        return number;         \
-    }                          \
+#define BOTH(name, number)  \
+    int PMPI_##name(void);  \
+    int MPI_##name(void);   \
+    int PMPI_##name(void) { \
+        ++calls;            \
+        return number;      \
+    }                       \
     int MPI_##name(void) { return PMPI_##name(); }
 
 BOTH(Init, 101)

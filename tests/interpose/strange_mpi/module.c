@@ -16,11 +16,11 @@ static void expect(const char* name, int answer, int wanted) {
 }
 
 /* The arguments are nobody's: who looked at them would crash. */
-#define CALL(name, number)                     \
-    {                                          \
-        int MPI_##name(void*, void*, void*);   \
-        int PMPI_##name(void*, void*, void*);  \
-        void* bad = (void*)8;                  \
+#define CALL(name, number)                                         \
+    {                                                              \
+        int MPI_##name(void*, void*, void*);                       \
+        int PMPI_##name(void*, void*, void*);                      \
+        void* bad = (void*)8;                                      \
         expect("MPI_" #name, MPI_##name(bad, bad, bad), number);   \
         expect("PMPI_" #name, PMPI_##name(bad, bad, bad), number); \
     }
