@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/of_thread.h"
+#include "channel/control_pool.h"
 #include "comm/arrange.h"
 #include "comm/bond.h"
-#include "comm/control_pool.h"
 #include "comm/discover.h"
 #include "comm/meeting.h"
 #include "comm/world.h"
@@ -227,149 +227,19 @@ bool count_neighbor_call(Comm& comm) {
     return ++comm.neighbor_calls >= kCallsBeforeSetUp;
 }
 
-namespace {
-
-// A short spin that asks for the lines behind the word again and again: the writer fills them before it
-// raises the word, so that they are on their way when the word is seen. Returns: whether the word got there.
-bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target, Soon soon) {
-    constexpr int kSpins = 64;
-    constexpr std::uint64_t kBytesMost = 1024;
-    std::uint64_t bytes = std::min(soon.bytes, kBytesMost);
-    for (int i = 0; i < kSpins; ++i) {
-        for (std::uint64_t at = 0; at < bytes; at += base::kCacheLineBytes) __builtin_prefetch(soon.at + at);
-        if (word.load(std::memory_order_acquire) >= target) return true;  // pairs with sync::raise()
-        os::pause();
-    }
-    return false;
-}
-
-}  // namespace
-
-void Comm::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
-                    Soon soon) {
-    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
-    if (waiting.spins == 0 || !spin_fetching(word, target, soon))
-        sync::wait_slowly(word, bell, target, waiting);
-    if (timed) wait_ns += os::now_ns() - begin_ns;
-}
-
-void Comm::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
-    Peer& p = met(peer);
-    std::uint64_t target = milestone_value(p.epoch_base + epoch, milestone);
-    sync::Flag& flag = p.control->flag;
-    if (flag.value.load(std::memory_order_acquire) >= target) return;  // pairs with raise()
-    wait_for(flag.value, flag.doorbell, target);
-}
-
-void Comm::wait_all_done(std::uint64_t wanted) {
-    if (done_epoch >= wanted) return;
-    std::uint64_t lowest = epoch - 1;  // of the calls before this one; we have finished them all
-    for (std::int32_t r : mates) {
-        Peer& p = met(r);
-        if (p.done_epoch < wanted) look_how_far(p, wanted);
-        lowest = std::min(lowest, p.done_epoch);
-    }
-    done_epoch = std::max(done_epoch, lowest);
-}
-
-void Comm::look_how_far(Peer& p, std::uint64_t wanted) {
-    sync::Flag& flag = p.control->flag;
-    std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
-    if (flag.value.load(std::memory_order_acquire) < target) wait_for(flag.value, flag.doorbell, target);
-    // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next.
-    std::uint64_t value = flag.value.load(std::memory_order_acquire);  // pairs with raise()
-    std::uint64_t at = (value >> 20) - p.epoch_base;
-    p.done_epoch = (value & schedule::kDone) == schedule::kDone ? at : at - 1;
-}
-
-void Comm::raise(schedule::Milestone milestone) {
-    sync::raise(control->flag.value, control->flag.doorbell,
-                milestone_value(peers[rank].epoch_base + epoch, milestone));
-}
-
 std::int32_t Comm::complete(std::size_t left) {
-    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    std::uint64_t begin_ns = channel.timed ? os::now_ns() : 0;
     std::int32_t unlike = wire->complete(left, yields_for_messages);
-    if (timed) wait_ns += os::now_ns() - begin_ns;
+    if (channel.timed) channel.wait_ns += os::now_ns() - begin_ns;
     return unlike;
 }
 
 void Comm::complete(mpi::Requests& requests) {
     if (requests.empty()) return;
-    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    std::uint64_t begin_ns = channel.timed ? os::now_ns() : 0;
     mpi::Wire::wait(requests, requests.size(), yields_for_messages);
     requests.clear();
-    if (timed) wait_ns += os::now_ns() - begin_ns;
-}
-
-Slot& Comm::open_slot() {
-    std::uint64_t& last = slot_epoch[epoch % kSlots];
-    wait_all_done(last);
-    last = epoch;
-    return my_slot();
-}
-
-void Comm::publish(Slot& slot) {
-    sync::raise(slot.epoch, control->flag.doorbell, peers[rank].epoch_base + epoch);
-}
-
-std::byte* Comm::stage_bytes(std::uint64_t bytes) {
-    auto piece = stage.take(base::round_up(bytes, base::kCacheLineBytes), 0, epoch);
-    wait_all_done(piece.wait_epoch);
-    return control->stage + piece.begin;
-}
-
-Comm::Record Comm::open_record(Header header) {
-    std::uint64_t here = tape.head(), bytes = header.record_bytes();
-    auto piece = tape.take(bytes, 8, epoch);
-    wait_all_done(piece.wait_epoch);
-    std::atomic<std::uint64_t>* words = control->tape;
-    words[(piece.begin + bytes) / 8].store(0, std::memory_order_relaxed);
-    if (piece.wrapped) {
-        words[0].store(0, std::memory_order_relaxed);
-        sync::raise(words[here / 8], control->flag.doorbell, Header::kWrap);
-    }
-    control->tape_at = tape.head();
-    return {words + piece.begin / 8};
-}
-
-void Comm::publish(Record record, Header header) {
-    sync::raise(*record.header, control->flag.doorbell, header.of_call(epoch).word);
-}
-
-namespace {
-
-// Each look at a header that is not there yet takes the line away from the root, which is about to write it:
-// readers that have caught up make every small bcast of a stream cost a line's way there and back. Who stays
-// away for some pauses finds several records then. Each record that is there at the first look makes the next
-// absence longer, each that is not halves it: where the root does not run ahead it stays at the least.
-constexpr std::uint32_t kPausesLeast = 4, kPausesMost = 24, kPausesMore = 3;
-
-void hold_back(Peer& root) {
-    for (std::uint32_t i = 0; i < root.pauses; ++i) os::pause();
-    root.pauses = std::max(root.pauses / 2, kPausesLeast);
-}
-
-}  // namespace
-
-Comm::Record Comm::next_record(std::int32_t root) {
-    Peer& p = met(root);
-    for (;;) {
-        std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
-        // Acquire pairs with publish(). A header is above 0 when it is there.
-        if (word.load(std::memory_order_acquire) != 0) {
-            p.pauses = std::min(p.pauses + kPausesMore, kPausesMost);
-        } else {
-            if (waiting.spins != 0) hold_back(p);
-            if (word.load(std::memory_order_acquire) == 0) wait_for(word, p.control->flag.doorbell, 1);
-        }
-        Header header{word.load(std::memory_order_acquire)};
-        if (header.word != Header::kWrap) {
-            p.tape_at += header.record_bytes();
-            return {&word};
-        }
-        p.tape_at = 0;
-    }
+    if (channel.timed) channel.wait_ns += os::now_ns() - begin_ns;
 }
 
 Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
@@ -418,21 +288,18 @@ std::unique_ptr<schedule::Schedule> Comm::make_schedule(const ScheduleKey& key) 
 
 Comm::~Comm() {
     for (Room& room : rooms) heap::release(room.memory);
-    if (control == nullptr) return;
+    if (!channel.is_open()) return;
     if (control_is_lone) {
         heap::release(scratch.memory);
         heap::release(inbox.memory);
         for (Parcel& parcel : parcels) heap::release(parcel.room.memory);
-        end_lone_control(control);
+        end_lone_control(channel.close());
         return;
     }
-    std::vector<Pending> pending;
-    for (std::int32_t r : mates)
-        pending.push_back(
-            {&peers[r].control->flag.value, milestone_value(peers[r].epoch_base + epoch, schedule::kDone)});
     std::vector<void*> memory{scratch.memory, inbox.memory};
     for (Parcel& parcel : parcels) memory.push_back(parcel.room.memory);
-    retire_control(control, std::move(pending), std::move(memory));
+    std::vector<channel::Pending> pending = channel.pending();
+    retire_control(channel.close(), std::move(pending), std::move(memory));
 }
 
 }  // namespace coco::comm

@@ -12,13 +12,11 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
-#include "comm/control.h"
+#include "channel/channel.h"
 #include "comm/neighbors.h"
-#include "comm/tape.h"
 #include "mpi/wire.h"
 #include "schedule/schedule.h"
 #include "stats/stats.h"
-#include "sync/flag.h"
 #include "topology/node_map.h"
 
 namespace coco::comm {
@@ -39,17 +37,6 @@ struct ScheduleKey {
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
-// A peer of the node as this rank sees it.
-struct Peer {
-    std::byte* segment = nullptr;
-    Control* control = nullptr;    // null: not met yet
-    std::uint64_t epoch_base = 0;  // its block's epochs run ahead of the communicator's by this
-    std::uint64_t done_epoch = 0;  // it is known to have finished this call of the communicator
-    std::uint64_t tape_at = 0;     // where its next record will be
-    std::uint64_t leavers_before = 0;
-    std::uint32_t pauses = 0;  // to stay away from its tape when there is no record yet
-};
-
 // Where one area of a rank is in this process, in the call that runs.
 struct Row {
     std::byte* base;
@@ -58,15 +45,9 @@ struct Row {
 
 // A rank's block tables in a v or w form: `staged` of its scratch, else `send` and `recv` of its buffers.
 struct Table {
-    const StagedBlock* staged;
-    const BlockAt* send;
-    const BlockAt* recv;
-};
-
-// Bytes that are read next, once what is waited for is there: fetched while waiting.
-struct Soon {
-    const std::byte* at = nullptr;
-    std::uint64_t bytes = 0;
+    const channel::StagedBlock* staged;
+    const channel::BlockAt* send;
+    const channel::BlockAt* recv;
 };
 
 constexpr std::uint32_t kLeastUnseen = 32;
@@ -95,23 +76,12 @@ struct Comm {
     std::int32_t nodes = 0;
     std::int32_t ranks_per_node = 0;
     std::int32_t domains = 0;
-    std::vector<Peer> peers;               // by rank, this one included; of other nodes nothing is known
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
     std::unique_ptr<mpi::Wire> wire;       // several nodes: the messages between them
     std::unique_ptr<Neighbors> neighbors;  // once it was asked for: comm/neighbors.h
-    Control* control = nullptr;
-    bool control_is_lone = false;  // private memory: alone on the node, without a shared heap
-    std::byte* segment = nullptr;
-
-    std::uint64_t epoch = 0;                // of the last call begun
-    std::uint64_t done_epoch = 0;           // every rank of the node is known to have finished this call
-    std::uint64_t slot_epoch[kSlots] = {};  // which call each of our slots was last used for
-    Ring<kStageBytes> stage;
-    Ring<kTapeBytes> tape;
-    sync::WaitPolicy waiting;
+    channel::Channel channel;
+    bool control_is_lone = false;      // its control block is in private memory: alone on the node
     bool yields_for_messages = false;  // ranks outnumber CPUs, and the MPI library does not care
-    std::uint64_t wait_ns = 0;         // of the call that runs, when stats are on
-    bool timed = false;
 
     // What exec keeps between calls so that a call allocates nothing: grown, never shrunk.
     struct Room {
@@ -119,7 +89,7 @@ struct Comm {
         std::uint64_t bytes = 0;
     };
     std::vector<Row> rows;  // kAreas * ranks
-    std::vector<BlockAt> send_blocks, recv_blocks;
+    std::vector<channel::BlockAt> send_blocks, recv_blocks;
     std::vector<Table> tables;  // v and w forms, by rank
     Room scratch;               // several nodes: what schedules call scratch
     // Several nodes: memory of messages of v and w forms, and the call that used it last; 0: free.
@@ -180,79 +150,14 @@ struct Comm {
         return key.exchange == algorithms::Exchange::bcast ? bcast_schedule_for(key)
                                                            : *kept_for(key).schedule;
     }
-    // Address in this process of an offset in `peer`'s segment.
-    std::byte* at(std::int32_t peer, std::uint64_t offset) const {
-        return base::displaced(peers[peer].segment, static_cast<std::int64_t>(offset));
-    }
-    // Any address is allowed; only shared ones give offsets that peers can use.
-    std::uint64_t offset_of(const void* address) const {
-        return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment);
-    }
-    Slot& my_slot() { return control->slots[(peers[rank].epoch_base + epoch) % kSlots]; }
-    // Requires: the peer was met.
-    const Slot& slot_of(std::int32_t peer) const {
-        return peers[peer].control->slots[(peers[peer].epoch_base + epoch) % kSlots];
-    }
-
-    // Finds the peer's control block, where that is not known yet.
-    Peer& met(std::int32_t peer) {
-        Peer& p = peers[peer];
-        if (p.control == nullptr) [[unlikely]]
-            meet(peer);
-        return p;
-    }
-    // Waits, in the call that runs, for a rank's slot or for a milestone of its. soon_of tells what to fetch
-    // meanwhile, once the peer is met.
-    template <class SoonOf>
-    void wait_arrived(std::int32_t peer, SoonOf soon_of) {
-        Peer& p = met(peer);
-        const std::uint64_t target = p.epoch_base + epoch;
-        const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
-        // Acquire pairs with publish().
-        if (word.load(std::memory_order_acquire) < target)
-            wait_for(word, p.control->flag.doorbell, target, soon_of());
-        // A rank that is in this call has finished the one before.
-        p.done_epoch = epoch - 1;
-    }
-    void wait_arrived(std::int32_t peer) {
-        wait_arrived(peer, [] { return Soon{}; });
-    }
-    void wait_milestone(std::int32_t peer, schedule::Milestone milestone);
-    // Waits until all ranks of the node have finished call `epoch` of this communicator.
-    void wait_all_done(std::uint64_t epoch);
-    void raise(schedule::Milestone milestone);
     // Waits for all messages but the `left` last started. Returns: as Wire::complete().
     std::int32_t complete(std::size_t left);
     // Waits for these requests, and forgets them.
     void complete(mpi::Requests& requests);
-    // Makes our slot of this epoch ours to write: waits until all who may read its last content are done.
-    Slot& open_slot();
-    // Publishes the slot: what it says is seen by all who wait for us to arrive.
-    void publish(Slot& slot);
-    // `bytes` of our stage ring for this epoch. Requires: bytes <= kStageBytes; asked for once in an epoch.
-    std::byte* stage_bytes(std::uint64_t bytes);
-
-    // A record of our tape.
-    struct Record {
-        std::atomic<std::uint64_t>* header;
-        std::byte* payload() const { return reinterpret_cast<std::byte*>(header + 1); }
-    };
-    // Room for a record of this call. Requires: record_bytes <= kTapeBytes / 4.
-    Record open_record(Header header);
-    // Publishes a record that open_record() gave.
-    void publish(Record record, Header header);
-    // Waits for the next record of `root`'s tape and steps over it. Nothing is fetched ahead while waiting:
-    // the root is writing those lines (bcast of 1 KiB on 2 ranks: 0.30 us without, 0.96 us with).
-    Record next_record(std::int32_t root);
 
   private:
-    void meet(std::int32_t peer);  // comm/meeting.cc
     const schedule::Schedule& bcast_schedule_for(const ScheduleKey& key);
     std::unique_ptr<schedule::Schedule> make_schedule(const ScheduleKey& key) const;
-    // Waits until the peer has finished call `wanted`, and notes how far it is.
-    void look_how_far(Peer& peer, std::uint64_t wanted);
-    void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
-                  Soon soon = {});
 };
 
 // The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that

@@ -39,7 +39,7 @@ void append_error(base::Text& line, int error) {
 }
 
 // Why this rank could not map all of its mates.
-base::Text reason_of(const Comm& comm) {
+base::Text reason_of(bool has_control) {
     base::Text line;
     heap::Refusal refusal = heap::last_refusal();
     if (refusal.what != nullptr && refusal.peer_pid != 0) {
@@ -48,7 +48,7 @@ base::Text reason_of(const Comm& comm) {
     } else if (refusal.what != nullptr) {
         line << refusal.what;
         append_error(line, refusal.error);
-    } else if (comm.control == nullptr) {
+    } else if (!has_control) {
         line << "the shared heap is full; COCO_HEAP_LIMIT allows more";
     } else {
         line << "a rank of the node has no room on a shared heap, or the node has too many ranks; "
@@ -64,9 +64,9 @@ bool wants_no_heap() {
 
 }  // namespace
 
-void complain_unmapped(const Comm& comm, std::int32_t speaker) noexcept {
+void complain_unmapped(const Comm& comm, std::int32_t speaker, bool has_control) noexcept {
     if (g_said.exchange(true) || comm.rank != speaker || wants_no_heap()) return;
-    COCO_LOG(warn, "calls are left to MPI: " << reason_of(comm).view());
+    COCO_LOG(warn, "calls are left to MPI: " << reason_of(has_control).view());
 }
 
 }  // namespace coco::comm

@@ -10,6 +10,7 @@ namespace coco::comm {
 
 // speaker: the rank that says it, the same on all ranks: one that could not map all of its mates. Silent
 // where one of the ranks has heard of it before, and where COCO_HEAP_LIMIT is 0.
-void complain_unmapped(const Comm& comm, std::int32_t speaker) noexcept;
+// has_control: whether this rank got a control block.
+void complain_unmapped(const Comm& comm, std::int32_t speaker, bool has_control) noexcept;
 
 }  // namespace coco::comm

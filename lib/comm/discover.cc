@@ -10,9 +10,9 @@
 #include <set>
 
 #include "base/log.h"
+#include "channel/control_pool.h"
 #include "comm/arrange.h"
 #include "comm/complain.h"
-#include "comm/control_pool.h"
 #include "comm/labels.h"
 #include "comm/meeting.h"
 #include "comm/passed.h"
@@ -56,7 +56,13 @@ WorldSeat world_seat(const Comm& comm) {
     return seat;
 }
 
-Card make_card(const Comm& comm) {
+// What a rank gathers until its channel is opened.
+struct Parts {
+    channel::Control* control = nullptr;
+    std::vector<channel::Peer> peers = {};  // by rank
+};
+
+Card make_card(const Comm& comm, const channel::Control* control) {
     Card card{};
     card.segment = heap::own_id();
     card.choice_hash = g_choice_hash.load(std::memory_order_relaxed);
@@ -67,10 +73,11 @@ Card make_card(const Comm& comm) {
     const Labels labels = labels_of(card.segment.host, world.ranks, world.rank);
     card.node_label = labels.node;
     card.domain_label = labels.domain;
-    if (comm.control != nullptr) {
-        card.control_at = comm.offset_of(comm.control);
-        card.epoch_base = comm.control->flag.value.load(std::memory_order_relaxed) >> 20;
-        card.tape_at = comm.control->tape_at;
+    if (control != nullptr) {
+        card.control_at =
+            static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(control) - heap::own().base);
+        card.epoch_base = control->flag.value.load(std::memory_order_relaxed) >> 20;
+        card.tape_at = control->tape_at;
     }
     return card;
 }
@@ -84,11 +91,10 @@ void map_cards(Comm& comm, const std::vector<Card>& cards) {
     fill_map(comm, nodes, domains);
 }
 
-Peer peer_of(std::byte* segment, const Card& card) {
+channel::Peer peer_of(std::byte* segment, const Card& card) {
     return {.segment = segment,
-            .control = reinterpret_cast<Control*>(segment + card.control_at),
+            .control = reinterpret_cast<channel::Control*>(segment + card.control_at),
             .epoch_base = card.epoch_base,
-            .done_epoch = 0,
             .tape_at = card.tape_at};
 }
 
@@ -104,10 +110,10 @@ bool is_refused() {
     return error == EACCES || error == EPERM;
 }
 
-Reach map_mates(Comm& comm, const std::vector<Card>& cards) {
+Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<channel::Peer>& peers) {
     Reach reach{comm.mates.size() < static_cast<std::size_t>(kMatesMost),
                 static_cast<std::uint64_t>(comm.rank), 0};
-    comm.peers.assign(cards.size(), {});
+    peers.assign(cards.size(), {});
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         if (cards[r].node_label != cards[comm.rank].node_label) continue;
         bool has_heap = cards[r].segment.cookie != 0 && cards[r].control_at != 0;
@@ -119,7 +125,7 @@ Reach map_mates(Comm& comm, const std::vector<Card>& cards) {
             reach.first = static_cast<std::uint64_t>(r);  // none of them can map this rank either
             break;
         }
-        comm.peers[r] = peer_of(base, cards[r]);
+        peers[r] = peer_of(base, cards[r]);
         reach.first = std::min<std::uint64_t>(reach.first, static_cast<std::uint64_t>(r));
     }
     return reach;
@@ -152,8 +158,9 @@ stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
     return wired && wires >= mpi::Wire::kMost ? stats::Reason::many_communicators : stats::Reason::none;
 }
 
-std::vector<Reach> reaches_of_all(Comm& comm, const std::vector<Card>& cards) {
-    Reach mine = map_mates(comm, cards);
+std::vector<Reach> reaches_of_all(const Comm& comm, const std::vector<Card>& cards,
+                                  std::vector<channel::Peer>& peers) {
+    Reach mine = map_mates(comm, cards, peers);
     std::vector<Reach> reaches(cards.size());
     mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, reaches.data(), sizeof mine, mpi::lib().byte,
                          comm.handle);
@@ -186,42 +193,42 @@ std::vector<heap::SegmentId> segments_of(const std::vector<Card>& cards) {
 // The same answer on all ranks: where ranks cannot map their mates, whole nodes can go on without. Hosts that
 // look alike, or users, part by the first rank that each can map; who then still has a mate that it cannot
 // map is a node of its own, and so are its mates.
-stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards) {
-    std::vector<Reach> reaches = reaches_of_all(comm, cards);
+stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards, Parts& parts) {
+    std::vector<Reach> reaches = reaches_of_all(comm, cards, parts.peers);
     if (std::ranges::any_of(reaches, [](const Reach& reach) { return reach.closed != 0; })) {
         map_passed(comm, segments_of(cards));
-        reaches = reaches_of_all(comm, cards);
+        reaches = reaches_of_all(comm, cards, parts.peers);
     }
     if (all_mapped(reaches)) return stats::Reason::none;
     if (comm.map.nodes() == 1) {
         auto speaker = std::ranges::find(reaches, 0u, &Reach::all) - reaches.begin();
-        complain_unmapped(comm, static_cast<std::int32_t>(speaker));
+        complain_unmapped(comm, static_cast<std::int32_t>(speaker), parts.control != nullptr);
         return stats::Reason::no_shared_heap;
     }
     part_nodes(comm, cards, reaches, [&](std::size_t r) { return cards.size() + reaches[r].first; });
-    reaches = reaches_of_all(comm, cards);
+    reaches = reaches_of_all(comm, cards, parts.peers);
     if (!all_mapped(reaches)) part_nodes(comm, cards, reaches, [](std::size_t r) { return r; });
     return stats::Reason::none;
 }
 
 // A rank alone on its node needs no shared heap.
-bool stand_alone(Comm& comm) {
-    if (comm.control == nullptr) {
-        comm.control = make_lone_control();
+bool stand_alone(Comm& comm, Parts& parts) {
+    if (parts.control == nullptr) {
+        parts.control = channel::make_lone_control();
         comm.control_is_lone = true;
-        if (comm.control == nullptr) return false;
+        if (parts.control == nullptr) return false;
     }
-    comm.peers[comm.rank] = {.segment = comm.segment,
-                             .control = comm.control,
-                             .epoch_base = comm.control->flag.value.load(std::memory_order_relaxed) >> 20,
-                             .done_epoch = 0,
-                             .tape_at = comm.control->tape_at};
+    parts.peers[static_cast<std::size_t>(comm.rank)] = {
+        .segment = heap::own().base,
+        .control = parts.control,
+        .epoch_base = parts.control->flag.value.load(std::memory_order_relaxed) >> 20,
+        .tape_at = parts.control->tape_at};
     return true;
 }
 
-stats::Reason wire_up(Comm& comm) {
+stats::Reason wire_up(Comm& comm, Parts& parts) {
     if (comm.map.nodes() == 1) return stats::Reason::none;
-    std::uint64_t ready = comm.mates.empty() ? stand_alone(comm) : true, all_ready = 0;
+    std::uint64_t ready = comm.mates.empty() ? stand_alone(comm, parts) : true, all_ready = 0;
     comm.wire = mpi::Wire::make(comm.handle);
     ready = ready && comm.wire != nullptr;
     mpi::lib().Allreduce(&ready, &all_ready, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
@@ -234,53 +241,48 @@ void set_choice_hash(std::uint64_t hash) { g_choice_hash.store(hash, std::memory
 
 namespace {
 
-void prepare_control(Comm& comm) {
-    if (heap::own().bytes == 0) return;
-    comm.segment = heap::own().base;
-    comm.control = take_control();
-    if (comm.control != nullptr) comm.tape = Ring<kTapeBytes>(comm.control->tape_at);
-}
-
-void leave_to_mpi(Comm& comm, stats::Reason reason) {
+void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
     if (comm.control_is_lone)
-        end_lone_control(comm.control);
-    else if (comm.control != nullptr)
-        retire_control(comm.control, {});
-    comm.control = nullptr;
+        channel::end_lone_control(control);
+    else if (control != nullptr)
+        channel::retire_control(control, {});
     comm.wire.reset();
-    comm.peers.clear();
     comm.mates.clear();
     COCO_LOG(info,
              "communicator of " << comm.ranks << " ranks is left to MPI: " << stats::text_of(reason).what);
 }
 
 // By collectives of the MPI library that tell all ranks of all.
-stats::Reason set_up_by_cards(Comm& comm) {
-    prepare_control(comm);
-    Card mine = make_card(comm);
+stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
+    if (heap::own().bytes != 0) parts.control = channel::take_control();
+    Card mine = make_card(comm, parts.control);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
     int rc = mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine,
                                   mpi::lib().byte, comm.handle);
     if (rc != mpi::kSuccess) return stats::Reason::no_shared_heap;
     map_cards(comm, cards);
     stats::Reason reason = check(comm, cards);
-    if (reason == stats::Reason::none) reason = settle_nodes(comm, cards);
-    if (reason == stats::Reason::none) reason = wire_up(comm);
-    if (reason == stats::Reason::none) choose_waiting(comm, is_crowded(comm, cards));
+    if (reason == stats::Reason::none) reason = settle_nodes(comm, cards, parts);
+    if (reason == stats::Reason::none) reason = wire_up(comm, parts);
+    if (reason != stats::Reason::none) return reason;
+    comm.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
+    choose_waiting(comm, is_crowded(comm, cards));
     return reason;
 }
 
 // Of several nodes, whose ranks know one another since MPI_Init: what is left is a private communicator.
-stats::Reason set_up_wires(Comm& comm) {
+stats::Reason set_up_wires(Comm& comm, Parts& parts) {
     if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
     std::uint64_t wires = static_cast<std::uint64_t>(mpi::Wire::alive()), most = 0;
     mpi::lib().Allreduce(&wires, &most, 1, mpi::lib().uint64, mpi::lib().max, comm.handle);
     if (most >= mpi::Wire::kMost) return stats::Reason::many_communicators;
-    comm.segment = heap::own().base;
-    comm.peers.assign(static_cast<std::size_t>(comm.ranks), {});
-    const stats::Reason reason = wire_up(comm);
+    parts.peers.resize(static_cast<std::size_t>(comm.ranks));
+    const stats::Reason reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) return reason;
-    if (!comm.mates.empty()) show_control(comm);
+    if (comm.mates.empty())
+        comm.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
+    else
+        show_control(comm);
     choose_waiting(comm, comm.crowded);
     return reason;
 }
@@ -288,14 +290,15 @@ stats::Reason set_up_wires(Comm& comm) {
 }  // namespace
 
 stats::Reason set_up(Comm& comm) noexcept {
-    const stats::Reason reason = comm.id != 0 ? set_up_wires(comm) : set_up_by_cards(comm);
+    Parts parts;
+    const stats::Reason reason = comm.id != 0 ? set_up_wires(comm, parts) : set_up_by_cards(comm, parts);
     if (reason != stats::Reason::none) {
-        leave_to_mpi(comm, reason);
+        leave_to_mpi(comm, parts.control, reason);
         return reason;
     }
     os::caches();  // as in open_on_node()
     COCO_LOG(debug, "communicator of " << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
-                                       << (comm.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
+                                       << (comm.channel.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
     return stats::Reason::none;
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "channel/control_pool.h"
 #include "comm/arrange.h"
-#include "comm/control_pool.h"
 #include "comm/world.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
@@ -73,7 +73,6 @@ void renew(Comm& comm) {
     if (comm.closed != stats::Reason::none) return;
     comm.closed = stats::Reason::not_set_up;
     comm.settled = false;
-    comm.epoch = comm.done_epoch = 0;
     if (comm.neighbors != nullptr) {
         std::erase_if(comm.schedules,
                       [](const Comm::Kept& kept) { return kept.key.neighborhood != nullptr; });
@@ -103,29 +102,25 @@ std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond) {
 }
 
 void show_control(Comm& comm) {
-    comm.segment = heap::own().base;
-    comm.control = take_control();
-    if (comm.control == nullptr) stop_without_control(comm);
-    Control& control = *comm.control;
-    const ControlCard card{.control_at = comm.offset_of(&control),
-                           .epoch_base = control.flag.value.load(std::memory_order_relaxed) >> 20,
-                           .tape_at = control.tape_at,
-                           .leavers_before = control.leavers.load(std::memory_order_relaxed)};
-    comm.tape = Ring<kTapeBytes>(card.tape_at);
-    comm.stage = Ring<kStageBytes>();
-    std::ranges::fill(comm.slot_epoch, 0u);
-    comm.peers.assign(static_cast<std::size_t>(comm.ranks), {});
+    std::byte* segment = heap::own().base;
+    channel::Control* control = channel::take_control();
+    if (control == nullptr) stop_without_control(comm);
+    const channel::ControlCard card{
+        .control_at = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(control) - segment),
+        .epoch_base = control->flag.value.load(std::memory_order_relaxed) >> 20,
+        .tape_at = control->tape_at,
+        .leavers_before = control->leavers.load(std::memory_order_relaxed)};
+    std::vector<channel::Peer> peers(static_cast<std::size_t>(comm.ranks));
     // Schedules may follow one mate to another one's memory, which this rank does not wait for itself.
-    for (std::int32_t mate : comm.mates)
-        comm.peers[static_cast<std::size_t>(mate)].segment =
-            segment_of((*comm.world_ranks)[static_cast<std::size_t>(mate)]);
-    comm.peers[static_cast<std::size_t>(comm.rank)] = {.segment = comm.segment,
-                                                       .control = comm.control,
-                                                       .epoch_base = card.epoch_base,
-                                                       .done_epoch = 0,
-                                                       .tape_at = card.tape_at,
-                                                       .leavers_before = card.leavers_before};
-    if (!show(comm.id, card)) stop_without_control(comm);
+    for (std::int32_t mate : comm.mates) {
+        const std::int32_t world_rank = (*comm.world_ranks)[static_cast<std::size_t>(mate)];
+        peers[static_cast<std::size_t>(mate)] = {.segment = segment_of(world_rank),
+                                                 .directory = &directory_of(world_rank)};
+    }
+    peers[static_cast<std::size_t>(comm.rank)] = {
+        .segment = segment, .control = control, .epoch_base = card.epoch_base, .tape_at = card.tape_at};
+    comm.channel.open(comm.id, comm.rank, std::move(peers), comm.mates);
+    if (!channel::show(own_directory(), comm.id, card)) stop_without_control(comm);
 }
 
 void open_on_node(Comm& comm) {
@@ -136,79 +131,27 @@ void open_on_node(Comm& comm) {
 
 namespace {
 
-// A rank that waits for a mate's first call on a communicator waits for ever if the mate has left its call to
-// the MPI library, as it does in wrong programs whose block sizes differ. Nobody can tell that from a mate that
-// comes late, so the rank says once what it waits for, and waits on.
-struct Vigil {
-    std::uint64_t warn_at_ns = 0;
-    std::int32_t rank = 0, peer = 0, ranks = 0;
-};
-thread_local Vigil t_vigil;
-
-bool drive_and_warn() {
-    constexpr std::uint64_t kNever = UINT64_MAX;
-    if (os::now_ns() >= t_vigil.warn_at_ns) {
-        t_vigil.warn_at_ns = kNever;
-        COCO_LOG(warn,
-                 "rank " << t_vigil.rank << " of a communicator of " << t_vigil.ranks
-                         << " ranks has waited long for rank " << t_vigil.peer
-                         << " in its first exchange there: if the job hangs, their block sizes may differ");
-    }
-    return mpi::drive_progress();
-}
-
-}  // namespace
-
-void Comm::meet(std::int32_t peer) {
-    const std::int32_t world_rank = (*world_ranks)[static_cast<std::size_t>(peer)];
-    Directory& directory = directory_of(world_rank);
-    // Most mates are there, or about to come: one line to look at, and not that of the changes, which the
-    // mate writes to.
-    const ControlCard* card = nullptr;
-    for (std::uint32_t look = 0; card == nullptr && look <= waiting.spins; ++look) {
-        card = directory.find(id);
-        if (card == nullptr) os::pause();
-    }
-    sync::Flag& changes = directory.changes();
-    constexpr std::uint64_t kLong_ns = 30'000'000'000u;
-    if (card == nullptr) {
-        t_vigil = {os::now_ns() + kLong_ns, rank, peer, ranks};
-        waiting.progress = drive_and_warn;
-    }
-    while (card == nullptr) {
-        const std::uint64_t seen =
-            changes.value.load(std::memory_order_acquire);  // pairs with Directory::add()
-        card = directory.find(id);
-        if (card == nullptr) wait_for(changes.value, changes.doorbell, seen + 1);
-    }
-    waiting.progress = mpi::drive_progress;
-    Peer& p = peers[static_cast<std::size_t>(peer)];
-    p.control = reinterpret_cast<Control*>(p.segment + card->control_at);
-    p.epoch_base = card->epoch_base;
-    p.tape_at = card->tape_at;
-    p.leavers_before = card->leavers_before;
-}
-
-namespace {
-
 void leave(Comm& comm) {
     const std::vector<std::int32_t> on_node = comm.map.ranks_on_node(comm.map.node[comm.rank]);
-    const Exit exit{.id = comm.id,
-                    .ranks = on_node.size(),
-                    .first_world_rank = (*comm.world_ranks)[static_cast<std::size_t>(on_node[0])]};
+    const std::int32_t first = (*comm.world_ranks)[static_cast<std::size_t>(on_node[0])];
+    const channel::Exit exit{.id = comm.id,
+                             .ranks = on_node.size(),
+                             .first_directory = &directory_of(first),
+                             .first_segment = segment_of(first),
+                             .own_directory = &own_directory()};
     std::vector<void*> memory;
     for (void* kept : {static_cast<void*>(comm.scratch.memory), static_cast<void*>(comm.inbox.memory)})
         if (kept != nullptr) memory.push_back(kept);
     for (Comm::Parcel& parcel : comm.parcels) memory.push_back(parcel.room.memory);
     comm.scratch = comm.inbox = {};
     comm.parcels.clear();
-    retire_control(std::exchange(comm.control, nullptr), exit, std::move(memory));
+    channel::retire_control(comm.channel.close(), exit, std::move(memory));
 }
 
 }  // namespace
 
 void part(std::unique_ptr<Comm> comm, Members& members) {
-    if (comm->control != nullptr && !comm->control_is_lone) leave(*comm);
+    if (comm->channel.is_open() && !comm->control_is_lone) leave(*comm);
     const bool lasts = comm->closed == stats::Reason::none || comm->closed == stats::Reason::not_set_up ||
                        comm->closed == stats::Reason::single_rank;
     if (comm->wire != nullptr || comm->control_is_lone || !lasts) return;

@@ -25,8 +25,6 @@ std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond);
 void open_on_node(Comm& comm);
 // Shows this rank's control block to its mates, whatever the number of nodes.
 void show_control(Comm& comm);
-// Finds a mate's control block; waits for the mate to show it.
-void meet(Comm& comm, std::int32_t rank);
 // The communicator was freed.
 void part(std::unique_ptr<Comm> comm, Members& members);
 

@@ -286,9 +286,9 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
 
 // A rank's lists as its mates read them: the number of its control block, how many sources, and both lists.
 Notice notice_of(const Comm& comm, const Lists& lists) {
-    Notice notice{
-        static_cast<std::int32_t>(std::min<std::uint64_t>(comm.control->number, mpi::Wire::kNumbersMost)),
-        static_cast<std::int32_t>(lists.sources.size())};
+    Notice notice{static_cast<std::int32_t>(
+                      std::min<std::uint64_t>(comm.channel.control_number(), mpi::Wire::kNumbersMost)),
+                  static_cast<std::int32_t>(lists.sources.size())};
     notice.insert(notice.end(), lists.sources.begin(), lists.sources.end());
     notice.insert(notice.end(), lists.destinations.begin(), lists.destinations.end());
     return notice;

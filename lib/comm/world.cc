@@ -20,7 +20,7 @@ struct World {
     std::vector<WorldRank> ranks;
     std::int32_t rank = 0;
     bool can_meet = false, is_one_node = false;
-    Directory* directory = nullptr;
+    channel::Directory* directory = nullptr;
     std::vector<std::byte*> segments;  // by world rank; null: of another node
 };
 
@@ -30,7 +30,9 @@ World& the_world() {
 }
 
 // In fresh room, which is zeros, so that nothing of it is touched before it is used.
-Directory* make_directory() { return reinterpret_cast<Directory*>(heap::take_room(sizeof(Directory))); }
+channel::Directory* make_directory() {
+    return reinterpret_cast<channel::Directory*>(heap::take_room(sizeof(channel::Directory)));
+}
 
 void fill_cpus(WorldRank& card) {
     const os::Cpus cpus = os::usable_cpus();
@@ -117,11 +119,11 @@ std::byte* segment_of(std::int32_t world_rank) {
     return the_world().segments[static_cast<std::size_t>(world_rank)];
 }
 
-Directory& directory_of(std::int32_t world_rank) {
+channel::Directory& directory_of(std::int32_t world_rank) {
     const WorldRank& rank = the_world().ranks[static_cast<std::size_t>(world_rank)];
-    return *reinterpret_cast<Directory*>(segment_of(world_rank) + rank.directory_at);
+    return *reinterpret_cast<channel::Directory*>(segment_of(world_rank) + rank.directory_at);
 }
 
-Directory& own_directory() { return *the_world().directory; }
+channel::Directory& own_directory() { return *the_world().directory; }
 
 }  // namespace coco::comm

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "comm/directory.h"
+#include "channel/directory.h"
 #include "heap/segment.h"
 
 namespace coco::comm {
@@ -43,7 +43,7 @@ std::int32_t rank_in_world();
 
 // The segment of a rank of this rank's node in this process. Requires (all three): can_meet().
 std::byte* segment_of(std::int32_t world_rank);
-Directory& directory_of(std::int32_t world_rank);
-Directory& own_directory();
+channel::Directory& directory_of(std::int32_t world_rank);
+channel::Directory& own_directory();
 
 }  // namespace coco::comm

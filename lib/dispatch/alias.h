@@ -35,7 +35,7 @@ class SentCopy {
 
   private:
     void* memory_;
-    std::vector<comm::BlockAt> blocks_;
+    std::vector<channel::BlockAt> blocks_;
 };
 
 }  // namespace coco::dispatch

@@ -85,14 +85,14 @@ std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
                                             : comm.ranks);
     if (!call.common.sized) return blocks * call.common.block_bytes;
     std::uint64_t total = 0;
-    for (const comm::BlockAt& block : call.local.send.blocks) total += block.bytes;
+    for (const channel::BlockAt& block : call.local.send.blocks) total += block.bytes;
     return personal ? total : total * blocks;
 }
 
 std::uint64_t largest_block(const exec::Call& call, const Common& common) {
     if (common.has_block) return common.block_bytes;
     std::uint64_t largest = 0;
-    for (const comm::BlockAt& block : call.local.send.blocks) largest = std::max(largest, block.bytes);
+    for (const channel::BlockAt& block : call.local.send.blocks) largest = std::max(largest, block.bytes);
     return largest;
 }
 
@@ -155,8 +155,8 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     exec::Call& call = repeat.call;
     read_local(args, comm, common, workspace(), call.local);
     bool counting = taken.begin_ns != 0;
-    comm.timed = counting;
-    comm.wait_ns = 0;
+    comm.channel.timed = counting;
+    comm.channel.wait_ns = 0;
     bool bounded = is_bounded(common, comm);  // the next call may be chosen for anew
     if (!counting && !bounded) remember(args, common, repeat);
     std::optional<SentCopy> copy;
@@ -168,7 +168,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     taken.taken = true;
     if (counting) {
         taken.count.algorithm = outcome.ran->name.data();
-        taken.count.wait_ns = comm.wait_ns;
+        taken.count.wait_ns = comm.channel.wait_ns;
         taken.count.staged = outcome.staged;
         taken.count.total_ns = os::now_ns() - taken.begin_ns;
         stats::record(taken.count);

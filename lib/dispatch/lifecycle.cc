@@ -64,7 +64,7 @@ std::optional<std::string>& settings_error() {
 
 // Two builds of libcoco in one job do not understand each other's memory either.
 std::uint64_t choice_hash() {
-    return settings::choice_hash(settings_in_force().policy) + sizeof(comm::Control);
+    return settings::choice_hash(settings_in_force().policy) + sizeof(channel::Control);
 }
 
 void read_once() {

@@ -132,7 +132,7 @@ bool is_overwritten(const Args& args, const Common& common) {
 
 }  // namespace
 
-void leave_out(std::span<const std::int32_t> nobody, std::span<comm::BlockAt> blocks,
+void leave_out(std::span<const std::int32_t> nobody, std::span<channel::BlockAt> blocks,
                std::uint64_t& total_bytes) {
     for (std::int32_t i : nobody) {
         total_bytes -= blocks[static_cast<std::size_t>(i)].bytes;
@@ -144,7 +144,7 @@ namespace {
 
 template <class Count, class Displacement>
 std::int64_t read_blocks(const Count* counts, const Displacement* displacements, std::uint64_t size_bytes,
-                         std::span<comm::BlockAt> blocks, std::uint64_t& total_bytes) {
+                         std::span<channel::BlockAt> blocks, std::uint64_t& total_bytes) {
     std::int64_t signs = 0;
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -159,7 +159,8 @@ std::int64_t read_blocks(const Count* counts, const Displacement* displacements,
 
 class BufferReader {
   public:
-    BufferReader(const SideArgs& side, std::vector<comm::BlockAt>& blocks, TypePacker& packer, mpi::Comm comm)
+    BufferReader(const SideArgs& side, std::vector<channel::BlockAt>& blocks, TypePacker& packer,
+                 mpi::Comm comm)
         : side_(side),
           base_(static_cast<std::byte*>(const_cast<void*>(side.args.buffer))),
           blocks_(blocks),
@@ -179,7 +180,7 @@ class BufferReader {
     }
 
     // allgatherv's one send block is sized too.
-    static void make_sized(exec::Buffer& buffer, std::uint64_t bytes, std::vector<comm::BlockAt>& blocks) {
+    static void make_sized(exec::Buffer& buffer, std::uint64_t bytes, std::vector<channel::BlockAt>& blocks) {
         blocks.assign(1, {0, bytes});
         buffer.blocks = blocks;
         buffer.total_bytes = bytes;
@@ -235,7 +236,7 @@ class BufferReader {
 
     const SideArgs& side_;
     std::byte* base_;
-    std::vector<comm::BlockAt>& blocks_;
+    std::vector<channel::BlockAt>& blocks_;
     TypePacker& packer_;
     mpi::Comm comm_;
 };
@@ -418,7 +419,7 @@ Common read_common(const Args& args, const comm::Comm& comm) {
     return common;
 }
 
-std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<comm::BlockAt> blocks,
+std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<channel::BlockAt> blocks,
                          std::uint64_t& total_bytes) {
     const Numbers &counts = side.counts, &displacements = side.displacements;
     if (counts.narrow() != nullptr && displacements.narrow() != nullptr)

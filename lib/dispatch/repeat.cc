@@ -64,7 +64,7 @@ bool is_like(const Args& args, const Remembered& last) {
 }
 
 // Returns: whether the counts are such that MPI takes them.
-bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<comm::BlockAt>& blocks,
+bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<channel::BlockAt>& blocks,
                std::int32_t ranks, exec::Buffer& buffer) {
     if (!side.counts || !side.displacements) return false;
     blocks.resize(static_cast<std::size_t>(ranks));
@@ -88,7 +88,7 @@ bool read_sizes(const Args& args, Remembered& last) {
         return true;
     }
     std::uint64_t largest = 0;
-    for (const comm::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
+    for (const channel::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
     space.send_blocks.assign(1, {0, local.send.total_bytes});
     local.send.blocks = space.send_blocks;
     if (near != nullptr) return true;

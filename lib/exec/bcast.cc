@@ -16,14 +16,14 @@
 namespace coco::exec {
 namespace {
 
-using comm::Header;
-using comm::Publish;
+using channel::Header;
+using channel::Publish;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
 // On the tape itself up to here, staged in one piece up to there: so the root can run some calls ahead.
-constexpr std::uint64_t kStagedBytesMax = comm::kStageBytes / 8;
+constexpr std::uint64_t kStagedBytesMax = channel::kStageBytes / 8;
 
 // The registry's row that moves a buffer published in this way.
 const algorithms::Algorithm& row_that_moves(Publish publish) {
@@ -70,7 +70,7 @@ std::uint64_t bytes_per_epoch(const Way& way) {
 class BcastView {
   public:
     BcastView(comm::Comm& comm, std::int32_t root, const Way& way, std::byte* base, std::uint64_t bytes)
-        : comm_(comm), root_(root), way_(way), base_(base), bytes_(bytes) {
+        : comm_(comm), channel_(comm.channel), root_(root), way_(way), base_(base), bytes_(bytes) {
         unit_bytes_ = way.publish == Publish::segmented ? way.segment_bytes : bytes;
         streaming_ = outgrows_caches(2 * bytes);
     }
@@ -116,14 +116,14 @@ class BcastView {
 
     void wait(std::int32_t peer, Milestone milestone) {
         bool record = peer == root_ && milestone == schedule::kArrived;  // waited for: we follow it
-        if (!record) comm_.wait_milestone(peer, milestone);
+        if (!record) channel_.wait_milestone(peer, milestone);
     }
 
     void raise(Milestone milestone) {
         if (record_.is_open() && milestone == schedule::kArrived)
             record_.publish(comm_);
         else
-            comm_.raise(milestone);
+            channel_.raise(milestone);
     }
 
   private:
@@ -134,6 +134,7 @@ class BcastView {
     }
 
     comm::Comm& comm_;
+    channel::Channel& channel_;
     const std::int32_t root_;
     const Way& way_;
     std::byte* base_;
@@ -153,7 +154,7 @@ void walk_epoch(comm::Comm& comm, BcastView& view, Publish publish, std::int32_t
 void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {
     std::uint64_t step = bytes_per_epoch(way);
     for (std::uint64_t at = 0; at == 0 || at < way.bytes; at += step) {  // nothing is told too
-        if (at != 0) ++comm.epoch;
+        if (at != 0) comm.channel.begin_epoch();
         BcastView view(comm, comm.rank, way, buffer + at, std::min(step, way.bytes - at));
         view.open(way.bytes);
         walk_epoch(comm, view, way.publish, comm.rank);
@@ -162,12 +163,12 @@ void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {
 
 // What fits is received. first: the record that opens the call.
 void receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::uint64_t room_bytes,
-                 comm::Comm::Record first, Outcome& outcome) {
+                 channel::Record first, Outcome& outcome) {
     std::uint64_t total = 1, step = 1;
     for (std::uint64_t at = 0; at == 0 || at < total; at += step) {
-        if (at != 0) ++comm.epoch;
+        if (at != 0) comm.channel.begin_epoch();
         BcastRecord record;
-        record.follow(comm, root, at == 0 ? first : comm.next_record(root));
+        record.follow(comm, root, at == 0 ? first : comm.channel.next_record(root));
         Way way{record.tale().publish, record.tale().total_bytes, record.tale().segment_bytes};
         total = way.bytes;
         step = bytes_per_epoch(way);
@@ -185,21 +186,21 @@ void receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::ui
 void tell(comm::Comm& comm, const std::byte* buffer, std::uint64_t bytes) {
     delay_if_asked();
     Header header = Header::of(Publish::inlined, bytes);
-    comm::Comm::Record record = comm.open_record(header);
+    channel::Record record = comm.channel.open_record(header);
     copy_block(record.payload(), buffer, bytes);
-    comm.publish(record, header);
-    comm.raise(schedule::kDone);
+    comm.channel.publish(record, header);
+    comm.channel.raise(schedule::kDone);
 }
 
 // Returns: whether the record held the buffer, which then is received.
-bool was_told(comm::Comm& comm, std::byte* buffer, std::uint64_t room_bytes, comm::Comm::Record record,
+bool was_told(comm::Comm& comm, std::byte* buffer, std::uint64_t room_bytes, channel::Record record,
               Outcome& outcome) {
     delay_if_asked();
     Header header{record.header->load(std::memory_order_relaxed)};
     if (header.publish() != Publish::inlined) return false;
     outcome.measure(header.bytes(), room_bytes);
     copy_block(buffer, record.payload(), std::min(header.bytes(), room_bytes));
-    comm.raise(schedule::kDone);
+    comm.channel.raise(schedule::kDone);
     return true;
 }
 
@@ -211,9 +212,9 @@ Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorith
     const std::uint64_t bytes = call.local.bytes;
     const Buffer& user = comm.rank == root ? call.local.send : call.local.recv;
     Outcome outcome{.ran = &row_that_moves(Publish::inlined)};
-    comm::Comm::Record record{};
+    channel::Record record{};
     if (comm.rank != root) {
-        record = comm.next_record(root);
+        record = comm.channel.next_record(root);
         if (user.packer == nullptr && was_told(comm, user.base, bytes, record, outcome)) return outcome;
     } else if (user.packer == nullptr && algorithm.is_eager() && bytes <= kInlineBytesMax) {
         tell(comm, user.base, bytes);

@@ -12,7 +12,7 @@ class BcastRecord {
   public:
     // What is told. `buffer` is read in place if direct, else `scratch_bytes` of the record or the stage are.
     struct Tale {
-        comm::Publish publish;
+        channel::Publish publish;
         std::uint64_t total_bytes;  // of all epochs of the call
         std::uint64_t segment_bytes = 0;
     };
@@ -21,10 +21,10 @@ class BcastRecord {
     // heap.
     void open(comm::Comm& comm, const Tale& tale, std::byte* buffer, std::uint64_t scratch_bytes);
     bool is_open() const { return record_.header != nullptr; }
-    void publish(comm::Comm& comm) const { comm.publish(record_, header_of(tale_)); }
+    void publish(comm::Comm& comm) const { comm.channel.publish(record_, header_of(tale_)); }
 
     // A mate's: what `teller` has published. Requires: next_record() gave `record`.
-    void follow(const comm::Comm& comm, std::int32_t teller, comm::Comm::Record record);
+    void follow(const comm::Comm& comm, std::int32_t teller, channel::Record record);
 
     const Tale& tale() const { return tale_; }
     // A mate's: whether it was told in the call that runs.
@@ -33,13 +33,13 @@ class BcastRecord {
     std::byte* shown() const { return shown_; }
 
   private:
-    static comm::Header header_of(const Tale& tale) {
-        return comm::Header::of(tale.publish, tale.total_bytes);
+    static channel::Header header_of(const Tale& tale) {
+        return channel::Header::of(tale.publish, tale.total_bytes);
     }
 
     Tale tale_{};
     bool is_of_call_ = false;
-    comm::Comm::Record record_{};
+    channel::Record record_{};
     std::byte* shown_ = nullptr;
 };
 

@@ -96,17 +96,17 @@ class SizedBundlesView : public ExchangeView {
     }
 
     void wait(std::int32_t peer, Milestone milestone) {
-        if (milestone != schedule::kArrived) return comm_.wait_milestone(peer, milestone);
-        comm_.wait_arrived(peer);
+        if (milestone != schedule::kArrived) return void(channel_.wait_milestone(peer, milestone));
+        channel_.wait_arrived(peer);
         check_signature(comm_, peer, signature_);
-        row(Area::scratch, peer).base = comm_.at(peer, comm_.slot_of(peer).scratch_at);
+        row(Area::scratch, peer).base = channel_.at(peer, channel_.slot_of(peer).scratch_at);
     }
 
     void raise(Milestone milestone) {
-        if (milestone != schedule::kArrived) return comm_.raise(milestone);
-        comm::Slot& slot = open_slot();
-        slot.publish = comm::Publish::staged;
-        slot.scratch_at = comm_.offset_of(row(Area::scratch, comm_.rank).base);
+        if (milestone != schedule::kArrived) return channel_.raise(milestone);
+        channel::Slot& slot = open_slot();
+        slot.publish = channel::Publish::staged;
+        slot.scratch_at = channel_.offset_of(row(Area::scratch, comm_.rank).base);
         publish(slot);
     }
 
@@ -148,7 +148,7 @@ class SizedBundlesView : public ExchangeView {
     bool truncated() const { return truncated_; }
 
   private:
-    Side ready(const Buffer& buffer, int room, std::vector<comm::BlockAt>& blocks) {
+    Side ready(const Buffer& buffer, int room, std::vector<channel::BlockAt>& blocks) {
         Side side = plan_side(comm_, buffer,
                               {.exposed = false,
                                .must_copy = false,
@@ -171,7 +171,7 @@ class SizedBundlesView : public ExchangeView {
         return base::displaced(row(Area::scratch, place.owner).base,
                                static_cast<std::int64_t>(element(place).at));
     }
-    static Element own_element(const comm::BlockAt& block) {
+    static Element own_element(const channel::BlockAt& block) {
         return {static_cast<std::uint64_t>(block.displacement_bytes), block.bytes};
     }
     // A message has a length besides each block.
@@ -185,7 +185,7 @@ class SizedBundlesView : public ExchangeView {
         return most_bytes(blocks) > kLong ? most_bytes(blocks) : filled_bytes;
     }
 
-    void fill(Place target, const comm::BlockAt& block) {
+    void fill(Place target, const channel::BlockAt& block) {
         std::byte* to = data(target);
         const bool straight = is_straight(block.bytes);
         element(target) = {static_cast<std::uint64_t>(target.index) * data_bytes_,
@@ -198,7 +198,7 @@ class SizedBundlesView : public ExchangeView {
             straight_[static_cast<std::size_t>(index)] = 1;
             return;
         }
-        const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(index)];
+        const channel::BlockAt& room = recv_.blocks[static_cast<std::size_t>(index)];
         truncated_ |= source.length > room.bytes;
         copy_block(base::displaced(recv_.base, room.displacement_bytes),
                    base::displaced(base, static_cast<std::int64_t>(source.at)),
@@ -221,14 +221,14 @@ class SizedBundlesView : public ExchangeView {
         for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
             const std::int32_t to = graph_.destinations[static_cast<std::size_t>(i)];
             if (to < 0 || to == comm_.rank) continue;
-            const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(personal_ ? i : 0)];
+            const channel::BlockAt& block = send_.blocks[static_cast<std::size_t>(personal_ ? i : 0)];
             if (is_straight(block.bytes))
                 comm_.wire->start_send(to, base::displaced(send_.base, block.displacement_bytes), block.bytes,
                                        mpi::Wire::kThirdTag, requests_);
         }
     }
     void receive_straight(const schedule::Edge& edge) {
-        const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(edge.received)];
+        const channel::BlockAt& room = recv_.blocks[static_cast<std::size_t>(edge.received)];
         comm_.wire->start_receive(edge.sender, base::displaced(recv_.base, room.displacement_bytes),
                                   room.bytes, mpi::Wire::kThirdTag, requests_);
     }
@@ -261,7 +261,7 @@ Outcome run_sized_bundles(comm::Comm& comm, const Call& call, const algorithms::
                           comm::Comm::Kept& kept) {
     const std::uint64_t room_bytes = room_bytes_of(kept.key);
     if (!has_scratch(comm, kept.sized_fit, SizedBundlesView::all_blocks(*kept.schedule), room_bytes)) {
-        comm.raise(schedule::kDone);
+        comm.channel.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }
     SizedBundlesView view(comm, call, algorithm, *kept.schedule, room_bytes);

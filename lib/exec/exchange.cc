@@ -9,8 +9,8 @@
 
 namespace coco::exec {
 
-using comm::Publish;
-using comm::Slot;
+using channel::Publish;
+using channel::Slot;
 
 std::uint32_t signature_of(const CommonFacts& common) {
     std::uint64_t mixed = common.block_bytes * 0x9E3779B97F4A7C15u;
@@ -19,7 +19,7 @@ std::uint32_t signature_of(const CommonFacts& common) {
 }
 
 void check_signature(const comm::Comm& comm, std::int32_t peer, std::uint32_t signature) {
-    if (comm.slot_of(peer).signature != signature) [[unlikely]]
+    if (comm.channel.slot_of(peer).signature != signature) [[unlikely]]
         stop_unequal(comm, peer);
 }
 
@@ -53,19 +53,19 @@ void stop_lopsided(const comm::Comm& comm, algorithms::Collective collective) {
 stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own) {
     stats::Reason reason = own;
     for (std::int32_t r : comm.mates) {
-        comm.wait_arrived(r);
+        comm.channel.wait_arrived(r);
         check_signature(comm, r, signature);
-        if (comm.slot_of(r).publish == Publish::refuse && reason == stats::Reason::none)
+        if (comm.channel.slot_of(r).publish == Publish::refuse && reason == stats::Reason::none)
             reason = stats::Reason::peer;
     }
     return reason;
 }
 
-void copy_out(std::byte* scratch, const std::byte* from, std::span<const comm::BlockAt> blocks,
+void copy_out(std::byte* scratch, const std::byte* from, std::span<const channel::BlockAt> blocks,
               std::span<const std::int32_t> left_out) {
-    auto* table = reinterpret_cast<comm::StagedBlock*>(scratch);
+    auto* table = reinterpret_cast<channel::StagedBlock*>(scratch);
     auto next_out = blocks.size() == 1 ? left_out.end() : left_out.begin();
-    std::uint64_t at = blocks.size() * sizeof(comm::StagedBlock);
+    std::uint64_t at = blocks.size() * sizeof(channel::StagedBlock);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         const bool out = next_out != left_out.end() && static_cast<std::size_t>(*next_out) == i;
         if (out) ++next_out;
@@ -77,7 +77,7 @@ void copy_out(std::byte* scratch, const std::byte* from, std::span<const comm::B
 }
 
 Slot& ExchangeView::open_slot() {
-    Slot& slot = comm_.open_slot();
+    Slot& slot = *channel_.open_slot();
     slot.signature = signature_;
     return slot;
 }
@@ -85,7 +85,7 @@ Slot& ExchangeView::open_slot() {
 void ExchangeView::publish(Slot& slot) {
     if (published_) return;
     published_ = true;
-    comm_.publish(slot);
+    channel_.publish(slot);
 }
 
 }  // namespace coco::exec

@@ -20,7 +20,7 @@ inline bool outgrows_caches(std::uint64_t bytes) {
 // bench/collective, 2 to 8 ranks on 2 cores.
 inline constexpr std::uint64_t kEagerBytes = 1024, kEagerBytesCrowded = 32 * 1024;
 inline std::uint64_t eager_bytes(const comm::Comm& comm) {
-    return comm.waiting.spins == 0 ? kEagerBytesCrowded : kEagerBytes;
+    return comm.channel.waiting.spins == 0 ? kEagerBytesCrowded : kEagerBytes;
 }
 
 // Among neighbours, blocks above this go straight: messages are combined to save their number, at the cost of
@@ -50,14 +50,18 @@ stats::Reason agree(comm::Comm& comm, std::uint32_t signature, stats::Reason own
 
 // Copies a rank's blocks of a v or w form to `scratch`, behind a table of StagedBlock.
 // left_out: blocks that nobody asks it for, in rising order. A single block is for all.
-void copy_out(std::byte* scratch, const std::byte* from, std::span<const comm::BlockAt> blocks,
+void copy_out(std::byte* scratch, const std::byte* from, std::span<const channel::BlockAt> blocks,
               std::span<const std::int32_t> left_out);
 
 // The part of a View that does not know about sizes.
 class ExchangeView {
   public:
     ExchangeView(comm::Comm& comm, const CommonFacts& common, const algorithms::Algorithm& algorithm)
-        : comm_(comm), common_(common), algorithm_(algorithm), signature_(signature_of(common)) {}
+        : comm_(comm),
+          channel_(comm.channel),
+          common_(common),
+          algorithm_(algorithm),
+          signature_(signature_of(common)) {}
 
   protected:
     comm::Row& row(schedule::Area area, std::int32_t owner) {
@@ -68,10 +72,11 @@ class ExchangeView {
     bool must_wait_done(const Side& send) const {
         return algorithm_.writes_peer_recv() || (algorithm_.reads_peer_send() && !send.is_guarded());
     }
-    comm::Slot& open_slot();
-    void publish(comm::Slot& slot);
+    channel::Slot& open_slot();
+    void publish(channel::Slot& slot);
 
     comm::Comm& comm_;
+    channel::Channel& channel_;
     const CommonFacts& common_;
     const algorithms::Algorithm& algorithm_;
     std::uint32_t signature_;
@@ -105,8 +110,8 @@ Outcome run_sized_bundles(comm::Comm& comm, const Call& call, const algorithms::
 // Of both bcasts: segments in an epoch, those in the ring at once, and what goes in a record itself.
 inline constexpr std::uint64_t kTrain = 64;
 inline constexpr std::uint64_t kRingSegments = 4;
-inline constexpr std::uint64_t kSegmentBytesMax = comm::kStageBytes / kRingSegments / 64 * 64;
-inline constexpr std::uint64_t kInlineBytesMax = comm::kTapeBytes / 16;
+inline constexpr std::uint64_t kSegmentBytesMax = channel::kStageBytes / kRingSegments / 64 * 64;
+inline constexpr std::uint64_t kInlineBytesMax = channel::kTapeBytes / 16;
 // bcast.cc; takes its epochs itself: one for each train of segments.
 Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
                   const algorithms::Parameters& parameters);

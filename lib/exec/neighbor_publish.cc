@@ -8,7 +8,7 @@ namespace coco::exec {
 namespace {
 
 // Of a table of blocks: two of them and two sides fit the stage ring.
-constexpr std::uint64_t kTableBytesMost = (comm::kStageBytes - 2 * kSideLimitBytes) / 2;
+constexpr std::uint64_t kTableBytesMost = (channel::kStageBytes - 2 * kSideLimitBytes) / 2;
 
 std::uint64_t total_of(const Buffer& buffer, bool sized) {
     return sized ? buffer.total_bytes : static_cast<std::uint64_t>(buffer.block_count) * buffer.block_bytes;
@@ -16,9 +16,9 @@ std::uint64_t total_of(const Buffer& buffer, bool sized) {
 
 }  // namespace
 
-using comm::BlockAt;
-using comm::Publish;
-using comm::StagedBlock;
+using channel::BlockAt;
+using channel::Publish;
+using channel::StagedBlock;
 using schedule::Area;
 
 bool NeighborView::prepare() {
@@ -31,8 +31,8 @@ bool NeighborView::prepare() {
     if (!writes_) return true;
     publish_all();
     for (std::int32_t r : comm_.mates) {
-        comm_.wait_arrived(r);
-        writes_ = writes_ && comm_.slot_of(r).writer == slot_->writer;
+        channel_.wait_arrived(r);
+        writes_ = writes_ && channel_.slot_of(r).writer == slot_->writer;
     }
     writes_ = writes_ && slot_->writer != 0;
     if (writes_ && sized_) look_for_truncation();
@@ -96,7 +96,7 @@ void NeighborView::place() {
     slot_->writer = ready_for_writers_ ? algorithm_.mark() : std::uint16_t{0};
     const Buffer &send = call_.local.send, &recv = call_.local.recv;
     const std::uint64_t copied_bytes = copies_out_ ? out_bytes() : 0;
-    bool inlined = copied_bytes <= comm::kInlineBytes;
+    bool inlined = copied_bytes <= channel::kInlineBytes;
     bool has_table = sized_ && is_exposed() && !copies_out_ && !by_message_;
     std::uint64_t send_table = has_table ? line_up(send.blocks.size() * sizeof(BlockAt)) : 0;
     std::uint64_t recv_table =
@@ -105,7 +105,7 @@ void NeighborView::place() {
     std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total()) : 0;
     std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(total_of(recv, sized_)) : 0;
     std::uint64_t all = send_table + recv_table + out + send_bytes + recv_bytes;
-    std::byte* stage = all != 0 ? comm_.stage_bytes(all) : nullptr;
+    std::byte* stage = all != 0 ? channel_.stage_bytes(all) : nullptr;
     std::byte* copies = stage + send_table + recv_table + out;
     lay_out(send_, send, send_.where == Where::ring ? copies : send_.base, send.block_bytes,
             comm_.send_blocks);
@@ -129,7 +129,7 @@ void NeighborView::publish_copies(std::byte* scratch, bool inlined) {
     else
         for (const comm::Neighbors::Run& run : near_.read_by_mates) copy_run(scratch, run);
     slot_->publish = inlined ? Publish::inlined : Publish::staged;
-    if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
+    if (!inlined) slot_->scratch_at = channel_.offset_of(scratch);
 }
 
 // Blocks that nobody reads here are left out: every line written is one that readers' CPUs may have to give
@@ -150,10 +150,10 @@ void NeighborView::publish_places(std::byte* send_table, std::byte* recv_table) 
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
     if (sized_ && ready_for_writers_) std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
     // Private buffers have no offset; nobody will use it.
-    slot_->direct = {.send = {comm_.offset_of(send_.base), send_.stride_bytes},
-                     .recv = {comm_.offset_of(recv_.base), recv_.stride_bytes},
-                     .send_table = comm_.offset_of(send_table),
-                     .recv_table = comm_.offset_of(recv_table),
+    slot_->direct = {.send = {channel_.offset_of(send_.base), send_.stride_bytes},
+                     .recv = {channel_.offset_of(recv_.base), recv_.stride_bytes},
+                     .send_table = channel_.offset_of(send_table),
+                     .recv_table = channel_.offset_of(recv_table),
                      .send_bytes = call_.local.send.block_bytes,
                      .recv_bytes = call_.local.recv.block_bytes};
 }

@@ -29,7 +29,7 @@ class NeighborView : public ExchangeView {
           expected_(signature(call.local.recv)) {
         signature_ = signature(call.local.send);
         std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
-        fetches_ahead_ = !sized_ && blocks * call.local.recv.block_bytes <= comm::kInlineBytes;
+        fetches_ahead_ = !sized_ && blocks * call.local.recv.block_bytes <= channel::kInlineBytes;
     }
 
     // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
@@ -53,14 +53,14 @@ class NeighborView : public ExchangeView {
 
     void wait(std::int32_t peer, schedule::Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            comm_.wait_arrived(peer, [&] { return soon_from(peer); });
+            channel_.wait_arrived(peer, [&] { return soon_from(peer); });
             arrived(peer);
         } else if (writes_ || is_read_in_place()) {
-            comm_.wait_milestone(peer, milestone);
+            channel_.wait_milestone(peer, milestone);
         }
     }
     void raise(schedule::Milestone milestone) {
-        if (milestone != schedule::kArrived) return comm_.raise(milestone);
+        if (milestone != schedule::kArrived) return channel_.raise(milestone);
         publish_all();
     }
 
@@ -99,10 +99,10 @@ class NeighborView : public ExchangeView {
     }
 
     // Where in a neighbour's slot this rank's blocks will be.
-    comm::Soon soon_from(std::int32_t peer) const {
+    channel::Prefetch soon_from(std::int32_t peer) const {
         if (!fetches_ahead_) return {};
         const std::uint64_t bytes = call_.local.recv.block_bytes;
-        const std::byte* blocks = comm_.slot_of(peer).inlined;
+        const std::byte* blocks = channel_.slot_of(peer).inlined;
         if (!personal_) return {blocks, bytes};
         const auto edges = graph_.incoming_from(peer);
         if (edges.empty()) return {};
@@ -139,12 +139,12 @@ class NeighborView : public ExchangeView {
 
     Spot spot_of(schedule::Place place) {
         if (place.area != schedule::Area::recv &&
-            comm_.slot_of(place.owner).publish == comm::Publish::messages)
+            channel_.slot_of(place.owner).publish == channel::Publish::messages)
             return {nullptr, 0};
         const comm::Row& at = row(
             place.area == schedule::Area::recv ? schedule::Area::recv : schedule::Area::send, place.owner);
         if (!sized_) {
-            const comm::DirectBody& direct = comm_.slot_of(place.owner).direct;
+            const channel::DirectBody& direct = channel_.slot_of(place.owner).direct;
             std::uint64_t bytes = !writes_                             ? call_.local.recv.block_bytes
                                   : place.area == schedule::Area::recv ? direct.recv_bytes
                                                                        : direct.send_bytes;
@@ -180,7 +180,7 @@ class NeighborView : public ExchangeView {
     std::vector<Item> items_;                                // carried
     std::vector<char> comes_straight_;                       // by receive block
     Side send_, recv_;
-    comm::Slot* slot_ = nullptr;
+    channel::Slot* slot_ = nullptr;
 };
 
 }  // namespace coco::exec

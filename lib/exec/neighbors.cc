@@ -21,16 +21,16 @@
 
 namespace coco::exec {
 
-using comm::BlockAt;
-using comm::Publish;
-using comm::Slot;
-using comm::StagedBlock;
+using channel::BlockAt;
+using channel::Publish;
+using channel::Slot;
+using channel::StagedBlock;
 using schedule::Area;
 using schedule::Edge;
 
 void NeighborView::finish(std::span<const std::int32_t> readers) {
     if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place())
-        for (std::int32_t r : readers) comm_.wait_milestone(r, schedule::kDone);
+        for (std::int32_t r : readers) channel_.wait_milestone(r, schedule::kDone);
     if (carrier_) go_straight();
     comm_.complete(near_.requests);
     empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
@@ -43,7 +43,7 @@ std::uint32_t NeighborView::signature(const Buffer& side) const {
 }
 
 void NeighborView::arrived(std::int32_t peer) {
-    const Slot& slot = comm_.slot_of(peer);
+    const Slot& slot = channel_.slot_of(peer);
     if (writes_) {
         // A slot of bundles says nothing of writers: what stands there is of an earlier call.
         constexpr std::uint32_t kKindBits = 0xF | kBundled;
@@ -55,17 +55,17 @@ void NeighborView::arrived(std::int32_t peer) {
     comm::Row& send = row(Area::send, peer);
     auto block_bytes = static_cast<std::int64_t>(call_.local.recv.block_bytes);
     if (slot.publish == Publish::direct) {
-        send = {comm_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
-        row(Area::recv, peer) = {comm_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
+        send = {channel_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
+        row(Area::recv, peer) = {channel_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
         if (sized_)
-            comm_.tables[peer] = {nullptr,
-                                  reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.send_table)),
-                                  reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.recv_table))};
+            comm_.tables[peer] = {
+                nullptr, reinterpret_cast<const BlockAt*>(channel_.at(peer, slot.direct.send_table)),
+                reinterpret_cast<const BlockAt*>(channel_.at(peer, slot.direct.recv_table))};
     } else if (slot.publish == Publish::messages) {
         receive_all(peer);
     } else {
         std::byte* scratch = slot.publish == Publish::inlined ? const_cast<std::byte*>(slot.inlined)
-                                                              : comm_.at(peer, slot.scratch_at);
+                                                              : channel_.at(peer, slot.scratch_at);
         send = {scratch, block_bytes};
         if (sized_) comm_.tables[peer] = {reinterpret_cast<const StagedBlock*>(scratch), nullptr, nullptr};
     }

@@ -14,7 +14,7 @@
 namespace coco::exec {
 namespace {
 
-using comm::Publish;
+using channel::Publish;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
@@ -53,17 +53,17 @@ class NodesView : public ExchangeView {
     }
 
     void wait(std::int32_t peer, Milestone milestone) {
-        if (milestone != schedule::kArrived) return comm_.wait_milestone(peer, milestone);
-        comm_.wait_arrived(peer);
+        if (milestone != schedule::kArrived) return void(channel_.wait_milestone(peer, milestone));
+        channel_.wait_arrived(peer);
         check_signature(comm_, peer, signature_);
-        set_row(Area::scratch, peer, comm_.at(peer, comm_.slot_of(peer).scratch_at));
+        set_row(Area::scratch, peer, channel_.at(peer, channel_.slot_of(peer).scratch_at));
     }
 
     void raise(Milestone milestone) {
-        if (milestone != schedule::kArrived) return comm_.raise(milestone);
-        comm::Slot& slot = open_slot();
+        if (milestone != schedule::kArrived) return channel_.raise(milestone);
+        channel::Slot& slot = open_slot();
         slot.publish = Publish::staged;
-        slot.scratch_at = comm_.offset_of(row(Area::scratch, comm_.rank).base);
+        slot.scratch_at = channel_.offset_of(row(Area::scratch, comm_.rank).base);
         publish(slot);
     }
 
@@ -80,7 +80,7 @@ class NodesView : public ExchangeView {
 
   private:
     // The side, its blocks behind one another without gaps.
-    Side ready(const Buffer& buffer, bool over_own, int room, std::vector<comm::BlockAt>& blocks) {
+    Side ready(const Buffer& buffer, bool over_own, int room, std::vector<channel::BlockAt>& blocks) {
         bool gaps = buffer.block_count > 1 && buffer.stride_bytes != static_cast<std::int64_t>(bytes_);
         Side side = plan_side(comm_, buffer,
                               {.exposed = false,
@@ -145,7 +145,7 @@ Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Alg
         comm.kept_for(key_of(comm, call, algorithm, fitting(comm, call.common, algorithm, parameters)));
     if (call.common.sized) return run_sized_bundles(comm, call, algorithm, kept);
     if (!has_scratch(comm, kept.plain_fit, kept.schedule->scratch_blocks, call.common.block_bytes)) {
-        comm.raise(schedule::kDone);
+        comm.channel.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }
     const Call used = without_idle_buffers(comm, call);

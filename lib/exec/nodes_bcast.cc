@@ -17,7 +17,7 @@
 namespace coco::exec {
 namespace {
 
-using comm::Publish;
+using channel::Publish;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
@@ -64,6 +64,7 @@ class TrainView {
     TrainView(comm::Comm& comm, const Whole& whole, std::uint64_t at, const schedule::Schedule& schedule,
               const BcastRecord& record)
         : comm_(comm),
+          channel_(comm.channel),
           whole_(whole),
           base_(whole.buffer + at),
           bytes_(std::min(whole.bytes - at, whole.train_bytes)),
@@ -95,11 +96,11 @@ class TrainView {
     void wait(std::int32_t peer, Milestone milestone) {
         if (publishes() && is_alias()) return;                        // for room in the ring
         if (!publishes() && milestone == schedule::kArrived) return;  // the record was waited for
-        comm_.wait_milestone(peer, milestone);
+        channel_.wait_milestone(peer, milestone);
     }
     void raise(Milestone milestone) {
         if (publishes() && milestone == schedule::kArrived) return record_.publish(comm_);
-        comm_.raise(milestone);
+        channel_.raise(milestone);
     }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
@@ -129,11 +130,12 @@ class TrainView {
 
     // Of the whole length and the call.
     int mark() const {
-        std::uint64_t mixed = (whole_.bytes * 31 + comm_.epoch) * 0x9E3779B97F4A7C15u;
+        std::uint64_t mixed = (whole_.bytes * 31 + channel_.epoch()) * 0x9E3779B97F4A7C15u;
         return static_cast<int>((mixed >> 32) % mpi::Wire::kMarks);
     }
 
     comm::Comm& comm_;
+    channel::Channel& channel_;
     const Whole& whole_;
     std::byte* const base_;
     const std::uint64_t bytes_, room_bytes_;
@@ -166,11 +168,11 @@ bool run_train(comm::Comm& comm, comm::ScheduleKey key, const Whole& whole, std:
 void lead(comm::Comm& comm, const comm::ScheduleKey& key, const Whole& whole) {
     bool is_read = false;
     for (std::uint64_t at = 0; at < whole.bytes; at += whole.train_bytes) {
-        if (at != 0) ++comm.epoch;
+        if (at != 0) comm.channel.begin_epoch();
         is_read = run_train(comm, key, whole, at, {});
     }
     for (std::int32_t mate : comm.mates)
-        if (is_read) comm.wait_milestone(mate, schedule::kDone);
+        if (is_read) comm.channel.wait_milestone(mate, schedule::kDone);
 }
 
 // What the leader tells counts, not what this rank thinks: what fits is received. Returns: how much was sent.
@@ -178,9 +180,9 @@ std::uint64_t follow(comm::Comm& comm, const comm::ScheduleKey& key, std::int32_
                      const Buffer& user, std::uint64_t room_bytes) {
     Whole whole{side.base, 1, 1, 1, Publish::staged, room_bytes};
     for (std::uint64_t at = 0; at < whole.bytes; at += whole.train_bytes) {
-        if (at != 0) ++comm.epoch;
+        if (at != 0) comm.channel.begin_epoch();
         BcastRecord record;
-        record.follow(comm, leader, comm.next_record(leader));
+        record.follow(comm, leader, comm.channel.next_record(leader));
         if (!record.is_of_call()) stop_unequal(comm, leader);
         const BcastRecord::Tale& tale = record.tale();
         whole.bytes = tale.total_bytes;
@@ -200,7 +202,7 @@ Outcome run_bcast_over_nodes(comm::Comm& comm, const Call& call, const algorithm
     const bool is_root = comm.rank == call.common.root;
     const Buffer& user = is_root ? call.local.send : call.local.recv;
     if (bytes == 0) {  // on all ranks
-        comm.raise(schedule::kDone);
+        comm.channel.raise(schedule::kDone);
         return {.ran = &algorithm};
     }
     Side side{.base = user.base, .blocks = {}};

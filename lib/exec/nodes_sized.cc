@@ -125,14 +125,14 @@ class SizedNodesView : public ExchangeView {
         if (news_.refused) return;
         lay_out(send_, call_.local.send, send_.base, 0, comm_.send_blocks);
         fill_side(send_, call_.local.send, 0);
-        for (const comm::BlockAt& block : send_.blocks)
+        for (const channel::BlockAt& block : send_.blocks)
             news_.largest_bytes = std::max(news_.largest_bytes, block.bytes);
     }
 
     void copy(Place source, Place target) { put(target, element(source)); }
 
     void wait(std::int32_t peer, Milestone milestone) {
-        if (milestone != schedule::kArrived) comm_.wait_milestone(peer, milestone);
+        if (milestone != schedule::kArrived) channel_.wait_milestone(peer, milestone);
         if (row(Area::scratch, peer).base == nullptr) meet(peer);
         const Board& board = *reinterpret_cast<const Board*>(row(Area::scratch, peer).base - sizeof(Board));
         news_.hear({board.refused.load(std::memory_order_relaxed),
@@ -142,10 +142,10 @@ class SizedNodesView : public ExchangeView {
     void raise(Milestone milestone) {
         board_->refused.store(news_.refused, std::memory_order_relaxed);
         board_->largest_bytes.store(news_.largest_bytes, std::memory_order_relaxed);
-        if (milestone != schedule::kArrived) return comm_.raise(milestone);
-        comm::Slot& slot = open_slot();
-        slot.publish = comm::Publish::staged;
-        slot.scratch_at = comm_.offset_of(row(Area::scratch, comm_.rank).base);
+        if (milestone != schedule::kArrived) return channel_.raise(milestone);
+        channel::Slot& slot = open_slot();
+        slot.publish = channel::Publish::staged;
+        slot.scratch_at = channel_.offset_of(row(Area::scratch, comm_.rank).base);
         publish(slot);
     }
 
@@ -195,7 +195,7 @@ class SizedNodesView : public ExchangeView {
     stats::Reason finish() {
         if (!news_.refused) go_straight();
         if (exposed_ && !send_.is_guarded())
-            for (std::int32_t mate : comm_.mates) comm_.wait_milestone(mate, schedule::kDone);
+            for (std::int32_t mate : comm_.mates) channel_.wait_milestone(mate, schedule::kDone);
         if (personal_) tell_next_call();
         if (news_.refused) return refusal_ != stats::Reason::none ? refusal_ : stats::Reason::peer;
         empty_side(recv_, call_.local.recv, 0);
@@ -214,9 +214,9 @@ class SizedNodesView : public ExchangeView {
     }
 
     void meet(std::int32_t peer) {
-        comm_.wait_arrived(peer);
+        channel_.wait_arrived(peer);
         check_signature(comm_, peer, signature_);
-        row(Area::scratch, peer).base = comm_.at(peer, comm_.slot_of(peer).scratch_at);
+        row(Area::scratch, peer).base = channel_.at(peer, channel_.slot_of(peer).scratch_at);
     }
 
     static Place at(Place first, std::int32_t i) { return {first.owner, first.area, first.index + i}; }
@@ -265,26 +265,27 @@ class SizedNodesView : public ExchangeView {
             heap::release(memory);
             return false;
         }
-        comm_.wait_all_done(comm_.epoch - 1);  // mates may still read the old one
+        channel_.wait_all_done(channel_.epoch() - 1);  // mates may still read the old one
         heap::release(comm_.inbox.memory);
         comm_.inbox = {memory, bytes};
         return true;
     }
 
     void stage() {
-        send_.base = comm_.stage_bytes(base::round_up(call_.local.send.total_bytes, base::kCacheLineBytes));
+        send_.base =
+            channel_.stage_bytes(base::round_up(call_.local.send.total_bytes, base::kCacheLineBytes));
     }
 
     Element* table(std::int32_t owner) { return reinterpret_cast<Element*>(row(Area::scratch, owner).base); }
     Element own(const std::byte* data, std::uint64_t bytes) const {
-        return {comm_.offset_of(data), bytes, comm_.rank, 0, 0};
+        return {channel_.offset_of(data), bytes, comm_.rank, 0, 0};
     }
 
     Element element(Place place) {
         if (place.area == Area::scratch) return table(place.owner)[place.index];
         if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
         if (news_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
-        const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
+        const channel::BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
         return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
 
@@ -296,9 +297,9 @@ class SizedNodesView : public ExchangeView {
         received_[static_cast<std::size_t>(target.index)] = element;
         if (news_.refused) return;
         if (element.straight != 0) return;
-        const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
+        const channel::BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
         truncated_ |= element.bytes > room.bytes;
-        const std::byte* source = comm_.at(element.owner, element.at);
+        const std::byte* source = channel_.at(element.owner, element.at);
         std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
         std::uint64_t bytes = std::min(element.bytes, room.bytes);
         if (bytes != 0 && source != to) copy_block(to, source, bytes);
@@ -340,7 +341,7 @@ class SizedNodesView : public ExchangeView {
             const Element e = element(at(first, i));
             write_length(memory, i, e);
             std::uint64_t bytes = travelling_bytes(e);
-            if (bytes != 0) copy_block(data, comm_.at(e.owner, e.at), bytes);
+            if (bytes != 0) copy_block(data, channel_.at(e.owner, e.at), bytes);
             data += bytes;
         }
     }
@@ -386,7 +387,7 @@ class SizedNodesView : public ExchangeView {
         auto& parcels = comm_.parcels;
         for (std::size_t i = 0; i < parcels.size(); ++i) {
             const comm::Comm::Parcel& parcel = parcels[i];
-            if (parcel.room.bytes < bytes || parcel.epoch >= comm_.epoch) continue;
+            if (parcel.room.bytes < bytes || parcel.epoch >= channel_.epoch()) continue;
             if (!shared || heap::is_shared(parcel.room.memory, bytes)) return use(i);
         }
         std::uint64_t room_bytes = base::round_up(bytes + bytes / 4, heap::kSurelyShared);
@@ -402,19 +403,19 @@ class SizedNodesView : public ExchangeView {
         std::uint64_t begin = inbox_taken_;
         inbox_taken_ += base::round_up(bytes, base::kCacheLineBytes);
         if (inbox_taken_ > inbox_half_bytes()) return room_for_surplus(from, bytes);
-        return comm_.inbox.memory + comm_.epoch % 2 * inbox_half_bytes() + begin;
+        return comm_.inbox.memory + channel_.epoch() % 2 * inbox_half_bytes() + begin;
     }
     // More comes than this rank has room for itself, in a gather that MPI would call wrong: its mates may
     // have the room.
     std::byte* room_for_surplus(std::int32_t from, std::uint64_t bytes) {
         comm::Comm::Parcel& parcel = comm_.parcels[take_parcel(bytes, true)];
         if (!heap::is_shared(parcel.room.memory, bytes)) stop_unequal(comm_, from);
-        parcel.epoch = comm_.epoch + 1;  // mates may read it as long as a half of the inbox
+        parcel.epoch = channel_.epoch() + 1;  // mates may read it as long as a half of the inbox
         return parcel.room.memory;
     }
     std::uint64_t inbox_half_bytes() const { return comm_.inbox.bytes / 2; }
     std::size_t use(std::size_t parcel) {
-        comm_.parcels[parcel].epoch = comm_.epoch;
+        comm_.parcels[parcel].epoch = channel_.epoch();
         return parcel;
     }
 
@@ -442,13 +443,13 @@ class SizedNodesView : public ExchangeView {
         return !on_node_ || comm_.map.node[to] != comm_.map.node[comm_.rank];
     }
     void send_straight(std::int32_t to) {
-        const comm::BlockAt& block = send_.blocks[static_cast<std::size_t>(to)];
+        const channel::BlockAt& block = send_.blocks[static_cast<std::size_t>(to)];
         if (block.bytes > kStraightBytes)
             comm_.wire->send(to, send_.base + block.displacement_bytes, block.bytes, mpi::Wire::kThirdTag);
     }
     // As much is asked for as is sent, wherever that fits: the MPI library must not see the program's error.
     void receive_straight(std::int32_t from, std::vector<Cut>& cuts) {
-        const comm::BlockAt& room = recv_.blocks[static_cast<std::size_t>(from)];
+        const channel::BlockAt& room = recv_.blocks[static_cast<std::size_t>(from)];
         std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
         std::uint64_t told = received_[static_cast<std::size_t>(from)].bytes;
         std::uint64_t bytes = told < kLongestTold ? told : std::max(room.bytes, told);
@@ -493,7 +494,7 @@ Outcome run_sized_over_nodes(comm::Comm& comm, const Call& call, const algorithm
         comm.kept_for({&algorithm, base::exchange_of(call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.
     if (!has_scratch(comm, kept.sized_fit, kept.schedule->scratch_blocks + 1, sizeof(Element))) {
-        comm.raise(schedule::kDone);
+        comm.channel.raise(schedule::kDone);
         return {.reason = stats::Reason::no_shared_heap};
     }
     SizedNodesView view(comm, call, algorithm, *kept.schedule);

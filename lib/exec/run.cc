@@ -13,7 +13,7 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
         return algorithm;
     bool personal = common.collective == algorithms::Collective::alltoall;
     std::uint64_t blocks = personal ? static_cast<std::uint64_t>(comm.ranks - 1) : 1;
-    return blocks * common.block_bytes <= comm::kStageBytes ? algorithm : plain_pull(common.collective);
+    return blocks * common.block_bytes <= channel::kStageBytes ? algorithm : plain_pull(common.collective);
 }
 
 // Whether all blocks of a plain form of neighbours, on all ranks, are of one size. All ranks say the same:
@@ -29,7 +29,7 @@ bool is_of_one_size(const comm::Comm& comm, const Call& call) {
 
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept {
-    ++comm.epoch;
+    comm.channel.begin_epoch();
     mpi::set_current(comm.handle);
     if (base::is_neighbor(call.common.collective)) {
         if (!algorithm.needs_bundles()) return run_neighbors(comm, call, algorithm, parameters);
@@ -48,14 +48,14 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
 
 void refuse_together(comm::Comm& comm, algorithms::Collective collective) {
     constexpr std::uint32_t kNoRoot = 0xF0;  // no exchange has this signature
-    ++comm.epoch;
+    comm.channel.begin_epoch();
     mpi::set_current(comm.handle);
-    comm::Slot& slot = comm.open_slot();
+    channel::Slot& slot = *comm.channel.open_slot();
     slot.signature = signature_of({.collective = collective}) ^ kNoRoot;
-    slot.publish = comm::Publish::refuse;
-    comm.publish(slot);
+    slot.publish = channel::Publish::refuse;
+    comm.channel.publish(slot);
     agree(comm, slot.signature, stats::Reason::bad_arguments);
-    comm.raise(schedule::kDone);
+    comm.channel.raise(schedule::kDone);
 }
 
 }  // namespace coco::exec

@@ -22,7 +22,7 @@ bool grow(comm::Comm& comm, std::uint64_t bytes) {
         heap::release(memory);
         return false;
     }
-    comm.wait_all_done(comm.epoch - 1);  // mates may still read the old one
+    comm.channel.wait_all_done(comm.channel.epoch() - 1);  // mates may still read the old one
     heap::release(room.memory);
     room = {memory, kHalves * bytes};
     return true;
@@ -43,8 +43,8 @@ bool has_scratch(comm::Comm& comm, comm::Comm::Kept::Fit& fit, std::int32_t bloc
 }
 
 std::byte* take_scratch(comm::Comm& comm) {
-    if (comm.epoch > kHalves) comm.wait_all_done(comm.epoch - kHalves);
-    return comm.scratch.memory + comm.epoch % kHalves * (comm.scratch.bytes / kHalves);
+    if (comm.channel.epoch() > kHalves) comm.channel.wait_all_done(comm.channel.epoch() - kHalves);
+    return comm.scratch.memory + comm.channel.epoch() % kHalves * (comm.scratch.bytes / kHalves);
 }
 
 }  // namespace coco::exec

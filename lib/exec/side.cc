@@ -49,7 +49,7 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
 bool are_shared(const Buffer& buffer) {
     std::uint64_t small_bytes = 0;
     const std::byte *low = nullptr, *high = nullptr;
-    for (const comm::BlockAt& block : buffer.blocks) {
+    for (const channel::BlockAt& block : buffer.blocks) {
         if (block.bytes == 0) continue;
         const std::byte* at = base::displaced(buffer.base, block.displacement_bytes);
         if (!heap::is_shared(at, block.bytes)) return false;
@@ -60,7 +60,7 @@ bool are_shared(const Buffer& buffer) {
     }
     if (small_bytes < heap::kAskedBytesMin) return true;
     if (heap::is_mapped_here(low, static_cast<std::size_t>(high - low))) return true;
-    return std::ranges::all_of(buffer.blocks, [&](const comm::BlockAt& block) {
+    return std::ranges::all_of(buffer.blocks, [&](const channel::BlockAt& block) {
         return heap::is_mapped_here(base::displaced(buffer.base, block.displacement_bytes), block.bytes);
     });
 }
@@ -111,7 +111,7 @@ Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int
 }
 
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,
-             std::vector<comm::BlockAt>& blocks) {
+             std::vector<channel::BlockAt>& blocks) {
     if (side.where == Where::user) return;
     side.base = base;
     side.stride_bytes = static_cast<std::int64_t>(block_bytes);

@@ -23,7 +23,7 @@ struct Side {
     stats::Reason refusal = stats::Reason::none;
     std::byte* base = nullptr;      // of block 0
     std::int64_t stride_bytes = 0;  // plain forms
-    std::span<const comm::BlockAt> blocks;
+    std::span<const channel::BlockAt> blocks;
 
     // Readers of a ring copy need not be waited for: the ring is guarded.
     bool is_guarded() const { return where == Where::ring; }
@@ -45,7 +45,7 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes);
 Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int room);
 // Gives a copied side its blocks back to back from `base`; sized forms get their table in `blocks`.
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,
-             std::vector<comm::BlockAt>& blocks);
+             std::vector<channel::BlockAt>& blocks);
 // Copies the user's blocks to the side, or the side's to the user. Nothing for Where::user.
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);
 void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);

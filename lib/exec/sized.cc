@@ -14,10 +14,10 @@
 namespace coco::exec {
 namespace {
 
-using comm::BlockAt;
-using comm::Publish;
-using comm::Slot;
-using comm::StagedBlock;
+using channel::BlockAt;
+using channel::Publish;
+using channel::Slot;
+using channel::StagedBlock;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
@@ -67,10 +67,10 @@ class SizedView : public ExchangeView {
 
     void wait(std::int32_t peer, Milestone milestone) {
         if (milestone == schedule::kArrived) return;  // all have: agree() waited for them
-        if (milestone != schedule::kDone || must_wait_done(send_)) comm_.wait_milestone(peer, milestone);
+        if (milestone != schedule::kDone || must_wait_done(send_)) channel_.wait_milestone(peer, milestone);
     }
     void raise(Milestone milestone) {
-        if (milestone != schedule::kArrived) comm_.raise(milestone);
+        if (milestone != schedule::kArrived) channel_.raise(milestone);
     }
 
     void finish() {
@@ -128,14 +128,14 @@ class SizedView : public ExchangeView {
     void place() {
         slot_ = &open_slot();
         slot_->writer = writer();
-        bool inlined = copies_out_ && copy_out_bytes() <= comm::kInlineBytes;
+        bool inlined = copies_out_ && copy_out_bytes() <= channel::kInlineBytes;
         auto ranks = static_cast<std::uint64_t>(comm_.ranks);
         std::uint64_t table = copies_out_ ? 0 : line_up(ranks * sizeof(BlockAt));
         std::uint64_t scratch = copies_out_ && !inlined ? line_up(copy_out_bytes()) : 0;
         std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total_) : 0;
         std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(recv_total_) : 0;
         std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes;
-        std::byte* stage = all != 0 ? comm_.stage_bytes(all) : nullptr;
+        std::byte* stage = all != 0 ? channel_.stage_bytes(all) : nullptr;
         std::byte* copies = stage + 2 * table + scratch;
         lay_out(send_, call_.local.send, send_.where == Where::ring ? copies : send_.base, 0,
                 comm_.send_blocks);
@@ -160,34 +160,34 @@ class SizedView : public ExchangeView {
     void publish_copy(std::byte* scratch, bool inlined) {
         copy_out(scratch, send_.base, send_.blocks, {&comm_.rank, 1});
         slot_->publish = inlined ? Publish::inlined : Publish::staged;
-        if (!inlined) slot_->scratch_at = comm_.offset_of(scratch);
+        if (!inlined) slot_->scratch_at = channel_.offset_of(scratch);
     }
 
     void publish_tables(std::byte* send_table, std::byte* recv_table) {
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
         std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
         slot_->publish = Publish::direct;
-        slot_->direct = {.send = {comm_.offset_of(send_.base), 0},
-                         .recv = {comm_.offset_of(recv_.base), 0},
-                         .send_table = comm_.offset_of(send_table),
-                         .recv_table = comm_.offset_of(recv_table),
+        slot_->direct = {.send = {channel_.offset_of(send_.base), 0},
+                         .recv = {channel_.offset_of(recv_.base), 0},
+                         .send_table = channel_.offset_of(send_table),
+                         .recv_table = channel_.offset_of(recv_table),
                          .send_bytes = 0,
                          .recv_bytes = 0};
     }
 
     void arrived(std::int32_t peer) {
-        const Slot& slot = comm_.slot_of(peer);
+        const Slot& slot = channel_.slot_of(peer);
         mixed_ |= slot.writer != slot_->writer;
         if (slot.publish == Publish::direct) {
-            row(Area::send, peer).base = comm_.at(peer, slot.direct.send.at);
-            row(Area::recv, peer).base = comm_.at(peer, slot.direct.recv.at);
-            comm_.tables[peer] = {nullptr,
-                                  reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.send_table)),
-                                  reinterpret_cast<const BlockAt*>(comm_.at(peer, slot.direct.recv_table))};
+            row(Area::send, peer).base = channel_.at(peer, slot.direct.send.at);
+            row(Area::recv, peer).base = channel_.at(peer, slot.direct.recv.at);
+            comm_.tables[peer] = {
+                nullptr, reinterpret_cast<const BlockAt*>(channel_.at(peer, slot.direct.send_table)),
+                reinterpret_cast<const BlockAt*>(channel_.at(peer, slot.direct.recv_table))};
             return;
         }
         std::byte* scratch = slot.publish == Publish::inlined ? const_cast<std::byte*>(slot.inlined)
-                                                              : comm_.at(peer, slot.scratch_at);
+                                                              : channel_.at(peer, slot.scratch_at);
         row(Area::scratch, peer).base = scratch;
         comm_.tables[peer] = {reinterpret_cast<const StagedBlock*>(scratch), nullptr, nullptr};
     }
@@ -214,7 +214,7 @@ class SizedView : public ExchangeView {
         bool to_all = send_.blocks.size() == 1;
         for (std::int32_t r = 0; r < comm_.ranks; ++r)
             if (r != comm_.rank && send_.blocks[to_all ? 0 : r].bytes != 0)
-                comm_.wait_milestone(r, schedule::kDone);
+                channel_.wait_milestone(r, schedule::kDone);
     }
 
     const Call& call_;
@@ -232,7 +232,7 @@ bool is_small(const Call& call, const algorithms::Algorithm& algorithm, std::int
     std::uint64_t owed = send.total_bytes - own;
     return algorithm.is_eager() && !call.common.in_place && send.packer == nullptr &&
            call.local.recv.packer == nullptr && owed <= kEagerBytes &&
-           send.blocks.size() * sizeof(StagedBlock) + owed <= comm::kInlineBytes;
+           send.blocks.size() * sizeof(StagedBlock) + owed <= channel::kInlineBytes;
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ Outcome run_sized(comm::Comm& comm, const Call& call, const algorithms::Algorith
     SizedView view(comm, call, algorithm);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {
-        comm.raise(schedule::kDone);
+        comm.channel.raise(schedule::kDone);
         return outcome;
     }
     walk(schedule_of(view.mixed() ? plain_pull(call.common.collective) : algorithm), view);

@@ -21,31 +21,33 @@ class InlinedView {
   public:
     InlinedView(comm::Comm& comm, const Call& call)
         : comm_(comm),
+          channel_(comm.channel),
           send_(call.local.send),
           recv_(call.local.recv),
           signature_(signature_of(call.common)),
-          slot_(comm.open_slot()) {}
+          slot_(*comm.channel.open_slot()) {}
 
     static constexpr bool kRows = false;
     void raise(Milestone milestone) {
-        if (milestone == schedule::kDone) return comm_.raise(milestone);
+        if (milestone == schedule::kDone) return channel_.raise(milestone);
         slot_.signature = signature_;
-        slot_.publish = comm::Publish::inlined;
-        comm_.publish(slot_);
+        slot_.publish = channel::Publish::inlined;
+        channel_.publish(slot_);
     }
 
   protected:
     // In the slot, or staged: so does a peer whose blocks are not dense, or do not fit.
     const std::byte* scratch_of(std::int32_t peer) const {
-        const comm::Slot& slot = comm_.slot_of(peer);
-        return slot.publish == comm::Publish::inlined ? slot.inlined : comm_.at(peer, slot.scratch_at);
+        const channel::Slot& slot = channel_.slot_of(peer);
+        return slot.publish == channel::Publish::inlined ? slot.inlined : channel_.at(peer, slot.scratch_at);
     }
 
     comm::Comm& comm_;
+    channel::Channel& channel_;
     const Buffer& send_;
     const Buffer& recv_;
     const std::uint32_t signature_;
-    comm::Slot& slot_;
+    channel::Slot& slot_;
 };
 
 class SmallView : public InlinedView {
@@ -67,7 +69,9 @@ class SmallView : public InlinedView {
     }
     void wait(std::int32_t peer, Milestone) {
         // Where the peer leaves our block, or somewhere near it: only to have it fetched.
-        comm_.wait_arrived(peer, [&] { return comm::Soon{comm_.slot_of(peer).inlined + mine_, bytes_}; });
+        channel_.wait_arrived(peer, [&] {
+            return channel::Prefetch{channel_.slot_of(peer).inlined + mine_, bytes_};
+        });
         check_signature(comm_, peer, signature_);
     }
 
@@ -91,16 +95,16 @@ class SmallSizedView : public InlinedView {
 
     void copy(Place place, Place target) {
         if (target.area == Area::scratch) return;  // all at once, above
-        const comm::BlockAt& to = recv_.blocks[target.index];
+        const channel::BlockAt& to = recv_.blocks[target.index];
         std::uint64_t bytes = 0;
         const std::byte* source = place.area == Area::send ? own(bytes) : from(place.owner, bytes);
         outcome.truncated |= bytes > to.bytes;
         copy_block(base::displaced(recv_.base, to.displacement_bytes), source, std::min(bytes, to.bytes));
     }
     void wait(std::int32_t peer, Milestone) {
-        std::uint64_t table_bytes = send_.blocks.size() * sizeof(comm::StagedBlock);
-        comm_.wait_arrived(peer, [&] {
-            return comm::Soon{comm_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes};
+        std::uint64_t table_bytes = send_.blocks.size() * sizeof(channel::StagedBlock);
+        channel_.wait_arrived(peer, [&] {
+            return channel::Prefetch{channel_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes};
         });
         check_signature(comm_, peer, signature_);
     }
@@ -109,27 +113,27 @@ class SmallSizedView : public InlinedView {
 
   private:
     const std::byte* own(std::uint64_t& bytes) const {
-        const comm::BlockAt& block = send_.blocks[personal_ ? comm_.rank : 0];
+        const channel::BlockAt& block = send_.blocks[personal_ ? comm_.rank : 0];
         bytes = block.bytes;
         return base::displaced(send_.base, block.displacement_bytes);
     }
 
     // Where `peer` has our block, in whatever way it has published.
     const std::byte* from(std::int32_t peer, std::uint64_t& bytes) {
-        const comm::Slot& slot = comm_.slot_of(peer);
+        const channel::Slot& slot = channel_.slot_of(peer);
         std::int32_t index = personal_ ? comm_.rank : 0;
-        if (slot.publish == comm::Publish::refuse) {
+        if (slot.publish == channel::Publish::refuse) {
             outcome.reason = stats::Reason::peer;
             return nullptr;
         }
-        if (slot.publish == comm::Publish::direct) {
+        if (slot.publish == channel::Publish::direct) {
             const auto& block =
-                reinterpret_cast<const comm::BlockAt*>(comm_.at(peer, slot.direct.send_table))[index];
+                reinterpret_cast<const channel::BlockAt*>(channel_.at(peer, slot.direct.send_table))[index];
             bytes = block.bytes;
-            return base::displaced(comm_.at(peer, slot.direct.send.at), block.displacement_bytes);
+            return base::displaced(channel_.at(peer, slot.direct.send.at), block.displacement_bytes);
         }
         const std::byte* scratch = scratch_of(peer);
-        const auto& block = reinterpret_cast<const comm::StagedBlock*>(scratch)[index];
+        const auto& block = reinterpret_cast<const channel::StagedBlock*>(scratch)[index];
         bytes = block.bytes;
         return scratch + block.offset_bytes;
     }

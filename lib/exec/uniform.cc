@@ -9,8 +9,8 @@
 namespace coco::exec {
 namespace {
 
-using comm::Publish;
-using comm::Slot;
+using channel::Publish;
+using channel::Slot;
 using schedule::Area;
 using schedule::Milestone;
 
@@ -49,10 +49,10 @@ class UniformView : public ExchangeView {
 
     void wait(std::int32_t peer, Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            comm_.wait_arrived(peer);
+            channel_.wait_arrived(peer);
             arrived(peer);
         } else if (milestone != schedule::kDone || must_wait_done(send_)) {
-            comm_.wait_milestone(peer, milestone);
+            channel_.wait_milestone(peer, milestone);
         }
     }
 
@@ -60,7 +60,7 @@ class UniformView : public ExchangeView {
         if (milestone == schedule::kArrived)
             publish(*slot_);
         else
-            comm_.raise(milestone);
+            channel_.raise(milestone);
     }
 
     void finish() { empty_side(recv_, call_.local.recv, bytes_); }
@@ -104,7 +104,7 @@ class UniformView : public ExchangeView {
         std::uint64_t send_bytes = ring_bytes(send_, call_.local.send);
         std::uint64_t recv_bytes = ring_bytes(recv_, call_.local.recv);
         std::uint64_t stage_bytes = send_bytes + recv_bytes + scratch_bytes_;
-        std::byte* stage = stage_bytes != 0 ? comm_.stage_bytes(stage_bytes) : nullptr;
+        std::byte* stage = stage_bytes != 0 ? channel_.stage_bytes(stage_bytes) : nullptr;
         std::byte* send_at = send_.where == Where::ring ? stage : send_.base;
         std::byte* recv_at = recv_.where == Where::ring ? stage + send_bytes : recv_.base;
         lay_out(send_, call_.local.send, send_at, bytes_, comm_.send_blocks);
@@ -127,7 +127,7 @@ class UniformView : public ExchangeView {
             slot_->publish = Publish::refuse;
         } else if (scratch_bytes_ != 0) {
             slot_->publish = Publish::staged;
-            slot_->scratch_at = comm_.offset_of(scratch);
+            slot_->scratch_at = channel_.offset_of(scratch);
         } else {
             slot_->publish = Publish::direct;
             slot_->direct = {.send = area_at(send_),
@@ -139,19 +139,21 @@ class UniformView : public ExchangeView {
         }
     }
     // Private buffers have no offset; nobody will use it.
-    comm::AreaAt area_at(const Side& side) const { return {comm_.offset_of(side.base), side.stride_bytes}; }
+    channel::AreaAt area_at(const Side& side) const {
+        return {channel_.offset_of(side.base), side.stride_bytes};
+    }
 
     void arrived(std::int32_t peer) {
         check_signature(comm_, peer, signature_);
-        const Slot& slot = comm_.slot_of(peer);
+        const Slot& slot = channel_.slot_of(peer);
         auto stride_bytes = static_cast<std::int64_t>(bytes_);
         if (slot.publish == Publish::staged) {
-            row(Area::scratch, peer) = {comm_.at(peer, slot.scratch_at), stride_bytes};
+            row(Area::scratch, peer) = {channel_.at(peer, slot.scratch_at), stride_bytes};
         } else if (slot.publish == Publish::inlined) {
             row(Area::scratch, peer) = {const_cast<std::byte*>(slot.inlined), stride_bytes};
         } else {
-            row(Area::send, peer) = {comm_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
-            row(Area::recv, peer) = {comm_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
+            row(Area::send, peer) = {channel_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
+            row(Area::recv, peer) = {channel_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
         }
     }
 
@@ -170,12 +172,13 @@ Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algori
         comm.schedule_for({&algorithm, base::exchange_of(call.common.collective), 0, 1});
     bool dense = call.local.send.packer == nullptr && call.local.recv.packer == nullptr;
     if (dense && algorithm.is_eager() &&
-        static_cast<std::uint64_t>(schedule.scratch_blocks) * call.common.block_bytes <= comm::kInlineBytes)
+        static_cast<std::uint64_t>(schedule.scratch_blocks) * call.common.block_bytes <=
+            channel::kInlineBytes)
         return run_small(comm, call, schedule);
     UniformView view(comm, call, algorithm, schedule);
     Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
     if (outcome.reason != stats::Reason::none) {
-        comm.raise(schedule::kDone);
+        comm.channel.raise(schedule::kDone);
         return outcome;
     }
     walk(schedule, view);

@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-#include "comm/comm.h"
+#include "channel/channel.h"
 
 namespace {
 
 using namespace coco;
-using comm::Comm, comm::Header, comm::Publish;
+using channel::Channel, channel::Header, channel::Publish;
 
 constexpr std::int32_t kRanks = 4;
 constexpr std::uint64_t kLongest = 6000;  // words of a block: laps of the rings are short against the turns
@@ -34,7 +34,7 @@ Call draw(std::mt19937& random, int number) {
     constexpr int kTurn = 100;
     std::uint64_t longest = random() % 2 == 0 ? 30 : kLongest, words = 1 + random() % longest;
     int turn = number / kTurn;
-    if (turn % 3 == 0) return {Call::bcast, turn % kRanks, std::min(words, comm::kTapeBytes / 64)};
+    if (turn % 3 == 0) return {Call::bcast, turn % kRanks, std::min(words, channel::kTapeBytes / 64)};
     return {turn % 3 == 1 ? Call::pull : Call::exchange, turn % kRanks, words};
 }
 
@@ -61,82 +61,81 @@ int wrong_in(const std::byte* from, std::uint64_t words, std::uint64_t epoch, st
 }
 
 // In a slot where the block fits, else in the stage ring.
-void show(Comm& comm, std::uint64_t words) {
-    comm::Slot& slot = comm.open_slot();
-    slot.publish = words * 8 <= comm::kInlineBytes ? Publish::inlined : Publish::staged;
-    std::byte* block = slot.publish == Publish::inlined ? slot.inlined : comm.stage_bytes(words * 8);
-    write(block, words, comm.epoch, comm.rank);
-    if (slot.publish == Publish::staged) slot.scratch_at = comm.offset_of(block);
-    comm.publish(slot);
+void show(Channel& channel, std::uint64_t words) {
+    channel::Slot& slot = *channel.open_slot();
+    slot.publish = words * 8 <= channel::kInlineBytes ? Publish::inlined : Publish::staged;
+    std::byte* block = slot.publish == Publish::inlined ? slot.inlined : channel.stage_bytes(words * 8);
+    write(block, words, channel.epoch(), channel.rank());
+    if (slot.publish == Publish::staged) slot.scratch_at = channel.offset_of(block);
+    channel.publish(slot);
 }
 
-int look(Comm& comm, std::int32_t peer, std::uint64_t words) {
-    comm.wait_arrived(peer);
-    const comm::Slot& slot = comm.slot_of(peer);
-    const std::byte* block = slot.publish == Publish::inlined ? slot.inlined : comm.at(peer, slot.scratch_at);
-    return wrong_in(block, words, comm.epoch, peer);
+int look(Channel& channel, std::int32_t peer, std::uint64_t words) {
+    channel.wait_arrived(peer);
+    const channel::Slot& slot = channel.slot_of(peer);
+    const std::byte* block =
+        slot.publish == Publish::inlined ? slot.inlined : channel.at(peer, slot.scratch_at);
+    return wrong_in(block, words, channel.epoch(), peer);
 }
 
-int pull(Comm& comm, std::int32_t leader, std::uint64_t words) {
-    if (comm.rank != leader) return look(comm, leader, words);
-    show(comm, words);
+int pull(Channel& channel, std::int32_t leader, std::uint64_t words) {
+    if (channel.rank() != leader) return look(channel, leader, words);
+    show(channel, words);
     return 0;
 }
 
 // As an allgather.
-int exchange(Comm& comm, std::uint64_t words) {
-    show(comm, words);
+int exchange(Channel& channel, std::uint64_t words) {
+    show(channel, words);
     int wrong = 0;
-    for (std::int32_t peer : comm.mates) wrong += look(comm, peer, words);
+    for (std::int32_t peer : channel.mates()) wrong += look(channel, peer, words);
     return wrong;
 }
 
 // On the root's tape.
-int broadcast(Comm& comm, std::int32_t root, std::uint64_t words) {
-    if (comm.rank != root) return wrong_in(comm.next_record(root).payload(), words, comm.epoch, root);
+int broadcast(Channel& channel, std::int32_t root, std::uint64_t words) {
+    if (channel.rank() != root)
+        return wrong_in(channel.next_record(root).payload(), words, channel.epoch(), root);
     Header header = Header::of(Publish::inlined, words * 8);
-    Comm::Record record = comm.open_record(header);
-    write(record.payload(), words, comm.epoch, root);
-    comm.publish(record, header);
+    channel::Record record = channel.open_record(header);
+    write(record.payload(), words, channel.epoch(), root);
+    channel.publish(record, header);
     return 0;
 }
 
-using Blocks = std::vector<std::unique_ptr<comm::Control>>;
+using Blocks = std::vector<std::unique_ptr<channel::Control>>;
 
-void fill(Comm& comm, const Blocks& blocks, std::int32_t rank, const sync::WaitPolicy& waiting) {
-    comm.rank = rank;
-    comm.ranks = kRanks;
-    comm.waiting = waiting;
-    comm.control = blocks[rank].get();
-    comm.segment = reinterpret_cast<std::byte*>(comm.control);
+void open(Channel& channel, const Blocks& blocks, std::int32_t rank, const sync::WaitPolicy& waiting) {
+    std::vector<channel::Peer> peers;
+    std::vector<std::int32_t> mates;
     for (std::int32_t r = 0; r < kRanks; ++r) {
-        comm.peers.emplace_back();
-        comm.peers[r].control = blocks[r].get();
-        comm.peers[r].segment = reinterpret_cast<std::byte*>(blocks[r].get());
-        if (r != rank) comm.mates.push_back(r);
+        peers.push_back(
+            {.segment = reinterpret_cast<std::byte*>(blocks[r].get()), .control = blocks[r].get()});
+        if (r != rank) mates.push_back(r);
     }
+    channel.open(0, rank, std::move(peers), mates);
+    channel.waiting = waiting;
 }
 
 int play(const Blocks& blocks, std::int32_t rank, int calls, const sync::WaitPolicy& waiting) {
-    Comm comm;
-    fill(comm, blocks, rank, waiting);
+    Channel channel;
+    open(channel, blocks, rank, waiting);
     std::mt19937 random(7);
     int wrong = 0;
     for (int i = 0; i < calls; ++i) {
         Call call = draw(random, i);
-        ++comm.epoch;
-        wrong += call.kind == Call::bcast  ? broadcast(comm, call.leader, call.words)
-                 : call.kind == Call::pull ? pull(comm, call.leader, call.words)
-                                           : exchange(comm, call.words);
-        comm.raise(schedule::kDone);
+        channel.begin_epoch();
+        wrong += call.kind == Call::bcast  ? broadcast(channel, call.leader, call.words)
+                 : call.kind == Call::pull ? pull(channel, call.leader, call.words)
+                                           : exchange(channel, call.words);
+        channel.raise(schedule::kDone);
     }
-    comm.control = nullptr;  // not of the pool to which the communicator would give it back
     return wrong;
 }
 
 int run(const char* name, int calls, const sync::WaitPolicy& waiting) {
     Blocks blocks;
-    for (std::int32_t r = 0; r < kRanks; ++r) blocks.push_back(std::make_unique<comm::Control>());
+    for (std::int32_t r = 0; r < kRanks; ++r) blocks.push_back(std::make_unique<channel::Control>());
     int wrong[kRanks] = {};
     std::vector<std::thread> threads;
     for (std::int32_t r = 0; r < kRanks; ++r)

@@ -10,12 +10,12 @@
 #include <thread>
 #include <vector>
 
-#include "comm/directory.h"
+#include "channel/directory.h"
 
 namespace {
 
-using coco::comm::ControlCard;
-using coco::comm::Directory;
+using coco::channel::ControlCard;
+using coco::channel::Directory;
 
 constexpr int kRanks = 4;
 

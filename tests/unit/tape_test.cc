@@ -3,14 +3,14 @@
 // The books of a ring: nothing is written over before all who may read it are done. Checked against a plain
 // record of the last call that reads each word, for random sequences. A wrap at the end of a lap that was
 // written over unread once made a bcast hang in one run of many.
-#include "comm/tape.h"
+#include "channel/tape.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 #include <vector>
 
-using coco::comm::Ring;
+using coco::channel::Ring;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/control_pool.h"
+#include "channel/control_pool.h"
 
 #include <algorithm>
 #include <deque>
@@ -7,11 +7,10 @@
 #include <new>
 #include <utility>
 
-#include "comm/world.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 
-namespace coco::comm {
+namespace coco::channel {
 namespace {
 
 struct Retired {
@@ -40,9 +39,9 @@ Pool& pool() {
 // Counts this rank out as soon as the block that counts can be found.
 void count_out(Retired& retired) {
     const Exit& exit = retired.exit;
-    const ControlCard* card = directory_of(exit.first_world_rank).find(exit.id);
+    const ControlCard* card = exit.first_directory->find(exit.id);
     if (card == nullptr) return;
-    auto* control = reinterpret_cast<Control*>(segment_of(exit.first_world_rank) + card->control_at);
+    auto* control = reinterpret_cast<Control*>(exit.first_segment + card->control_at);
     retired.leavers_at_end = card->leavers_before + exit.ranks;
     retired.leavers = &control->leavers;
     // Release: whatever this rank read of others' blocks is read.
@@ -62,7 +61,7 @@ bool is_over(Retired& retired) {
 }
 
 void set_free(Pool& p, Retired& retired) {
-    if (retired.exit.id != 0) own_directory().remove(retired.exit.id);
+    if (retired.exit.id != 0) retired.exit.own_directory->remove(retired.exit.id);
     p.free.push_back(retired.control);
     for (void* memory : retired.memory) heap::release(memory);
 }
@@ -140,9 +139,9 @@ void retire_control(Control* control, const Exit& exit, std::vector<void*> memor
     retire({.control = control, .memory = std::move(memory), .exit = exit});
 }
 
-bool show(std::uint64_t id, const ControlCard& card) {
+bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card) {
     std::lock_guard lock(pool().mutex);
-    return own_directory().add(id, card);
+    return own_directory.add(id, card);
 }
 
-}  // namespace coco::comm
+}  // namespace coco::channel

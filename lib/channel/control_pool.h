@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The control blocks of this process. A block goes round: taken by a communicator, retired when that is
-// freed, free again once every rank of that communicator has finished its last call (until then somebody may
+// The control blocks of this process. A block goes round: taken by a channel, retired when that is
+// closed, free again once every rank of that channel has finished its last call (until then somebody may
 // still read the block). Blocks are never unmapped or handed back to the allocator. Thread safety: any
 // thread; a lock inside.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "comm/control.h"
-#include "comm/directory.h"
+#include "channel/control.h"
+#include "channel/directory.h"
 
-namespace coco::comm {
+namespace coco::channel {
 
 // Who still has to finish before a retired block may be used again: flag values to be reached.
 struct Pending {
@@ -19,11 +19,13 @@ struct Pending {
     std::uint64_t value;
 };
 
-// How the ranks of a communicator that have met by their directories count themselves out of it.
+// How the ranks of a channel that have met by their directories count themselves out of it.
 struct Exit {
     std::uint64_t id;
-    std::uint64_t ranks;            // of this node
-    std::int32_t first_world_rank;  // the first of them, whose block counts
+    std::uint64_t ranks;               // of this node
+    const Directory* first_directory;  // of the first of these ranks, whose block counts
+    std::byte* first_segment;          // in this process
+    Directory* own_directory;          // where this process's block was shown
 };
 
 // Returns: a block in shared memory; null if there is no shared memory for it.
@@ -37,6 +39,6 @@ void retire_control(Control* control, std::vector<Pending> pending, std::vector<
 // counts has not been shown yet, that is done later, with the next communicator that is opened or freed.
 void retire_control(Control* control, const Exit& exit, std::vector<void*> memory);
 // Shows a block in this process's directory. Returns: false if there is no room.
-bool show(std::uint64_t id, const ControlCard& card);
+bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card);
 
-}  // namespace coco::comm
+}  // namespace coco::channel

@@ -4,11 +4,11 @@
 // segment, only that rank writes it (but for the doorbell's count of sleepers and the count of leavers), and
 // it is never given back to the allocator: a freed communicator's block is used again for another one with
 // the epochs going on, so that a late reader of the old communicator still sees monotone counters
-// (comm/control_pool.h).
+// (channel/control_pool.h).
 //
 //   flag   milestones: (epoch << 20) + milestone, see milestone_value()
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
-//   tape   a ring of records by which this rank, as the root of bcasts, tells the others: comm/tape.h
+//   tape   a ring of records by which this rank, as the root of bcasts, tells the others: channel/tape.h
 //   stage  a ring of bytes: copies of blocks that others read, and tables of displacements
 //
 // All offsets in a slot count from the base of the owner's segment.
@@ -20,7 +20,7 @@
 #include "schedule/step.h"
 #include "sync/flag.h"
 
-namespace coco::comm {
+namespace coco::channel {
 
 inline constexpr std::uint64_t kSlots = 16;
 inline constexpr std::uint64_t kSlotBytes = 2048;
@@ -98,4 +98,4 @@ constexpr std::uint64_t milestone_value(std::uint64_t epoch, schedule::Milestone
 }
 static_assert(schedule::kDone < (1u << 20));
 
-}  // namespace coco::comm
+}  // namespace coco::channel

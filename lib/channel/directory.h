@@ -16,7 +16,7 @@
 
 #include "sync/flag.h"
 
-namespace coco::comm {
+namespace coco::channel {
 
 // How a mate uses a control block.
 struct ControlCard {
@@ -57,4 +57,4 @@ class Directory {
     Entry entries_[kEntries];
 };
 
-}  // namespace coco::comm
+}  // namespace coco::channel

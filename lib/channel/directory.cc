@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/directory.h"
+#include "channel/directory.h"
 
-namespace coco::comm {
+namespace coco::channel {
 
 bool Directory::add(std::uint64_t id, const ControlCard& card) {
     for (std::uint64_t step = 0; step < kEntries; ++step) {
@@ -39,4 +39,4 @@ const ControlCard* Directory::find(std::uint64_t id) const {
     return nullptr;
 }
 
-}  // namespace coco::comm
+}  // namespace coco::channel

@@ -14,9 +14,9 @@
 #pragma once
 #include <cstdint>
 
-#include "comm/control.h"
+#include "channel/control.h"
 
-namespace coco::comm {
+namespace coco::channel {
 
 // A ring of bytes and who may still read what, by sectors.
 template <std::uint64_t kBytes, std::uint64_t kSectors = 64>
@@ -92,4 +92,4 @@ struct Header {
     static_assert(static_cast<int>(Publish::refuse) + 2 < 1 << kPublishBits);
 };
 
-}  // namespace coco::comm
+}  // namespace coco::channel

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "channel/channel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "os/clock.h"
+#include "os/cpu.h"
+
+namespace coco::channel {
+
+void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
+                   std::span<const std::int32_t> mates) {
+    const Peer& own = peers[static_cast<std::size_t>(rank)];
+    id_ = id;
+    rank_ = rank;
+    control_ = own.control;
+    segment_ = own.segment;
+    own_epoch_base_ = own.epoch_base;
+    tape_ = Ring<kTapeBytes>(own.tape_at);
+    stage_ = Ring<kStageBytes>();
+    peers_ = std::move(peers);
+    mates_.assign(mates.begin(), mates.end());
+    epoch_ = done_epoch_ = 0;
+    staged_ = recorded_ = {};
+    std::ranges::fill(slot_epoch_, 0u);
+}
+
+Control* Channel::close() { return std::exchange(control_, nullptr); }
+
+std::vector<Pending> Channel::pending() const {
+    std::vector<Pending> pending;
+    for (std::int32_t r : mates_) {
+        const Peer& p = peers_[static_cast<std::size_t>(r)];
+        pending.push_back({&p.control->flag.value, milestone_value(p.epoch_base + epoch_, schedule::kDone)});
+    }
+    return pending;
+}
+
+namespace {
+
+// A short spin that asks for the lines behind the word again and again: the writer fills them before it
+// raises the word, so that they are on their way when the word is seen. Returns: whether the word got there.
+bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target, Prefetch prefetch) {
+    constexpr int kSpins = 64;
+    constexpr std::uint64_t kBytesMost = 1024;
+    std::uint64_t bytes = std::min(prefetch.bytes, kBytesMost);
+    for (int i = 0; i < kSpins; ++i) {
+        for (std::uint64_t at = 0; at < bytes; at += base::kCacheLineBytes)
+            __builtin_prefetch(prefetch.at + at);
+        if (word.load(std::memory_order_acquire) >= target) return true;  // pairs with sync::raise()
+        os::pause();
+    }
+    return false;
+}
+
+}  // namespace
+
+bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
+                       Prefetch prefetch) {
+    if (polls_) return word.load(std::memory_order_acquire) >= target;  // pairs with sync::raise()
+    std::uint64_t begin_ns = timed ? os::now_ns() : 0;
+    if (waiting.spins == 0 || !spin_fetching(word, target, prefetch))
+        sync::wait_slowly(word, bell, target, waiting);
+    if (timed) wait_ns += os::now_ns() - begin_ns;
+    return true;
+}
+
+bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
+    if (!is_found(peer)) return false;
+    const Peer& p = peers_[static_cast<std::size_t>(peer)];
+    std::uint64_t target = milestone_value(p.epoch_base + epoch_, milestone);
+    sync::Flag& flag = p.control->flag;
+    if (flag.value.load(std::memory_order_acquire) >= target) return true;  // pairs with raise()
+    return wait_for(flag.value, flag.doorbell, target);
+}
+
+bool Channel::wait_all_done(std::uint64_t wanted) {
+    if (done_epoch_ >= wanted) return true;
+    std::uint64_t lowest = epoch_ - 1;  // of the epochs before this one; this rank has finished them all
+    for (std::int32_t r : mates_) {
+        if (!is_found(r)) return false;
+        Peer& p = peers_[static_cast<std::size_t>(r)];
+        if (p.done_epoch < wanted && !look_how_far(p, wanted)) return false;
+        lowest = std::min(lowest, p.done_epoch);
+    }
+    done_epoch_ = std::max(done_epoch_, lowest);
+    return true;
+}
+
+bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
+    sync::Flag& flag = p.control->flag;
+    std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
+    if (flag.value.load(std::memory_order_acquire) < target && !wait_for(flag.value, flag.doorbell, target))
+        return false;
+    // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next.
+    std::uint64_t value = flag.value.load(std::memory_order_acquire);  // pairs with raise()
+    std::uint64_t at = (value >> 20) - p.epoch_base;
+    p.done_epoch = (value & schedule::kDone) == schedule::kDone ? at : at - 1;
+    return true;
+}
+
+Slot* Channel::open_slot() {
+    std::uint64_t& last = slot_epoch_[epoch_ % kSlots];
+    if (last != epoch_ && !wait_all_done(last)) return nullptr;
+    last = epoch_;
+    return &control_->slots[(own_epoch_base_ + epoch_) % kSlots];
+}
+
+std::byte* Channel::stage_bytes(std::uint64_t bytes) {
+    if (staged_.epoch != epoch_) {
+        auto piece = stage_.take(base::round_up(bytes, base::kCacheLineBytes), 0, epoch_);
+        staged_ = {.epoch = epoch_, .begin = piece.begin, .wait_epoch = piece.wait_epoch};
+    }
+    return wait_all_done(staged_.wait_epoch) ? control_->stage + staged_.begin : nullptr;
+}
+
+Record Channel::open_record(Header header) {
+    const std::uint64_t bytes = header.record_bytes();
+    if (recorded_.epoch != epoch_) {
+        recorded_.left_at = tape_.head();
+        auto piece = tape_.take(bytes, 8, epoch_);
+        recorded_ = {epoch_, piece.begin, piece.wait_epoch, recorded_.left_at, piece.wrapped};
+    }
+    if (!wait_all_done(recorded_.wait_epoch)) return {};
+    std::atomic<std::uint64_t>* words = control_->tape;
+    // Relaxed: readers see this word after the record before it, which is published by release.
+    words[(recorded_.begin + bytes) / 8].store(0, std::memory_order_relaxed);
+    if (recorded_.wrapped) {
+        words[0].store(0, std::memory_order_relaxed);
+        sync::raise(words[recorded_.left_at / 8], control_->flag.doorbell, Header::kWrap);
+    }
+    control_->tape_at = tape_.head();
+    return {words + recorded_.begin / 8};
+}
+
+namespace {
+
+// Each look at a header that is not there yet takes the line away from the root, which is about to write it:
+// readers that have caught up make every small bcast of a stream cost a line's way there and back. A reader that
+// stays away for some pauses finds several records then. Each record that is there at the first look makes the
+// next absence longer, each that is not halves it: where the root does not run ahead it stays at the least.
+constexpr std::uint32_t kPausesLeast = 4, kPausesMost = 24, kPausesMore = 3;
+
+void hold_back(Peer& root) {
+    for (std::uint32_t i = 0; i < root.pauses; ++i) os::pause();
+    root.pauses = std::max(root.pauses / 2, kPausesLeast);
+}
+
+}  // namespace
+
+Record Channel::next_record(std::int32_t root) {
+    if (!is_found(root)) return {};
+    Peer& p = peers_[static_cast<std::size_t>(root)];
+    for (;;) {
+        std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
+        // Acquire pairs with publish(). A header is above 0 when it is there.
+        if (word.load(std::memory_order_acquire) != 0) {
+            p.pauses = std::min(p.pauses + kPausesMore, kPausesMost);
+        } else {
+            if (waiting.spins != 0 && !polls_) hold_back(p);
+            if (word.load(std::memory_order_acquire) == 0 && !wait_for(word, p.control->flag.doorbell, 1))
+                return {};
+        }
+        Header header{word.load(std::memory_order_acquire)};
+        if (header.word != Header::kWrap) {
+            p.tape_at += header.record_bytes();
+            return {&word};
+        }
+        p.tape_at = 0;
+    }
+}
+
+}  // namespace coco::channel

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What ranks of one node share in order to run one call after another: their control blocks, the number of the
+// call that runs (its epoch), and the waits for one another. A channel knows its peers by rank and knows no MPI.
+//
+// Called by comm, which opens and closes it, and by exec, which runs one call at a time on it. A communicator on
+// which several calls are under way at once has a channel for each.
+//
+// Thread safety: one thread at a time uses a channel. Process safety: the owner alone writes its control block,
+// except for the counts of sleepers and of leavers; what others read there is published by release stores.
+//
+// Invariants: epochs count 1, 2, 3, ... alike on all ranks of the channel. A rank begins an epoch after it has
+// raised kDone of the epoch before. What a peer may still read is not written before that peer is known to have
+// finished the epoch in which it reads.
+//
+// Waits: a wait returns true once what it waits for is there. While the channel polls (Polling) a wait returns
+// false, or null, instead of waiting, and is asked again later. Otherwise a wait never returns false.
+//
+// Fails: never. A peer that ends while others wait for it is the launcher's affair.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "channel/control.h"
+#include "channel/control_pool.h"
+#include "channel/tape.h"
+#include "schedule/step.h"
+#include "sync/flag.h"
+
+namespace coco::channel {
+
+// A peer of the node as this rank sees it.
+struct Peer {
+    std::byte* segment = nullptr;    // the begin of its segment in this process
+    Control* control = nullptr;      // null: not found yet; then it is looked up in `directory`
+    Directory* directory = nullptr;  // where the peer shows its control block; null: the block is known
+    std::uint64_t epoch_base = 0;    // the epochs of its block run ahead of the channel's by this
+    std::uint64_t done_epoch = 0;    // it is known to have finished this epoch
+    std::uint64_t tape_at = 0;       // where its next record will be
+    std::uint32_t pauses = 0;        // how long to stay away from its tape when there is no record yet
+};
+
+// Bytes that are read next, once what is waited for is there: they are fetched while waiting.
+struct Prefetch {
+    const std::byte* at = nullptr;
+    std::uint64_t bytes = 0;
+};
+
+// A record of a tape.
+struct Record {
+    std::atomic<std::uint64_t>* header = nullptr;  // null: there is none yet
+    std::byte* payload() const { return reinterpret_cast<std::byte*>(header + 1); }
+};
+
+class Channel {
+  public:
+    // Makes the channel ready for epoch 1. id: by which peers find each other's control blocks in their
+    // directories; 0 where all blocks are known. peers: by rank, this one included; only those on this node are
+    // looked at. mates: the other ranks of this node. Requires: the own peer has its control block.
+    void open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers, std::span<const std::int32_t> mates);
+    bool is_open() const { return control_ != nullptr; }
+    // Forgets the control block, which goes back to the pool by its caller. Returns: that block.
+    Control* close();
+    // The flags that must be raised so far before anybody may use this rank's control block for other calls.
+    std::vector<Pending> pending() const;
+
+    std::uint64_t id() const { return id_; }
+    std::int32_t rank() const { return rank_; }
+    std::span<const std::int32_t> mates() const { return mates_; }
+    // The number of this rank's control block among the process's: no two channels that are open have the same.
+    std::uint64_t control_number() const { return control_->number; }
+    std::uint64_t epoch() const { return epoch_; }
+    void begin_epoch() { ++epoch_; }
+
+    // The address in this process of an offset in `peer`'s segment.
+    std::byte* at(std::int32_t peer, std::uint64_t offset) const {
+        return base::displaced(peers_[static_cast<std::size_t>(peer)].segment,
+                               static_cast<std::int64_t>(offset));
+    }
+    // The offset of an address in this rank's segment. Any address is allowed; only addresses in the segment give
+    // offsets that peers can use.
+    std::uint64_t offset_of(const void* address) const {
+        return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment_);
+    }
+
+    // A peer's slot of this epoch. Requires: the peer has arrived, or at least has been found.
+    const Slot& slot_of(std::int32_t peer) const {
+        const Peer& p = peers_[static_cast<std::size_t>(peer)];
+        return p.control->slots[(p.epoch_base + epoch_) % kSlots];
+    }
+    // This rank's slot, ready to be written: waits until all who may read its last content are done. Null while
+    // the channel polls and they are not.
+    Slot* open_slot();
+    // Publishes the slot: what it says is seen by all who wait for this rank to arrive.
+    void publish(Slot& slot) {
+        sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_);
+    }
+    // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while the
+    // channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
+    std::byte* stage_bytes(std::uint64_t bytes);
+
+    // Waits for a peer to publish its slot of this epoch. prefetch_of: tells what to fetch meanwhile; called once
+    // the peer is found.
+    template <class PrefetchOf>
+    bool wait_arrived(std::int32_t peer, PrefetchOf prefetch_of) {
+        if (!is_found(peer)) [[unlikely]]
+            return false;
+        Peer& p = peers_[static_cast<std::size_t>(peer)];
+        const std::uint64_t target = p.epoch_base + epoch_;
+        const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
+        // Acquire pairs with publish().
+        if (word.load(std::memory_order_acquire) < target &&
+            !wait_for(word, p.control->flag.doorbell, target, prefetch_of()))
+            return false;
+        // A rank that is in this epoch has finished the one before.
+        p.done_epoch = epoch_ - 1;
+        return true;
+    }
+    bool wait_arrived(std::int32_t peer) {
+        return wait_arrived(peer, [] { return Prefetch{}; });
+    }
+    // Waits for a peer to come to a milestone of this epoch. Requires: not kArrived.
+    bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
+    // Waits until all ranks of the node have finished `epoch`.
+    bool wait_all_done(std::uint64_t epoch);
+    void raise(schedule::Milestone milestone) {
+        sync::raise(control_->flag.value, control_->flag.doorbell,
+                    milestone_value(own_epoch_base_ + epoch_, milestone));
+    }
+
+    // Room for a record of this epoch on this rank's tape; waits until nobody reads what was there. No record
+    // while the channel polls and somebody does: then it has to be asked for again with the same header.
+    // Requires: record_bytes <= kTapeBytes / 4.
+    Record open_record(Header header);
+    // Publishes a record that open_record() gave.
+    void publish(Record record, Header header) {
+        sync::raise(*record.header, control_->flag.doorbell, header.of_call(epoch_).word);
+    }
+    // Waits for the next record of `root`'s tape and steps over it. Nothing is fetched ahead while waiting: the
+    // root is writing those lines (bcast of 1 KiB on 2 ranks: 0.30 us without, 0.96 us with).
+    Record next_record(std::int32_t root);
+
+    // How this rank waits. Set before the first epoch.
+    sync::WaitPolicy waiting;
+    // While calls are counted: the time that waits take is added up here.
+    bool timed = false;
+    std::uint64_t wait_ns = 0;
+
+  private:
+    friend class Polling;
+
+    // Finds a peer's control block, where that is not known yet.
+    bool is_found(std::int32_t peer) {
+        return peers_[static_cast<std::size_t>(peer)].control != nullptr || find_peer(peer);
+    }
+    bool find_peer(std::int32_t peer);
+    // Waits until the peer has finished call `wanted`, and notes how far it is.
+    bool look_how_far(Peer& peer, std::uint64_t wanted);
+    bool wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
+                  Prefetch prefetch = {});
+
+    // Of a ring that is about to be written.
+    struct Taken {
+        std::uint64_t epoch = 0;  // in which the piece was taken; 0: none was
+        std::uint64_t begin = 0, wait_epoch = 0, left_at = 0;
+        bool wrapped = false;
+    };
+
+    Control* control_ = nullptr;
+    std::byte* segment_ = nullptr;
+    std::uint64_t epoch_ = 0;  // of the last call begun
+    std::uint64_t own_epoch_base_ = 0;
+    std::vector<Peer> peers_;          // by rank
+    std::vector<std::int32_t> mates_;  // the other ranks of this node
+    std::uint64_t id_ = 0;
+    std::int32_t rank_ = 0;
+    bool polls_ = false;
+    std::uint64_t done_epoch_ = 0;           // every rank of the node is known to have finished this epoch
+    std::uint64_t slot_epoch_[kSlots] = {};  // which epoch each of the own slots was last used for
+    Ring<kStageBytes> stage_;
+    Ring<kTapeBytes> tape_;
+    Taken staged_, recorded_;
+};
+
+// While it lives the waits of a channel return at once.
+class Polling {
+  public:
+    explicit Polling(Channel& channel) : channel_(channel) { channel_.polls_ = true; }
+    ~Polling() { channel_.polls_ = false; }
+    Polling(const Polling&) = delete;
+    Polling& operator=(const Polling&) = delete;
+
+  private:
+    Channel& channel_;
+};
+
+}  // namespace coco::channel
