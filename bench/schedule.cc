@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
-#include "comm/comm.h"
-#include "exec/copy_block.h"
+#include "blocks/copy_block.h"
+#include "blocks/store.h"
 #include "exec/walk.h"
 
 namespace {
@@ -49,7 +49,7 @@ struct World {
     }
     int ranks;
     std::size_t block;
-    std::vector<coco::comm::Row> rows;
+    std::vector<coco::blocks::Row> rows;
     std::vector<coco::sync::Flag> flags;
 };
 
@@ -60,10 +60,12 @@ struct View {
     int rank;
 
     static constexpr bool kRows = true;
-    const coco::comm::Row& row(schedule::Area area, int owner) {
+    const coco::blocks::Row& row(schedule::Area area, int owner) {
         return w.rows[static_cast<int>(area) * w.ranks + owner];
     }
-    void copy(std::byte* target, const std::byte* source) { coco::exec::copy_block(target, source, w.block); }
+    void copy(std::byte* target, const std::byte* source) {
+        coco::blocks::copy_block(target, source, w.block);
+    }
     void wait(int peer, schedule::Milestone milestone) {
         if constexpr (waits)
             coco::sync::wait(w.flags[peer].value, w.flags[peer].doorbell, milestone + 1, kPolicy);
@@ -90,8 +92,8 @@ void plain(World& w, int r) {
     for (int i = 0; i < w.ranks; ++i) {
         int peer = r + i < w.ranks ? r + i : r + i - w.ranks;
         flags.wait(peer, schedule::kArrived);
-        coco::exec::copy_block(w.rows[w.ranks + r].base + peer * w.block, w.rows[peer].base + r * w.block,
-                               w.block);
+        coco::blocks::copy_block(w.rows[w.ranks + r].base + peer * w.block, w.rows[peer].base + r * w.block,
+                                 w.block);
     }
     flags.raise(schedule::kDone);
     for (int peer = 0; peer < w.ranks; ++peer) flags.wait(peer, schedule::kDone);
@@ -116,8 +118,8 @@ __attribute__((target("bmi2"))) void plain_curve(World& w, int r) {
         int row = row_at(i), column = column_at(i);
         if (row == top) flags.wait(column, schedule::kArrived);
         if (column == left) flags.wait(row, schedule::kArrived);
-        coco::exec::copy_block(w.rows[w.ranks + row].base + column * w.block,
-                               w.rows[column].base + row * w.block, w.block);
+        coco::blocks::copy_block(w.rows[w.ranks + row].base + column * w.block,
+                                 w.rows[column].base + row * w.block, w.block);
     }
     flags.raise(schedule::kDone);
     // Those whose boxes hold a block that we receive or send.

@@ -58,7 +58,8 @@ class Channel {
     // Makes the channel ready for epoch 1. id: by which peers find each other's control blocks in their
     // directories; 0 where all blocks are known. peers: by rank, this one included; only those on this node are
     // looked at. mates: the other ranks of this node. Requires: the own peer has its control block.
-    void open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers, std::span<const std::int32_t> mates);
+    void open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
+              std::span<const std::int32_t> mates);
     bool is_open() const { return control_ != nullptr; }
     // Forgets the control block, which goes back to the pool by its caller. Returns: that block.
     Control* close();
@@ -72,6 +73,8 @@ class Channel {
     std::uint64_t control_number() const { return control_->number; }
     std::uint64_t epoch() const { return epoch_; }
     void begin_epoch() { ++epoch_; }
+    // Whether waits return at once (Polling).
+    bool polls() const { return polls_; }
 
     // The address in this process of an offset in `peer`'s segment.
     std::byte* at(std::int32_t peer, std::uint64_t offset) const {
@@ -93,9 +96,7 @@ class Channel {
     // the channel polls and they are not.
     Slot* open_slot();
     // Publishes the slot: what it says is seen by all who wait for this rank to arrive.
-    void publish(Slot& slot) {
-        sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_);
-    }
+    void publish(Slot& slot) { sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_); }
     // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while the
     // channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
     std::byte* stage_bytes(std::uint64_t bytes);

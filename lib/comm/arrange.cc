@@ -38,18 +38,18 @@ void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
 }
 
 void choose_waiting(Comm& comm, bool crowded) {
-    comm.channel.waiting = {};
-    comm.channel.waiting.progress = mpi::drive_progress;
-    comm.yields_for_messages = false;
+    comm.lane.channel.waiting = {};
+    comm.lane.channel.waiting.progress = mpi::drive_progress;
+    comm.lane.post.yields = false;
     // For a network's latency it does not pay to spin, nor to keep a mate from running who shares the core.
-    if (comm.wire != nullptr) comm.channel.waiting.spins = 100;
+    if (comm.wire != nullptr) comm.lane.channel.waiting.spins = 100;
     if (!crowded) return;
-    comm.channel.waiting.spins = 0;
-    comm.yields_for_messages = !library_yields();
-    comm.channel.waiting.yields = 2000;
-    comm.channel.waiting.yields_per_progress = 2;
-    comm.channel.waiting.least_sleep_ns = 10'000;
-    comm.channel.waiting.most_sleep_ns = 200'000;
+    comm.lane.channel.waiting.spins = 0;
+    comm.lane.post.yields = !library_yields();
+    comm.lane.channel.waiting.yields = 2000;
+    comm.lane.channel.waiting.yields_per_progress = 2;
+    comm.lane.channel.waiting.least_sleep_ns = 10'000;
+    comm.lane.channel.waiting.most_sleep_ns = 200'000;
 }
 
 }  // namespace coco::comm

@@ -9,8 +9,8 @@
 
 namespace coco::comm {
 
-const schedule::Combining& combining_of(Comm& comm, algorithms::Collective collective,
-                                        const algorithms::Parameters& parameters) {
+const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,
+                                          const algorithms::Parameters& parameters) {
     Neighbors& near = *comm.neighbors;
     const schedule::Neighborhood& graph = near.graph_of(collective);
     for (const Neighbors::Pattern& kept : near.patterns)

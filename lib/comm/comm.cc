@@ -227,21 +227,6 @@ bool count_neighbor_call(Comm& comm) {
     return ++comm.neighbor_calls >= kCallsBeforeSetUp;
 }
 
-std::int32_t Comm::complete(std::size_t left) {
-    std::uint64_t begin_ns = channel.timed ? os::now_ns() : 0;
-    std::int32_t unlike = wire->complete(left, yields_for_messages);
-    if (channel.timed) channel.wait_ns += os::now_ns() - begin_ns;
-    return unlike;
-}
-
-void Comm::complete(mpi::Requests& requests) {
-    if (requests.empty()) return;
-    std::uint64_t begin_ns = channel.timed ? os::now_ns() : 0;
-    mpi::Wire::wait(requests, requests.size(), yields_for_messages);
-    requests.clear();
-    if (channel.timed) channel.wait_ns += os::now_ns() - begin_ns;
-}
-
 Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
     if (last_schedule < schedules.size() && schedules[last_schedule].key == key)
         return schedules[last_schedule];
@@ -264,11 +249,11 @@ std::size_t bcast_place(const ScheduleKey& key) {
 
 }  // namespace
 
-const schedule::Schedule& Comm::bcast_schedule_for(const ScheduleKey& key) {
+std::shared_ptr<const schedule::Schedule> Comm::bcast_schedule_for(const ScheduleKey& key) {
     if (bcast_schedules.empty()) bcast_schedules.resize(kBcastSchedules);
     KeptBcast& kept = bcast_schedules[bcast_place(key)];
     if (kept.schedule == nullptr || !(kept.key == key)) kept = {key, make_schedule(key)};
-    return *kept.schedule;
+    return kept.schedule;
 }
 
 std::unique_ptr<schedule::Schedule> Comm::make_schedule(const ScheduleKey& key) const {
@@ -287,19 +272,17 @@ std::unique_ptr<schedule::Schedule> Comm::make_schedule(const ScheduleKey& key) 
 }
 
 Comm::~Comm() {
-    for (Room& room : rooms) heap::release(room.memory);
+    lane.blocks.release_rooms();
+    channel::Channel& channel = lane.channel;
     if (!channel.is_open()) return;
+    std::vector<void*> memory = lane.post.leave();
     if (control_is_lone) {
-        heap::release(scratch.memory);
-        heap::release(inbox.memory);
-        for (Parcel& parcel : parcels) heap::release(parcel.room.memory);
-        end_lone_control(channel.close());
+        for (void* kept : memory) heap::release(kept);
+        channel::end_lone_control(channel.close());
         return;
     }
-    std::vector<void*> memory{scratch.memory, inbox.memory};
-    for (Parcel& parcel : parcels) memory.push_back(parcel.room.memory);
     std::vector<channel::Pending> pending = channel.pending();
-    retire_control(channel.close(), std::move(pending), std::move(memory));
+    channel::retire_control(channel.close(), std::move(pending), std::move(memory));
 }
 
 }  // namespace coco::comm

@@ -12,8 +12,12 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "blocks/store.h"
 #include "channel/channel.h"
+#include "choose/choices.h"
 #include "comm/neighbors.h"
+#include "messages/post.h"
+#include "messages/scratch.h"
 #include "mpi/wire.h"
 #include "schedule/schedule.h"
 #include "stats/stats.h"
@@ -37,20 +41,14 @@ struct ScheduleKey {
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
-// Where one area of a rank is in this process, in the call that runs.
-struct Row {
-    std::byte* base;
-    std::int64_t stride_bytes;
+// What one call at a time runs on: it is lent to a flight. The communicator has one, by which its blocking calls go;
+// each further call that shall be under way beside them needs another.
+struct Lane {
+    std::size_t number = 0;  // among the communicator's
+    channel::Channel channel;
+    blocks::Store blocks;
+    messages::Post post;
 };
-
-// A rank's block tables in a v or w form: `staged` of its scratch, else `send` and `recv` of its buffers.
-struct Table {
-    const channel::StagedBlock* staged;
-    const channel::BlockAt* send;
-    const channel::BlockAt* recv;
-};
-
-constexpr std::uint32_t kLeastUnseen = 32;
 
 struct Bond;
 
@@ -79,43 +77,21 @@ struct Comm {
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
     std::unique_ptr<mpi::Wire> wire;       // several nodes: the messages between them
     std::unique_ptr<Neighbors> neighbors;  // once it was asked for: comm/neighbors.h
-    channel::Channel channel;
-    bool control_is_lone = false;      // its control block is in private memory: alone on the node
-    bool yields_for_messages = false;  // ranks outnumber CPUs, and the MPI library does not care
-
-    // What exec keeps between calls so that a call allocates nothing: grown, never shrunk.
-    struct Room {
-        std::byte* memory = nullptr;
-        std::uint64_t bytes = 0;
-    };
-    std::vector<Row> rows;  // kAreas * ranks
-    std::vector<channel::BlockAt> send_blocks, recv_blocks;
-    std::vector<Table> tables;  // v and w forms, by rank
-    Room scratch;               // several nodes: what schedules call scratch
-    // Several nodes: memory of messages of v and w forms, and the call that used it last; 0: free.
-    struct Parcel {
-        Room room;
-        std::uint64_t epoch;
-    };
-    std::vector<Parcel> parcels;
-    Room inbox;  // of leaders: what comes for mates, for calls in turn
-    // Several nodes: the largest block of the last alltoallv or alltoallw that we ran, of all ranks: the fact
-    // by which all choose for the next one.
-    std::uint64_t largest_block_bytes = 0;
-    std::uint32_t left_to_mpi = 0;              // calls since then
-    std::uint32_t calls_unseen = kLeastUnseen;  // as many may be left before one is taken to see
-    Room rooms[4];  // copies of buffers that cannot be used as they are: send and recv, shared and private
+    Lane lane;
+    bool control_is_lone = false;  // the lane's control block is in private memory: alone on the node
 
     struct Kept {
         ScheduleKey key;
         std::unique_ptr<schedule::Schedule> schedule;
-        // Several nodes: all ranks are known to have, or not to have, scratch for blocks of such size. Plain
-        // forms and v and w forms ask for different numbers of blocks, so that each has its own answer.
-        struct Fit {
-            std::uint64_t fitting_block_bytes = 0;
-            std::uint64_t failing_block_bytes = UINT64_MAX;
+        // What all ranks are known to have scratch for, by the lane on which it runs.
+        struct Fits {
+            messages::Fit plain = {}, sized = {};
         };
-        Fit plain_fit = {}, sized_fit = {};
+        std::vector<Fits> fits = {};
+        Fits& fits_on(const Lane& lane) {
+            if (fits.size() <= lane.number) fits.resize(lane.number + 1);
+            return fits[lane.number];
+        }
     };
     // One for each algorithm, form, set of parameters and, of neighbours, graph.
     std::vector<Kept> schedules;
@@ -127,36 +103,20 @@ struct Comm {
     static constexpr std::size_t kBcastSchedules = 128;
     struct KeptBcast {
         ScheduleKey key;
-        std::unique_ptr<schedule::Schedule> schedule;
+        std::shared_ptr<const schedule::Schedule> schedule;
     };
     std::vector<KeptBcast> bcast_schedules;  // by place
-    // The policy's last verdict for each collective.
-    struct Memo {
-        std::uint64_t block_bytes = UINT64_MAX - 1;
-        const algorithms::Algorithm* algorithm = nullptr;
-        algorithms::Parameters parameters = {};
-        bool by_force = false;
-        std::uint64_t last_call = 0;  // of this collective that it holds for
-    };
-    Memo memo[algorithms::kCollectives];
-    std::uint64_t calls_made[algorithms::kCollectives] = {};  // since it was set up; all ranks count alike
+    choose::Choices choices;
 
     ~Comm();
 
-    // The schedule of this rank; made at its first use. That of a bcast is there until the next one is asked
-    // for. Requires (kept_for): no bcast.
+    // The schedule of this rank; made at its first use. Requires: no bcast.
     Kept& kept_for(const ScheduleKey& key);
-    const schedule::Schedule& schedule_for(const ScheduleKey& key) {
-        return key.exchange == algorithms::Exchange::bcast ? bcast_schedule_for(key)
-                                                           : *kept_for(key).schedule;
-    }
-    // Waits for all messages but the `left` last started. Returns: as Wire::complete().
-    std::int32_t complete(std::size_t left);
-    // Waits for these requests, and forgets them.
-    void complete(mpi::Requests& requests);
+    const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
+    // The same of a bcast.
+    std::shared_ptr<const schedule::Schedule> bcast_schedule_for(const ScheduleKey& key);
 
   private:
-    const schedule::Schedule& bcast_schedule_for(const ScheduleKey& key);
     std::unique_ptr<schedule::Schedule> make_schedule(const ScheduleKey& key) const;
 };
 

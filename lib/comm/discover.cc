@@ -230,6 +230,7 @@ stats::Reason wire_up(Comm& comm, Parts& parts) {
     if (comm.map.nodes() == 1) return stats::Reason::none;
     std::uint64_t ready = comm.mates.empty() ? stand_alone(comm, parts) : true, all_ready = 0;
     comm.wire = mpi::Wire::make(comm.handle);
+    comm.lane.post.wire = comm.wire.get();
     ready = ready && comm.wire != nullptr;
     mpi::lib().Allreduce(&ready, &all_ready, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
     return all_ready ? stats::Reason::none : stats::Reason::no_shared_heap;
@@ -247,6 +248,7 @@ void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
     else if (control != nullptr)
         channel::retire_control(control, {});
     comm.wire.reset();
+    comm.lane.post.wire = nullptr;
     comm.mates.clear();
     COCO_LOG(info,
              "communicator of " << comm.ranks << " ranks is left to MPI: " << stats::text_of(reason).what);
@@ -265,7 +267,7 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
     if (reason == stats::Reason::none) reason = settle_nodes(comm, cards, parts);
     if (reason == stats::Reason::none) reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) return reason;
-    comm.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
+    comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
     choose_waiting(comm, is_crowded(comm, cards));
     return reason;
 }
@@ -280,7 +282,7 @@ stats::Reason set_up_wires(Comm& comm, Parts& parts) {
     const stats::Reason reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) return reason;
     if (comm.mates.empty())
-        comm.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
+        comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
     else
         show_control(comm);
     choose_waiting(comm, comm.crowded);
@@ -297,8 +299,9 @@ stats::Reason set_up(Comm& comm) noexcept {
         return reason;
     }
     os::caches();  // as in open_on_node()
-    COCO_LOG(debug, "communicator of " << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
-                                       << (comm.channel.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
+    COCO_LOG(debug, "communicator of "
+                        << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
+                        << (comm.lane.channel.waiting.spins == 0 ? ", more ranks than CPUs" : ""));
     return stats::Reason::none;
 }
 

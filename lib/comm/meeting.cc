@@ -78,13 +78,10 @@ void renew(Comm& comm) {
                       [](const Comm::Kept& kept) { return kept.key.neighborhood != nullptr; });
         comm.last_schedule = 0;
         comm.neighbors.reset();
+        comm.lane.post.wire = nullptr;
     }
-    for (Comm::Room& room : comm.rooms) {
-        heap::release(room.memory);
-        room = {};
-    }
-    std::ranges::fill(comm.memo, Comm::Memo{});
-    std::ranges::fill(comm.calls_made, 0u);
+    comm.lane.blocks.release_rooms();
+    comm.choices.forget();
 }
 
 }  // namespace
@@ -119,7 +116,7 @@ void show_control(Comm& comm) {
     }
     peers[static_cast<std::size_t>(comm.rank)] = {
         .segment = segment, .control = control, .epoch_base = card.epoch_base, .tape_at = card.tape_at};
-    comm.channel.open(comm.id, comm.rank, std::move(peers), comm.mates);
+    comm.lane.channel.open(comm.id, comm.rank, std::move(peers), comm.mates);
     if (!channel::show(own_directory(), comm.id, card)) stop_without_control(comm);
 }
 
@@ -139,19 +136,14 @@ void leave(Comm& comm) {
                              .first_directory = &directory_of(first),
                              .first_segment = segment_of(first),
                              .own_directory = &own_directory()};
-    std::vector<void*> memory;
-    for (void* kept : {static_cast<void*>(comm.scratch.memory), static_cast<void*>(comm.inbox.memory)})
-        if (kept != nullptr) memory.push_back(kept);
-    for (Comm::Parcel& parcel : comm.parcels) memory.push_back(parcel.room.memory);
-    comm.scratch = comm.inbox = {};
-    comm.parcels.clear();
-    channel::retire_control(comm.channel.close(), exit, std::move(memory));
+    std::vector<void*> memory = comm.lane.post.leave();
+    channel::retire_control(comm.lane.channel.close(), exit, std::move(memory));
 }
 
 }  // namespace
 
 void part(std::unique_ptr<Comm> comm, Members& members) {
-    if (comm->channel.is_open() && !comm->control_is_lone) leave(*comm);
+    if (comm->lane.channel.is_open() && !comm->control_is_lone) leave(*comm);
     const bool lasts = comm->closed == stats::Reason::none || comm->closed == stats::Reason::not_set_up ||
                        comm->closed == stats::Reason::single_rank;
     if (comm->wire != nullptr || comm->control_is_lone || !lasts) return;

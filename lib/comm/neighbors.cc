@@ -214,6 +214,7 @@ stats::Reason make_wire(Comm& comm, Neighbors& near) {
     std::uint64_t made = near.wire != nullptr, all_made = 0;
     mpi::lib().Allreduce(&made, &all_made, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
     if (!all_made) near.wire.reset();
+    comm.lane.post.wire = near.wire.get();
     return all_made ? stats::Reason::none : stats::Reason::many_communicators;
 }
 
@@ -287,7 +288,7 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
 // A rank's lists as its mates read them: the number of its control block, how many sources, and both lists.
 Notice notice_of(const Comm& comm, const Lists& lists) {
     Notice notice{static_cast<std::int32_t>(
-                      std::min<std::uint64_t>(comm.channel.control_number(), mpi::Wire::kNumbersMost)),
+                      std::min<std::uint64_t>(comm.lane.channel.control_number(), mpi::Wire::kNumbersMost)),
                   static_cast<std::int32_t>(lists.sources.size())};
     notice.insert(notice.end(), lists.sources.begin(), lists.sources.end());
     notice.insert(notice.end(), lists.destinations.begin(), lists.destinations.end());
@@ -373,6 +374,7 @@ bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
     }
     fill(comm, lists, common_of(sides, lonely, 0, static_cast<std::int32_t>(most_blocks)), near);
     near.wire = mpi::Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
+    comm.lane.post.wire = near.wire.get();
     return true;
 }
 
@@ -444,7 +446,7 @@ const Neighborhood& Neighbors::graph_of(Collective collective) const {
     return graphs[form < graphs.size() ? form : 0];
 }
 
-Neighbors& neighbors_of(Comm& comm) {
+Neighbors& look_up_neighbors(Comm& comm) {
     if (comm.neighbors == nullptr) {
         comm.neighbors = std::make_unique<Neighbors>();
         comm.neighbors->closed = make(comm, *comm.neighbors);
@@ -458,8 +460,8 @@ const EdgeShare* find_share(const Comm& comm, Collective collective, Cut cut) {
     return nullptr;
 }
 
-const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
-                          std::span<const std::uint64_t> weights) {
+const EdgeShare& make_share(Comm& comm, Collective collective, Cut cut,
+                            std::span<const std::uint64_t> weights) {
     if (const EdgeShare* known = find_share(comm, collective, cut)) return *known;
     Neighbors& near = *comm.neighbors;
     const Neighborhood& graph = near.graph_of(collective);
@@ -468,7 +470,7 @@ const EdgeShare& share_of(Comm& comm, Collective collective, Cut cut,
     return *near.shares.emplace_back(Neighbors::Kept{collective, cut, std::move(share)}).share;
 }
 
-const Bundles& bundles_of(Comm& comm, Collective collective, const schedule::Leading& leading) {
+const Bundles& make_bundles(Comm& comm, Collective collective, const schedule::Leading& leading) {
     Neighbors& near = *comm.neighbors;
     const Neighborhood& graph = near.graph_of(collective);
     const bool personal = base::is_personal(collective);

@@ -57,7 +57,6 @@ struct Neighbors {
         std::unique_ptr<schedule::EdgeShare> share;
     };
     std::vector<Kept> shares;
-    mpi::Requests requests;  // of the call that runs
     struct KeptBundles {
         const schedule::Neighborhood* graph;
         bool personal;
@@ -72,30 +71,26 @@ struct Neighbors {
         std::unique_ptr<schedule::Combining> made;
     };
     std::vector<Pattern> patterns;
-    // combining: room for others' blocks, and for messages of v and w forms; grown, never shrunk.
-    std::vector<std::byte> carried;
-    std::vector<std::vector<std::byte>> messages;
-
     const schedule::Neighborhood& graph_of(algorithms::Collective collective) const;
 };
 
 // Requires (all): comm is open; all its ranks are in the same call on neighbours.
 // Made when first asked for.
-Neighbors& neighbors_of(Comm& comm);
+Neighbors& look_up_neighbors(Comm& comm);
 // The share of this rank. Returns: null if it has not been made.
 const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective collective, schedule::Cut cut);
 // The same; made when first asked for. weights: by receive block, what its copy costs; empty:
 // all the same.
-const schedule::EdgeShare& share_of(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
-                                    std::span<const std::uint64_t> weights);
+const schedule::EdgeShare& make_share(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
+                                      std::span<const std::uint64_t> weights);
 
 // The bundles between nodes that carry this rank's edges; made when first asked for. Where nodes combine,
 // what that took is logged.
-const schedule::Bundles& bundles_of(Comm& comm, algorithms::Collective collective,
-                                    const schedule::Leading& leading);
+const schedule::Bundles& make_bundles(Comm& comm, algorithms::Collective collective,
+                                      const schedule::Leading& leading);
 // Who combines what (combining.cc); made when first asked for, by all ranks together, in rounds of letters.
 // How many and how long is logged. Requires: the communicator has several nodes.
-const schedule::Combining& combining_of(Comm& comm, algorithms::Collective collective,
-                                        const algorithms::Parameters& parameters);
+const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,
+                                          const algorithms::Parameters& parameters);
 
 }  // namespace coco::comm

@@ -30,21 +30,21 @@ constexpr std::uint64_t kMostBytes = channel::kStageBytes / 2;
 void tell(Comm& comm, const Notice& mine) {
     const std::uint64_t bytes = mine.size() * sizeof mine[0];
     const auto words = static_cast<std::int32_t>(bytes <= kMostBytes ? mine.size() : 0);
-    channel::Slot& slot = *comm.channel.open_slot();
+    channel::Slot& slot = *comm.lane.channel.open_slot();
     slot.signature = kSignature;
     slot.publish = channel::Publish::staged;
-    std::byte* at = comm.channel.stage_bytes(sizeof words + (words != 0 ? bytes : 0));
+    std::byte* at = comm.lane.channel.stage_bytes(sizeof words + (words != 0 ? bytes : 0));
     std::memcpy(at, &words, sizeof words);
     if (words != 0) std::memcpy(at + sizeof words, mine.data(), bytes);
-    slot.scratch_at = comm.channel.offset_of(at);
-    comm.channel.publish(slot);
+    slot.scratch_at = comm.lane.channel.offset_of(at);
+    comm.lane.channel.publish(slot);
 }
 
 Notice hear(Comm& comm, std::int32_t peer) {
-    comm.channel.wait_arrived(peer);
-    const channel::Slot& slot = comm.channel.slot_of(peer);
+    comm.lane.channel.wait_arrived(peer);
+    const channel::Slot& slot = comm.lane.channel.slot_of(peer);
     if (slot.signature != kSignature) stop_apart(comm, peer);
-    const std::byte* at = comm.channel.at(peer, slot.scratch_at);
+    const std::byte* at = comm.lane.channel.at(peer, slot.scratch_at);
     std::int32_t words = 0;
     std::memcpy(&words, at, sizeof words);
     Notice notice(static_cast<std::size_t>(words));
@@ -55,7 +55,7 @@ Notice hear(Comm& comm, std::int32_t peer) {
 }  // namespace
 
 std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
-    comm.channel.begin_epoch();
+    comm.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     tell(comm, mine);
     std::vector<Notice> notices(static_cast<std::size_t>(comm.ranks));
@@ -65,7 +65,7 @@ std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
         notices[static_cast<std::size_t>(mate)] = hear(comm, mate);
         whole = whole && !notices[static_cast<std::size_t>(mate)].empty();
     }
-    comm.channel.raise(schedule::kDone);
+    comm.lane.channel.raise(schedule::kDone);
     return whole ? notices : std::vector<Notice>();
 }
 

@@ -2,7 +2,7 @@
 #include "dispatch/alias.h"
 
 #include "base/bits.h"
-#include "exec/side.h"
+#include "blocks/side.h"
 #include "heap/heap.h"
 
 namespace coco::dispatch {
@@ -42,15 +42,15 @@ bool is_refused_alias(const Args& args, std::int32_t rank, const TypeFacts& recv
     }
 }
 
-SentCopy::SentCopy(exec::Buffer& send) {
+SentCopy::SentCopy(blocks::Buffer& send) {
     const std::uint64_t bytes = send.blocks.empty()
                                     ? static_cast<std::uint64_t>(send.block_count) * send.block_bytes
                                     : send.total_bytes;
     memory_ = heap::allocate_aligned(64, bytes);
     if (memory_ == nullptr) heap::stop_undivided(bytes);
-    exec::Side side{.where = exec::Where::private_room, .blocks = {}};
-    exec::lay_out(side, send, static_cast<std::byte*>(memory_), send.block_bytes, blocks_);
-    exec::fill_side(side, send, send.block_bytes);
+    blocks::Side side{.where = blocks::Where::private_room, .blocks = {}};
+    blocks::lay_out(side, send, static_cast<std::byte*>(memory_), send.block_bytes, blocks_);
+    blocks::fill_side(side, send, send.block_bytes);
     send.base = side.base;
     send.stride_bytes = side.stride_bytes;
     send.blocks = side.blocks;

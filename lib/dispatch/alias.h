@@ -28,14 +28,14 @@ inline std::int64_t alias_bytes(const Args& args, std::int32_t rank, const TypeF
 // The send side of a call as a copy on the heap, for the time of the call.
 class SentCopy {
   public:
-    explicit SentCopy(exec::Buffer& send);
+    explicit SentCopy(blocks::Buffer& send);
     ~SentCopy();
     SentCopy(const SentCopy&) = delete;
     SentCopy& operator=(const SentCopy&) = delete;
 
   private:
     void* memory_;
-    std::vector<channel::BlockAt> blocks_;
+    std::vector<blocks::BlockAt> blocks_;
 };
 
 }  // namespace coco::dispatch

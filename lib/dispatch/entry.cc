@@ -23,35 +23,19 @@ namespace {
 using algorithms::Algorithm;
 using algorithms::Collective;
 
-struct Chosen {
-    const Algorithm* algorithm;  // null: mpi
-    algorithms::Parameters parameters;
-    bool by_force;
-    std::uint64_t last_call;  // of this collective that it holds for
-};
-
-// Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard
-// of. What is left to MPI tells nothing: now and then a call is taken to see, and more seldom the longer it
-// goes on, as such a call may cost five of MPI's.
-std::uint64_t bound_of(comm::Comm& comm) {
-    constexpr std::uint32_t kMostUnseen = 1024;
-    if (comm.left_to_mpi++ < comm.calls_unseen) return comm.largest_block_bytes;
-    comm.left_to_mpi = 0;
-    comm.calls_unseen = std::min(2 * comm.calls_unseen, kMostUnseen);
-    return 0;
-}
-
+// Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard of.
 bool is_bounded(const Common& common, const comm::Comm& comm) {
     return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
 }
 
-policy::Facts facts_of(const comm::Comm& comm, const Common& common, std::uint64_t calls) {
+policy::Facts facts_of(const comm::Comm& comm, const Common& common) {
     policy::Facts facts{.collective = common.facts.collective,
                         .nodes = comm.nodes,
                         .ranks_per_node = comm.ranks_per_node,
                         .domains = comm.domains,
                         .block_bytes = std::nullopt,
-                        .calls = calls};
+                        .calls = 0};
+    if (common.has_block) facts.block_bytes = common.block_bytes;
     if (!is_neighbor(common.facts.collective)) return facts;
     facts.block_is_own = !comm.neighbors->sizes_agree;
     facts.degree = comm.neighbors->edges_between_nodes / static_cast<std::uint64_t>(comm.ranks);
@@ -59,21 +43,8 @@ policy::Facts facts_of(const comm::Comm& comm, const Common& common, std::uint64
 }
 
 // Counts the call. Requires: all ranks make it, and ask.
-Chosen choose(comm::Comm& comm, const Common& common) {
-    comm::Comm::Memo& memo = comm.memo[static_cast<int>(common.facts.collective)];
-    bool bounded = is_bounded(common, comm);
-    bool known = common.has_block || bounded;
-    std::uint64_t block_bytes = common.has_block ? common.block_bytes : bounded ? bound_of(comm) : 0;
-    const std::uint64_t calls = ++comm.calls_made[static_cast<int>(common.facts.collective)];
-    if (memo.block_bytes != block_bytes || calls > memo.last_call) {
-        policy::Facts facts = facts_of(comm, common, calls);
-        if (known) facts.block_bytes = block_bytes;
-        policy::Verdict verdict = policy::select(the_policy(), facts);
-        memo = {block_bytes, verdict.choice.algorithm, verdict.choice.parameters, verdict.forced,
-                verdict.last_call};
-    }
-    if (bounded && block_bytes != 0 && memo.algorithm != nullptr) comm.calls_unseen = comm::kLeastUnseen;
-    return {memo.algorithm, memo.parameters, memo.by_force, memo.last_call};
+const choose::Choice& choose_for(comm::Comm& comm, const Common& common) {
+    return comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm));
 }
 
 std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
@@ -85,14 +56,14 @@ std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
                                             : comm.ranks);
     if (!call.common.sized) return blocks * call.common.block_bytes;
     std::uint64_t total = 0;
-    for (const channel::BlockAt& block : call.local.send.blocks) total += block.bytes;
+    for (const blocks::BlockAt& block : call.local.send.blocks) total += block.bytes;
     return personal ? total : total * blocks;
 }
 
 std::uint64_t largest_block(const exec::Call& call, const Common& common) {
     if (common.has_block) return common.block_bytes;
     std::uint64_t largest = 0;
-    for (const channel::BlockAt& block : call.local.send.blocks) largest = std::max(largest, block.bytes);
+    for (const blocks::BlockAt& block : call.local.send.blocks) largest = std::max(largest, block.bytes);
     return largest;
 }
 
@@ -124,7 +95,8 @@ void count_amounts(const Args& args, const comm::Comm& comm, const Common& commo
 
 // Runs it and, when calls are counted, counts what it put on the wire: also if it is handed back, as the
 // refusal travelled.
-exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const Chosen& chosen, Taken& taken) {
+exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose::Choice& chosen,
+                          Taken& taken) {
     const mpi::Wire* wire = taken.begin_ns != 0 ? comm.wire.get() : nullptr;
     const bool neighbor = is_neighbor(call.common.collective);
     if (taken.begin_ns != 0 && neighbor && wire == nullptr) wire = comm.neighbors->wire.get();
@@ -145,7 +117,7 @@ int error_of(const exec::Outcome& outcome) {
     return outcome.truncated ? mpi::lib().constants.err_truncate : mpi::kSuccess;
 }
 
-void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const Chosen& chosen,
+void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const choose::Choice& chosen,
                 Taken& taken) {
     Repeat repeat{.comm = &comm,
                   .algorithm = chosen.algorithm,
@@ -155,8 +127,8 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     exec::Call& call = repeat.call;
     read_local(args, comm, common, workspace(), call.local);
     bool counting = taken.begin_ns != 0;
-    comm.channel.timed = counting;
-    comm.channel.wait_ns = 0;
+    comm.lane.channel.timed = counting;
+    comm.lane.channel.wait_ns = 0;
     bool bounded = is_bounded(common, comm);  // the next call may be chosen for anew
     if (!counting && !bounded) remember(args, common, repeat);
     std::optional<SentCopy> copy;
@@ -168,7 +140,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const 
     taken.taken = true;
     if (counting) {
         taken.count.algorithm = outcome.ran->name.data();
-        taken.count.wait_ns = comm.channel.wait_ns;
+        taken.count.wait_ns = comm.lane.channel.wait_ns;
         taken.count.staged = outcome.staged;
         taken.count.total_ns = os::now_ns() - taken.begin_ns;
         stats::record(taken.count);
@@ -188,7 +160,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
         const auto& forced = the_policy().forced[static_cast<int>(args.collective)];
         if (forced && forced->algorithm == nullptr)
             return hand_back_for_good(args, taken, stats::Reason::disabled);
-        const comm::Neighbors& near = comm::neighbors_of(comm);
+        const comm::Neighbors& near = comm::look_up_neighbors(comm);
         if (near.closed != stats::Reason::none) return hand_back_for_good(args, taken, near.closed);
         // In graphs so sparse the MPI library's senders run ahead as far as they like, ours as far as slots
         // go: two edges among 4 ranks took 8 to 12 times as long as Open MPI's, below 512 B.
@@ -198,7 +170,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
         // The other ranks count this call.
-        const bool ours = common.doubtful && choose(comm, common).algorithm != nullptr;
+        const bool ours = common.doubtful && choose_for(comm, common).algorithm != nullptr;
         if (ours && comm.wire == nullptr) exec::refuse_together(comm, args.collective);
         return hand_back(taken, stats::Reason::bad_arguments);
     }
@@ -212,7 +184,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
         if (common.refused_alias) taken.error = mpi::lib().constants.err_buffer;
         return;
     }
-    Chosen chosen = choose(comm, common);
+    const choose::Choice chosen = choose_for(comm, common);
     if (chosen.algorithm == nullptr) {
         count_amounts(args, comm, common, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
@@ -258,7 +230,7 @@ Taken take(const Args& args) noexcept {
     Undivided undivided(args.collective);
     Taken taken;
     if (const Repeat* repeat = repeat_of(args)) {
-        ++repeat->comm->calls_made[static_cast<int>(args.collective)];
+        repeat->comm->choices.count(args.collective);
         heap::tend();
         exec::Outcome outcome =
             exec::run(*repeat->comm, repeat->call, *repeat->algorithm, repeat->parameters);

@@ -132,7 +132,7 @@ bool is_overwritten(const Args& args, const Common& common) {
 
 }  // namespace
 
-void leave_out(std::span<const std::int32_t> nobody, std::span<channel::BlockAt> blocks,
+void leave_out(std::span<const std::int32_t> nobody, std::span<blocks::BlockAt> blocks,
                std::uint64_t& total_bytes) {
     for (std::int32_t i : nobody) {
         total_bytes -= blocks[static_cast<std::size_t>(i)].bytes;
@@ -144,7 +144,7 @@ namespace {
 
 template <class Count, class Displacement>
 std::int64_t read_blocks(const Count* counts, const Displacement* displacements, std::uint64_t size_bytes,
-                         std::span<channel::BlockAt> blocks, std::uint64_t& total_bytes) {
+                         std::span<blocks::BlockAt> blocks, std::uint64_t& total_bytes) {
     std::int64_t signs = 0;
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -159,7 +159,7 @@ std::int64_t read_blocks(const Count* counts, const Displacement* displacements,
 
 class BufferReader {
   public:
-    BufferReader(const SideArgs& side, std::vector<channel::BlockAt>& blocks, TypePacker& packer,
+    BufferReader(const SideArgs& side, std::vector<blocks::BlockAt>& blocks, TypePacker& packer,
                  mpi::Comm comm)
         : side_(side),
           base_(static_cast<std::byte*>(const_cast<void*>(side.args.buffer))),
@@ -167,8 +167,8 @@ class BufferReader {
           packer_(packer),
           comm_(comm) {}
 
-    exec::Buffer read() {
-        exec::Buffer buffer{.base = base_, .block_count = side_.blocks};
+    blocks::Buffer read() {
+        blocks::Buffer buffer{.base = base_, .block_count = side_.blocks};
         if (side_.sized) {
             read_sized(buffer);
             if (side_.nobody != nullptr) leave_out(*side_.nobody, blocks_, buffer.total_bytes);
@@ -180,14 +180,15 @@ class BufferReader {
     }
 
     // allgatherv's one send block is sized too.
-    static void make_sized(exec::Buffer& buffer, std::uint64_t bytes, std::vector<channel::BlockAt>& blocks) {
+    static void make_sized(blocks::Buffer& buffer, std::uint64_t bytes,
+                           std::vector<blocks::BlockAt>& blocks) {
         blocks.assign(1, {0, bytes});
         buffer.blocks = blocks;
         buffer.total_bytes = bytes;
     }
 
   private:
-    void read_plain(exec::Buffer& buffer) {
+    void read_plain(blocks::Buffer& buffer) {
         const TypeFacts type = side_.one_type;
         buffer.base = base::displaced(base_, type.offset_bytes);
         buffer.stride_bytes = side_.args.count * type.extent_bytes;
@@ -195,7 +196,7 @@ class BufferReader {
         judge(type, side_.args.count, buffer);
     }
 
-    void read_sized(exec::Buffer& buffer) {
+    void read_sized(blocks::Buffer& buffer) {
         blocks_.resize(static_cast<std::size_t>(side_.blocks));
         if (side_.args.types == nullptr && side_.one_type.run &&
             side_.one_type.extent_bytes == static_cast<std::int64_t>(side_.one_type.size_bytes))
@@ -214,13 +215,13 @@ class BufferReader {
     }
 
     // Most calls: one type without gaps.
-    void read_dense(exec::Buffer& buffer) {
+    void read_dense(blocks::Buffer& buffer) {
         buffer.base += side_.one_type.offset_bytes;
         read_blocks(side_.args, side_.one_type.size_bytes, blocks_, buffer.total_bytes);
         buffer.blocks = blocks_;
     }
 
-    void judge(const TypeFacts& type, std::int64_t count, exec::Buffer& buffer) {
+    void judge(const TypeFacts& type, std::int64_t count, blocks::Buffer& buffer) {
         if (type.is_dense(static_cast<std::uint64_t>(count))) return;
         buffer.packer = &packer_;
         buffer.gapped = type.run;
@@ -236,7 +237,7 @@ class BufferReader {
 
     const SideArgs& side_;
     std::byte* base_;
-    std::vector<channel::BlockAt>& blocks_;
+    std::vector<blocks::BlockAt>& blocks_;
     TypePacker& packer_;
     mpi::Comm comm_;
 };
@@ -251,9 +252,9 @@ class BufferReader {
 
 // In place, what is sent is what lies in the receive buffer: all of it, or for allgather this rank's own
 // block.
-exec::Buffer in_place_send(const exec::Buffer& recv, const comm::Comm& comm, bool personal,
-                           Workspace& space) {
-    exec::Buffer send = recv;
+blocks::Buffer in_place_send(const blocks::Buffer& recv, const comm::Comm& comm, bool personal,
+                             Workspace& space) {
+    blocks::Buffer send = recv;
     if (personal) return send;
     send.block_count = 1;
     if (recv.packer != nullptr) {
@@ -419,7 +420,7 @@ Common read_common(const Args& args, const comm::Comm& comm) {
     return common;
 }
 
-std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<channel::BlockAt> blocks,
+std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<blocks::BlockAt> blocks,
                          std::uint64_t& total_bytes) {
     const Numbers &counts = side.counts, &displacements = side.displacements;
     if (counts.narrow() != nullptr && displacements.narrow() != nullptr)
@@ -429,7 +430,7 @@ std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::
 
 namespace {
 
-exec::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::int32_t blocks) {
+blocks::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::int32_t blocks) {
     return {.base = static_cast<std::byte*>(const_cast<void*>(args.buffer)) + type.offset_bytes,
             .stride_bytes = args.count * type.extent_bytes,
             .block_bytes = static_cast<std::uint64_t>(args.count) * type.size_bytes,
@@ -453,7 +454,7 @@ void read_local(const Args& args, const comm::Comm& comm, const Common& common, 
         return;
     }
     SideArgs recv = recv_side(args, comm, &common.recv_type);
-    exec::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
+    blocks::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
     if (args.collective == Collective::bcast) {
         local.bytes = common.block_bytes;
         local.send = local.recv = buffer;

@@ -38,7 +38,7 @@ struct Common {
 Common read_common(const Args& args, const comm::Comm& comm);
 
 // Packs and unpacks blocks of one buffer by the MPI library.
-class TypePacker final : public exec::Packer {
+class TypePacker final : public blocks::Packer {
   public:
     struct Block {
         std::byte* at;
@@ -55,18 +55,18 @@ class TypePacker final : public exec::Packer {
 // What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has
 // grown.
 struct Workspace {
-    std::vector<channel::BlockAt> send_blocks, recv_blocks;
+    std::vector<blocks::BlockAt> send_blocks, recv_blocks;
     TypePacker send_packer, recv_packer;
 };
 Workspace& workspace();
 
 // The blocks of a side of a v form whose type has no gaps, from the run of its first element, and their sum.
 // Returns: below 0 if a count is.
-std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<channel::BlockAt> blocks,
+std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<blocks::BlockAt> blocks,
                          std::uint64_t& total_bytes);
 
 // Neighbours: blocks to or from nobody are as if they had no bytes.
-void leave_out(std::span<const std::int32_t> nobody, std::span<channel::BlockAt> blocks,
+void leave_out(std::span<const std::int32_t> nobody, std::span<blocks::BlockAt> blocks,
                std::uint64_t& total_bytes);
 
 // Fills in the local facts. Requires: common is valid.

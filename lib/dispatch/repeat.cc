@@ -60,12 +60,12 @@ bool is_like(const Args& args, const Remembered& last) {
            last.send_type == args.send.type && last.send_count == args.send.count &&
            last.generation == generation_now() && is_plain_pointer(args, last.alias_bytes) &&
            args.root >= 0 && args.root < last.repeat.comm->ranks &&
-           last.repeat.comm->calls_made[static_cast<int>(args.collective)] < last.repeat.last_call;
+           last.repeat.comm->choices.calls(args.collective) < last.repeat.last_call;
 }
 
 // Returns: whether the counts are such that MPI takes them.
-bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<channel::BlockAt>& blocks,
-               std::int32_t ranks, exec::Buffer& buffer) {
+bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<blocks::BlockAt>& blocks,
+               std::int32_t ranks, blocks::Buffer& buffer) {
     if (!side.counts || !side.displacements) return false;
     blocks.resize(static_cast<std::size_t>(ranks));
     std::int64_t least = read_blocks(side, size_bytes, blocks, buffer.total_bytes);
@@ -88,7 +88,7 @@ bool read_sizes(const Args& args, Remembered& last) {
         return true;
     }
     std::uint64_t largest = 0;
-    for (const channel::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
+    for (const blocks::BlockAt& block : space.recv_blocks) largest = std::max(largest, block.bytes);
     space.send_blocks.assign(1, {0, local.send.total_bytes});
     local.send.blocks = space.send_blocks;
     if (near != nullptr) return true;

@@ -5,17 +5,23 @@
 // path, nor does a longer one at a receiver, unless a rule leaves one of the two lengths to MPI. A buffer in
 // many segments goes in trains of at most kTrain, each an epoch and a record of its own.
 #include <algorithm>
+#include <optional>
 
+#include "blocks/copy_block.h"
+#include "blocks/side.h"
 #include "exec/bcast_record.h"
-#include "exec/copy_block.h"
-#include "exec/exchange.h"
+#include "exec/limits.h"
 #include "exec/walk.h"
+#include "exec/ways.h"
 #include "heap/segment.h"
 #include "os/probe.h"
 
 namespace coco::exec {
 namespace {
 
+using blocks::Buffer;
+using blocks::Side;
+using blocks::Where;
 using channel::Header;
 using channel::Publish;
 using schedule::Area;
@@ -67,34 +73,37 @@ std::uint64_t bytes_per_epoch(const Way& way) {
 }
 
 // One epoch: [base, base + bytes) of this rank's buffer.
-class BcastView {
+class Train {
   public:
-    BcastView(comm::Comm& comm, std::int32_t root, const Way& way, std::byte* base, std::uint64_t bytes)
-        : comm_(comm), channel_(comm.channel), root_(root), way_(way), base_(base), bytes_(bytes) {
-        unit_bytes_ = way.publish == Publish::segmented ? way.segment_bytes : bytes;
-        streaming_ = outgrows_caches(2 * bytes);
-    }
-
-    std::int32_t segments() const {
-        return unit_bytes_ == 0 ? 1 : static_cast<std::int32_t>((bytes_ + unit_bytes_ - 1) / unit_bytes_);
-    }
-
-    // The root's record, before the schedule is walked: its raise of kArrived publishes it.
-    void open(std::uint64_t total_bytes) {
-        record_.open(comm_, {way_.publish, total_bytes, way_.segment_bytes}, base_, scratch_bytes());
-        source_ = base_;
-    }
-
-    // What the root has published.
-    void follow(const BcastRecord& record) {
-        record_ = record;
-        source_ = record.shown();
-    }
-
-    // The buffer has room for no more than this.
-    void limit(std::uint64_t room_bytes) { room_bytes_ = room_bytes; }
-
     static constexpr bool kRows = false;
+
+    // The root's: publishes `record`, which its raise of kArrived shows, or a reader's, which follows it.
+    Train(const Order& order, const Way& way, std::byte* base, std::uint64_t bytes, BcastRecord& record)
+        : channel_(order.lane.channel),
+          root_(order.call.common.root),
+          way_(way),
+          base_(base),
+          bytes_(bytes),
+          unit_bytes_(way.publish == Publish::segmented ? way.segment_bytes : bytes),
+          streaming_(outgrows_caches(2 * bytes)),
+          record_(record),
+          schedule_(order.comm.bcast_schedule_for(
+              {&row_that_moves(way.publish), algorithms::Exchange::bcast, root_, segments()})) {}
+
+    // The root's. Returns: false while its tape or its stage have to be waited for.
+    bool open(std::uint64_t total_bytes) {
+        if (!record_.open(channel_, {way_.publish, total_bytes, way_.segment_bytes}, base_, scratch_bytes()))
+            return false;
+        source_ = base_;
+        return true;
+    }
+    // A reader's. room_bytes: the buffer has room for no more than this.
+    void follow(std::uint64_t room_bytes) {
+        source_ = record_.shown();
+        room_bytes_ = room_bytes;
+    }
+    bool advance() { return walk(*schedule_, *this, position_); }
+
     void copy(Place from, Place to) {
         // The segment's number stands where it is not scratch.
         std::int32_t segment = from.area == Area::scratch ? to.index : from.index;
@@ -109,136 +118,185 @@ class BcastView {
                                 ? record_.shown() + static_cast<std::uint64_t>(to.index) * unit_bytes_
                                 : base_ + at;
         if (streaming_ && to.area != Area::scratch) [[unlikely]]
-            copy_streaming(target, source, bytes);
+            blocks::copy_streaming(target, source, bytes);
         else
-            copy_block(target, source, bytes);
+            blocks::copy_block(target, source, bytes);
     }
 
-    void wait(std::int32_t peer, Milestone milestone) {
+    bool wait(std::int32_t peer, Milestone milestone) {
         bool record = peer == root_ && milestone == schedule::kArrived;  // waited for: we follow it
-        if (!record) channel_.wait_milestone(peer, milestone);
+        return record || channel_.wait_milestone(peer, milestone);
     }
 
     void raise(Milestone milestone) {
         if (record_.is_open() && milestone == schedule::kArrived)
-            record_.publish(comm_);
+            record_.publish(channel_);
         else
             channel_.raise(milestone);
     }
 
   private:
+    std::int32_t segments() const {
+        return unit_bytes_ == 0 ? 1 : static_cast<std::int32_t>((bytes_ + unit_bytes_ - 1) / unit_bytes_);
+    }
     // The schedule may wait for the root's later segments by its flag: both are raised in order.
     std::uint64_t scratch_bytes() const {
         std::uint64_t ring = std::min<std::uint64_t>(static_cast<std::uint64_t>(segments()), kRingSegments);
         return way_.publish == Publish::segmented ? ring * unit_bytes_ : bytes_;
     }
 
-    comm::Comm& comm_;
     channel::Channel& channel_;
     const std::int32_t root_;
     const Way& way_;
-    std::byte* base_;
-    const std::uint64_t bytes_;
-    std::uint64_t unit_bytes_;
+    std::byte* const base_;
+    const std::uint64_t bytes_, unit_bytes_;
     std::uint64_t room_bytes_ = UINT64_MAX;
-    bool streaming_;
-    BcastRecord record_;
+    const bool streaming_;
+    BcastRecord& record_;
     const std::byte* source_ = nullptr;
+    std::shared_ptr<const schedule::Schedule> schedule_;
+    Position position_;
 };
 
-void walk_epoch(comm::Comm& comm, BcastView& view, Publish publish, std::int32_t root) {
-    walk(comm.schedule_for({&row_that_moves(publish), algorithms::Exchange::bcast, root, view.segments()}),
-         view);
-}
-
-void send_all(comm::Comm& comm, std::byte* buffer, const Way& way) {
-    std::uint64_t step = bytes_per_epoch(way);
-    for (std::uint64_t at = 0; at == 0 || at < way.bytes; at += step) {  // nothing is told too
-        if (at != 0) comm.channel.begin_epoch();
-        BcastView view(comm, comm.rank, way, buffer + at, std::min(step, way.bytes - at));
-        view.open(way.bytes);
-        walk_epoch(comm, view, way.publish, comm.rank);
+class BcastFlight final : public Flight {
+  public:
+    BcastFlight(const Order& order, const algorithms::Parameters& parameters)
+        : order_(order),
+          channel_(order.lane.channel),
+          is_root_(order.comm.rank == order.call.common.root),
+          user_(is_root_ ? order.call.local.send : order.call.local.recv),
+          bytes_(order.call.local.bytes),
+          wanted_segment_bytes_(parameters.segment_bytes) {
+        outcome.ran = &row_that_moves(Publish::inlined);
     }
-}
 
-// What fits is received. first: the record that opens the call.
-void receive_all(comm::Comm& comm, std::int32_t root, std::byte* buffer, std::uint64_t room_bytes,
-                 channel::Record first, Outcome& outcome) {
-    std::uint64_t total = 1, step = 1;
-    for (std::uint64_t at = 0; at == 0 || at < total; at += step) {
-        if (at != 0) comm.channel.begin_epoch();
-        BcastRecord record;
-        record.follow(comm, root, at == 0 ? first : comm.channel.next_record(root));
-        Way way{record.tale().publish, record.tale().total_bytes, record.tale().segment_bytes};
-        total = way.bytes;
-        step = bytes_per_epoch(way);
-        BcastView view(comm, root, way, buffer + at, std::min(step, total - at));
-        view.follow(record);
-        view.limit(room_bytes > at ? room_bytes - at : 0);
-        walk_epoch(comm, view, way.publish, root);
-        outcome.ran = &row_that_moves(way.publish);
+    bool advance() noexcept override {
+        if (phase_ == Phase::first) {
+            const bool short_way = user_.packer == nullptr;
+            if (is_root_ && short_way && order_.algorithm.is_eager() && bytes_ <= kInlineBytesMax)
+                return publish_on_tape();
+            if (!is_root_) {
+                first_ = channel_.next_record(order_.call.common.root);
+                if (first_.header == nullptr) return false;
+                if (short_way && receive_from_tape()) return true;
+            }
+            make_ready();
+            phase_ = Phase::trains;
+        }
+        if (!(is_root_ ? send_trains() : receive_trains())) return false;
+        if (!is_root_) blocks::empty_side(side_, user_, bytes_);
+        return true;
     }
-    outcome.measure(total, room_bytes);
-}
 
-// The eager schedule of a buffer that travels on the tape itself, spelled out: a copy, a raise each. Walking
-// it costs as much again (bench/collective, 8 B: 0.10 us against 0.07 us).
-void tell(comm::Comm& comm, const std::byte* buffer, std::uint64_t bytes) {
-    delay_if_asked();
-    Header header = Header::of(Publish::inlined, bytes);
-    channel::Record record = comm.channel.open_record(header);
-    copy_block(record.payload(), buffer, bytes);
-    comm.channel.publish(record, header);
-    comm.channel.raise(schedule::kDone);
-}
+  private:
+    enum class Phase { first, trains };
 
-// Returns: whether the record held the buffer, which then is received.
-bool was_told(comm::Comm& comm, std::byte* buffer, std::uint64_t room_bytes, channel::Record record,
-              Outcome& outcome) {
-    delay_if_asked();
-    Header header{record.header->load(std::memory_order_relaxed)};
-    if (header.publish() != Publish::inlined) return false;
-    outcome.measure(header.bytes(), room_bytes);
-    copy_block(buffer, record.payload(), std::min(header.bytes(), room_bytes));
-    comm.channel.raise(schedule::kDone);
-    return true;
-}
+    // The eager schedule of a buffer that travels on the tape itself, spelled out: a copy, a raise each. Walking
+    // it costs as much again (bench/collective, 8 B: 0.10 us against 0.07 us).
+    bool publish_on_tape() {
+        delay_if_asked();
+        Header header = Header::of(Publish::inlined, bytes_);
+        channel::Record record = channel_.open_record(header);
+        if (record.header == nullptr) return false;
+        blocks::copy_block(record.payload(), user_.base, bytes_);
+        channel_.publish(record, header);
+        channel_.raise(schedule::kDone);
+        return true;
+    }
+
+    // Returns: whether the first record held the buffer, which then is received.
+    bool receive_from_tape() {
+        delay_if_asked();
+        Header header{first_.header->load(std::memory_order_relaxed)};  // next_record() has acquired it
+        if (header.publish() != Publish::inlined) return false;
+        outcome.measure(header.bytes(), bytes_);
+        blocks::copy_block(user_.base, first_.payload(), std::min(header.bytes(), bytes_));
+        channel_.raise(schedule::kDone);
+        return true;
+    }
+
+    void make_ready() {
+        side_.base = user_.base;
+        if (user_.packer != nullptr && bytes_ != 0) {
+            // Packed for direct reading if there is shared room; else it goes through segments.
+            blocks::Store& store = order_.lane.blocks;
+            side_.base = is_root_ ? blocks::fetch_shared(store.shared_send, bytes_) : nullptr;
+            if (side_.base == nullptr) side_.base = blocks::fetch(store.private_send, bytes_);
+            if (side_.base == nullptr) blocks::stop_without_memory(bytes_);
+            side_.where = Where::private_room;
+        }
+        outcome.staged = side_.where != Where::user;
+        fill_side(side_, user_, bytes_);  // a receiver's too: what is not received must stay as it is
+        if (!is_root_) return;
+        way_ = choose_way(order_.call, side_.base, order_.algorithm, wanted_segment_bytes_);
+        outcome.ran = &row_that_moves(way_.publish);
+    }
+
+    // Each train has an epoch of its own; the call's first epoch is begun already.
+    void next_train() {
+        at_ += bytes_per_epoch(way_);
+        train_.reset();
+        record_ = {};
+        is_open_ = false;
+    }
+
+    bool send_trains() {
+        for (;;) {
+            const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
+            if (!train_) train_.emplace(order_, way_, side_.base + at_, bytes, record_);
+            if (!is_open_ && !(is_open_ = train_->open(way_.bytes))) return false;
+            if (!train_->advance()) return false;
+            next_train();
+            if (at_ >= way_.bytes) return true;  // nothing is told too
+            channel_.begin_epoch();
+        }
+    }
+
+    // What fits is received.
+    bool receive_trains() {
+        for (;;) {
+            if (!train_ && !follow_record()) return false;
+            if (!train_->advance()) return false;
+            next_train();
+            if (at_ >= way_.bytes) break;
+            channel_.begin_epoch();
+        }
+        outcome.measure(way_.bytes, bytes_);
+        return true;
+    }
+
+    bool follow_record() {
+        channel::Record record = at_ == 0 ? first_ : channel_.next_record(order_.call.common.root);
+        if (record.header == nullptr) return false;
+        record_.follow(channel_, order_.call.common.root, record);
+        way_ = {record_.contents().publish, record_.contents().total_bytes, record_.contents().segment_bytes};
+        outcome.ran = &row_that_moves(way_.publish);
+        const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
+        train_.emplace(order_, way_, side_.base + at_, bytes, record_);
+        train_->follow(bytes_ > at_ ? bytes_ - at_ : 0);
+        return true;
+    }
+
+    const Order order_;
+    channel::Channel& channel_;
+    const bool is_root_;
+    const Buffer& user_;
+    const std::uint64_t bytes_;  // of this rank's buffer
+    const std::uint64_t wanted_segment_bytes_;
+    Phase phase_ = Phase::first;
+    channel::Record first_;  // a reader's: the record that opens the call
+    Side side_{.base = nullptr, .stride_bytes = 0, .blocks = {}};
+    Way way_;
+    std::uint64_t at_ = 0;  // of the train under way
+    bool is_open_ = false;  // the root's record
+    BcastRecord record_;
+    std::optional<Train> train_;
+};
 
 }  // namespace
 
-Outcome run_bcast(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                  const algorithms::Parameters& parameters) {
-    const std::int32_t root = call.common.root;
-    const std::uint64_t bytes = call.local.bytes;
-    const Buffer& user = comm.rank == root ? call.local.send : call.local.recv;
-    Outcome outcome{.ran = &row_that_moves(Publish::inlined)};
-    channel::Record record{};
-    if (comm.rank != root) {
-        record = comm.channel.next_record(root);
-        if (user.packer == nullptr && was_told(comm, user.base, bytes, record, outcome)) return outcome;
-    } else if (user.packer == nullptr && algorithm.is_eager() && bytes <= kInlineBytesMax) {
-        tell(comm, user.base, bytes);
-        return outcome;
-    }
-    Side side{.base = user.base, .stride_bytes = 0, .blocks = {}};
-    if (user.packer != nullptr && bytes != 0) {
-        // Packed for direct reading if there is shared room; else it goes through segments.
-        side.base = comm.rank == root ? fetch_room(comm, 0, bytes) : nullptr;
-        if (side.base == nullptr) side.base = fetch_room(comm, 2, bytes);
-        if (side.base == nullptr) stop_without_memory(bytes);
-        side.where = Where::private_room;
-    }
-    outcome.staged = side.where != Where::user;
-    fill_side(side, user, bytes);  // a receiver's too: what is not received must stay as it is
-    if (comm.rank == root) {
-        Way way = choose_way(call, side.base, algorithm, parameters.segment_bytes);
-        outcome.ran = &row_that_moves(way.publish);
-        send_all(comm, side.base, way);
-    } else {
-        receive_all(comm, root, side.base, bytes, record, outcome);
-        empty_side(side, user, bytes);
-    }
-    return outcome;
+Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    return fly<BcastFlight>(later, order, parameters);
 }
 
 }  // namespace coco::exec

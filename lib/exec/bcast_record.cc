@@ -8,28 +8,35 @@ namespace coco::exec {
 using channel::Publish;
 using channel::Whereabouts;
 
-void BcastRecord::open(comm::Comm& comm, const Tale& tale, std::byte* buffer, std::uint64_t scratch_bytes) {
-    tale_ = tale;
-    record_ = comm.channel.open_record(header_of(tale));
-    if (tale.publish == Publish::inlined) {
+bool BcastRecord::open(channel::Channel& channel, const Contents& contents, std::byte* buffer,
+                       std::uint64_t scratch_bytes) {
+    contents_ = contents;
+    const bool staged = contents.publish != Publish::inlined && contents.publish != Publish::direct;
+    std::byte* stage = staged ? channel.stage_bytes(scratch_bytes) : nullptr;
+    if (staged && stage == nullptr) return false;
+    channel::Record record = channel.open_record(header_of(contents));
+    if (record.header == nullptr) return false;
+    record_ = record;
+    if (contents.publish == Publish::inlined) {
         shown_ = record_.payload();
-        return;
+        return true;
     }
-    shown_ = tale.publish == Publish::direct ? buffer : comm.channel.stage_bytes(scratch_bytes);
-    Whereabouts where{comm.channel.offset_of(shown_), tale.segment_bytes};
+    shown_ = staged ? stage : buffer;
+    Whereabouts where{channel.offset_of(shown_), contents.segment_bytes};
     std::memcpy(record_.payload(), &where, sizeof where);
+    return true;
 }
 
-void BcastRecord::follow(const comm::Comm& comm, std::int32_t teller, channel::Record record) {
-    channel::Header header{record.header->load(std::memory_order_relaxed)};
-    tale_ = {header.publish(), header.bytes()};
-    is_of_call_ = header.is_of_call(comm.channel.epoch());
+void BcastRecord::follow(const channel::Channel& channel, std::int32_t publisher, channel::Record record) {
+    channel::Header header{record.header->load(std::memory_order_relaxed)};  // next_record() has acquired it
+    contents_ = {header.publish(), header.bytes()};
+    is_of_call_ = header.is_of_call(channel.epoch());
     shown_ = record.payload();
-    if (tale_.publish == Publish::inlined) return;
+    if (contents_.publish == Publish::inlined) return;
     Whereabouts where;
     std::memcpy(&where, record.payload(), sizeof where);
-    tale_.segment_bytes = where.segment_bytes;
-    shown_ = comm.channel.at(teller, where.at);
+    contents_.segment_bytes = where.segment_bytes;
+    shown_ = channel.at(publisher, where.at);
 }
 
 }  // namespace coco::exec

@@ -4,37 +4,15 @@
 // Common facts are equal on all ranks by MPI's rules, local facts are this rank's own. Only the first may
 // decide which path is taken; the second reach others through the slots.
 #pragma once
-#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 
 #include "algorithms/algorithm.h"
+#include "blocks/buffer.h"
 #include "comm/comm.h"
 #include "stats/stats.h"
 
 namespace coco::exec {
-
-// Turns blocks of a datatype with holes into dense bytes and back.
-class Packer {
-  public:
-    virtual void pack(std::int32_t block, std::byte* target) const = 0;
-    virtual void unpack(std::int32_t block, const std::byte* source) const = 0;
-
-  protected:
-    ~Packer() = default;
-};
-
-// One of this rank's buffers.
-struct Buffer {
-    std::byte* base = nullptr;                      // first byte of block 0's data
-    std::int64_t stride_bytes = 0;                  // from block to block; plain forms
-    std::uint64_t block_bytes = 0;                  // plain forms of neighbours: of each block on this side
-    std::span<const channel::BlockAt> blocks = {};  // v and w forms: by rank (neighbours: edge), from base
-    std::uint64_t total_bytes = 0;                  // v and w forms: of all blocks
-    std::int32_t block_count = 0;
-    const Packer* packer = nullptr;  // the blocks are not dense: base and stride mean nothing
-    bool gapped = false;             // with packer: elements are contiguous, only gaps lie between them
-};
 
 struct CommonFacts {
     algorithms::Collective collective;
@@ -45,8 +23,8 @@ struct CommonFacts {
 };
 
 struct LocalFacts {
-    Buffer send;
-    Buffer recv;
+    blocks::Buffer send;
+    blocks::Buffer recv;
     std::uint64_t bytes = 0;  // bcast: the length of this rank's buffer
 };
 
@@ -69,10 +47,29 @@ struct Outcome {
     }
 };
 
-// Runs the call by an algorithm. Requires: comm is open; all ranks call with equal common facts, algorithm
-// and parameters. No exception leaves it: the other ranks would wait for ever.
+// A call under way on a lane. It owns what belongs to the call alone: its position in the schedule, which phase it
+// is in, where its sides are.
+class Flight {
+  public:
+    virtual ~Flight() = default;
+    // Goes on until the call is over, or until it would have to wait while its channel polls. Returns: whether it
+    // is over. No exception leaves it: the other ranks would wait for ever.
+    virtual bool advance() noexcept = 0;
+
+    Outcome outcome;  // once it is over
+};
+
+// Runs the call by an algorithm to its end, on the communicator's own lane. Requires: comm is open; all ranks call
+// with equal common facts, algorithm and parameters. No exception leaves it: the other ranks would wait for ever.
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept;
+// Begins the call on a lane and leaves it to the caller to advance it, while the lane's channel polls or not. Where
+// a schedule meets a larger block, or a graph, for the first time, all ranks of the communicator set up together,
+// by collectives of the MPI library. Requires: as run(); no other flight is on the lane; call stays where it is
+// until the flight is over.
+std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& call,
+                              const algorithms::Algorithm& algorithm,
+                              const algorithms::Parameters& parameters) noexcept;
 
 // Hands a call back whose arguments on this rank are such that nobody can tell whether MPI would take them:
 // right where all ranks do so. Ends the job if some do not: they would wait for this rank for ever.

@@ -2,13 +2,24 @@
 //
 // How a rank's blocks can be had by its neighbours on the node: it decides, lays out its piece of the stage
 // ring and fills in its slot.
-#include "exec/neighbor_view.h"
+#include "exec/neighbor_flight.h"
 
 namespace coco::exec {
+
+using base::line_up;
+using blocks::BlockAt;
+using blocks::Buffer;
+using blocks::Side;
+using blocks::StagedBlock;
+using blocks::Where;
+using blocks::Which;
+using channel::Publish;
+using schedule::Area;
+
 namespace {
 
 // Of a table of blocks: two of them and two sides fit the stage ring.
-constexpr std::uint64_t kTableBytesMost = (channel::kStageBytes - 2 * kSideLimitBytes) / 2;
+constexpr std::uint64_t kTableBytesMost = (channel::kStageBytes - 2 * blocks::kSideLimitBytes) / 2;
 
 std::uint64_t total_of(const Buffer& buffer, bool sized) {
     return sized ? buffer.total_bytes : static_cast<std::uint64_t>(buffer.block_count) * buffer.block_bytes;
@@ -16,84 +27,59 @@ std::uint64_t total_of(const Buffer& buffer, bool sized) {
 
 }  // namespace
 
-using channel::BlockAt;
-using channel::Publish;
-using channel::StagedBlock;
-using schedule::Area;
+std::uint64_t NeighborFlight::send_total() const { return total_of(call_.local.send, sized_); }
 
-bool NeighborView::prepare() {
-    auto ranks = static_cast<std::size_t>(comm_.ranks);
-    comm_.rows.resize(schedule::kAreas * ranks);
-    comm_.tables.resize(ranks);
-    plan_send();
-    plan_recv();
-    place();
-    if (!writes_) return true;
-    publish_all();
-    for (std::int32_t r : comm_.mates) {
-        channel_.wait_arrived(r);
-        writes_ = writes_ && channel_.slot_of(r).writer == slot_->writer;
-    }
-    writes_ = writes_ && slot_->writer != 0;
-    if (writes_ && sized_) look_for_truncation();
-    return writes_;
-}
-
-std::uint64_t NeighborView::send_total() const { return total_of(call_.local.send, sized_); }
-
-std::uint64_t NeighborView::table_bytes() const {
+std::uint64_t NeighborFlight::table_bytes() const {
     return sized_ ? call_.local.send.blocks.size() * sizeof(StagedBlock) : 0;
 }
 
-std::span<const std::int32_t> NeighborView::unread() const {
+std::span<const std::int32_t> NeighborFlight::unread() const {
     return personal_ ? std::span<const std::int32_t>(near_.unread) : std::span<const std::int32_t>();
 }
 
-std::uint64_t NeighborView::out_bytes() const {
+std::uint64_t NeighborFlight::out_bytes() const {
     std::uint64_t bytes = table_bytes() + send_total();
     if (sized_)
         for (std::int32_t i : unread()) bytes -= call_.local.send.blocks[static_cast<std::size_t>(i)].bytes;
     return bytes;
 }
 
-bool NeighborView::wants_copies() const {
+bool NeighborFlight::wants_copies() const {
     const Buffer& send = call_.local.send;
     if (!near_.has_readers || algorithm_.reads_peer_send()) return false;
     const std::uint64_t bytes = out_bytes();
-    if (bytes > kSideLimitBytes) return false;
-    return !sized_ || bytes - table_bytes() <= eager_bytes(comm_) || send.packer != nullptr ||
-           !is_shared(send, send.block_bytes);
+    if (bytes > blocks::kSideLimitBytes) return false;
+    return !sized_ || bytes - table_bytes() <= eager_bytes(channel_) || send.packer != nullptr ||
+           !blocks::is_shared(send, send.block_bytes);
 }
 
-Side NeighborView::plan(const Buffer& buffer, bool exposed, int room) {
-    return plan_side(comm_, buffer,
+Side NeighborFlight::plan(const Buffer& buffer, bool exposed, Which which) {
+    return plan_side(store_, buffer,
                      {.exposed = exposed,
                       .must_copy = false,
                       .if_private = stats::Reason::send_private,
                       .block_bytes = buffer.block_bytes,
                       .bytes = total_of(buffer, sized_)},
-                     room);
+                     which);
 }
 
-void NeighborView::plan_send() {
+void NeighborFlight::plan_send() {
     copies_out_ = wants_copies();
-    send_ = plan(call_.local.send, is_exposed() && !copies_out_, 0);
+    send_ = plan(call_.local.send, is_exposed() && !copies_out_, Which::send);
     bool long_table = sized_ && call_.local.send.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
     by_message_ = send_.refusal != stats::Reason::none || (long_table && is_exposed() && !copies_out_);
-    if (by_message_) send_ = plan(call_.local.send, false, 0);
+    if (by_message_) send_ = plan(call_.local.send, false, Which::send);
 }
 
-void NeighborView::plan_recv() {
+void NeighborFlight::plan_recv() {
     const Buffer& recv = call_.local.recv;
-    recv_ = plan(recv, writes_, 1);
+    recv_ = plan(recv, writes_, Which::recv);
     bool long_table = sized_ && recv.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
     ready_for_writers_ = writes_ && !by_message_ && recv_.refusal == stats::Reason::none && !long_table;
-    if (writes_ && !ready_for_writers_) recv_ = plan(recv, false, 1);
+    if (writes_ && !ready_for_writers_) recv_ = plan(recv, false, Which::recv);
 }
 
-void NeighborView::place() {
-    slot_ = &open_slot();
-    slot_->writer = ready_for_writers_ ? algorithm_.mark() : std::uint16_t{0};
+bool NeighborFlight::place() {
     const Buffer &send = call_.local.send, &recv = call_.local.recv;
     const std::uint64_t copied_bytes = copies_out_ ? out_bytes() : 0;
     bool inlined = copied_bytes <= channel::kInlineBytes;
@@ -105,68 +91,67 @@ void NeighborView::place() {
     std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total()) : 0;
     std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(total_of(recv, sized_)) : 0;
     std::uint64_t all = send_table + recv_table + out + send_bytes + recv_bytes;
-    std::byte* stage = all != 0 ? channel_.stage_bytes(all) : nullptr;
+    std::byte* stage = nullptr;
+    if (!open_slot()) return false;
+    if (all != 0 && (stage = channel_.stage_bytes(all)) == nullptr) return false;
+    slot_->writer = ready_for_writers_ ? algorithm_.mark() : std::uint16_t{0};
     std::byte* copies = stage + send_table + recv_table + out;
     lay_out(send_, send, send_.where == Where::ring ? copies : send_.base, send.block_bytes,
-            comm_.send_blocks);
+            store_.send_blocks);
     lay_out(recv_, recv, recv_.where == Where::ring ? copies + send_bytes : recv_.base, recv.block_bytes,
-            comm_.recv_blocks);
+            store_.recv_blocks);
     fill_side(send_, send, send.block_bytes);
     // What nobody sends must stay as it is.
     fill_side(recv_, recv, recv.block_bytes);
     if (copies_out_)
-        publish_copies(inlined ? slot_->inlined : stage, inlined);
+        publish_copies(inlined ? slot_->inlined : stage);
     else
         publish_places(stage, stage + send_table);
+    return true;
 }
 
-void NeighborView::publish_copies(std::byte* scratch, bool inlined) {
+void NeighborFlight::publish_copies(std::byte* scratch) {
     const Buffer& send = call_.local.send;
     if (sized_)
-        copy_out(scratch, send_.base, send_.blocks, unread());
+        blocks::copy_out(scratch, send_.base, send_.blocks, unread());
     else if (!personal_)
-        copy_block(scratch, send_.base, send.block_bytes);
+        blocks::copy_block(scratch, send_.base, send.block_bytes);
     else
         for (const comm::Neighbors::Run& run : near_.read_by_mates) copy_run(scratch, run);
-    slot_->publish = inlined ? Publish::inlined : Publish::staged;
-    if (!inlined) slot_->scratch_at = channel_.offset_of(scratch);
+    blocks::publish_scratch(channel_, *slot_, scratch);
 }
 
 // Blocks that nobody reads here are left out: every line written is one that readers' CPUs may have to give
 // up.
-void NeighborView::copy_run(std::byte* scratch, comm::Neighbors::Run run) {
+void NeighborFlight::copy_run(std::byte* scratch, comm::Neighbors::Run run) {
     const std::uint64_t bytes = call_.local.send.block_bytes;
     std::byte* to = scratch + static_cast<std::uint64_t>(run.first) * bytes;
     const std::byte* from = send_.base + run.first * send_.stride_bytes;
     if (send_.stride_bytes == static_cast<std::int64_t>(bytes))
-        return copy_block(to, from, static_cast<std::uint64_t>(run.count) * bytes);
+        return blocks::copy_block(to, from, static_cast<std::uint64_t>(run.count) * bytes);
     for (std::int32_t i = 0; i < run.count; ++i, to += bytes, from += send_.stride_bytes)
-        copy_block(to, from, bytes);
+        blocks::copy_block(to, from, bytes);
 }
 
-void NeighborView::publish_places(std::byte* send_table, std::byte* recv_table) {
-    slot_->publish = by_message_ ? Publish::messages : Publish::direct;
+void NeighborFlight::publish_places(std::byte* send_table, std::byte* recv_table) {
     if (sized_ && is_exposed() && !by_message_)
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
     if (sized_ && ready_for_writers_) std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
-    // Private buffers have no offset; nobody will use it.
-    slot_->direct = {.send = {channel_.offset_of(send_.base), send_.stride_bytes},
-                     .recv = {channel_.offset_of(recv_.base), recv_.stride_bytes},
-                     .send_table = channel_.offset_of(send_table),
-                     .recv_table = channel_.offset_of(recv_table),
-                     .send_bytes = call_.local.send.block_bytes,
-                     .recv_bytes = call_.local.recv.block_bytes};
+    blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
+    slot_->direct.send_bytes = call_.local.send.block_bytes;
+    slot_->direct.recv_bytes = call_.local.recv.block_bytes;
+    if (by_message_) slot_->publish = Publish::messages;
 }
 
-void NeighborView::publish_all() {
+void NeighborFlight::publish_all() {
     if (published_) return;
-    publish(*slot_);
+    publish();
     if (!by_message_) return;
     for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
         std::int32_t to = graph_.destinations[i];
         if (to < 0 || to == comm_.rank || comm_.map.node[to] != comm_.map.node[comm_.rank]) continue;
-        Spot block = own(Area::send, personal_ ? i : 0);
-        wire_.start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag, near_.requests);
+        blocks::Block block = own(Area::send, personal_ ? i : 0);
+        lane_.post.wire->start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag, lane_.post.requests);
     }
 }
 

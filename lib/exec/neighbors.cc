@@ -13,91 +13,31 @@
 // Between nodes messages may be combined (`combining`). A rank that takes part must know that all who share
 // neighbours with it do; it knows their block sizes, as blocks that go to one rank are of one size. So who
 // sends blocks of such size that they are better sent straight is alone in that with nobody. In v and w forms
-// the lengths travel along (carrier.h).
+// the lengths travel along (messages/carrier.h).
 #include <algorithm>
 
-#include "exec/neighbor_view.h"
-#include "exec/walk.h"
+#include "exec/neighbor_flight.h"
 
 namespace coco::exec {
 
-using channel::BlockAt;
+using blocks::Block;
+using blocks::BlockAt;
 using channel::Publish;
-using channel::Slot;
-using channel::StagedBlock;
 using schedule::Area;
 using schedule::Edge;
 
-void NeighborView::finish(std::span<const std::int32_t> readers) {
-    if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place())
-        for (std::int32_t r : readers) channel_.wait_milestone(r, schedule::kDone);
-    if (carrier_) go_straight();
-    comm_.complete(near_.requests);
-    empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
-}
-
-std::uint32_t NeighborView::signature(const Buffer& side) const {
-    CommonFacts facts{.collective = common_.collective};
-    if (!sized_) facts.block_bytes = side.block_bytes;
-    return signature_of(facts);
-}
-
-void NeighborView::arrived(std::int32_t peer) {
-    const Slot& slot = channel_.slot_of(peer);
-    if (writes_) {
-        // A slot of bundles says nothing of writers: what stands there is of an earlier call.
-        constexpr std::uint32_t kKindBits = 0xF | kBundled;
-        if (slot.writer != slot_->writer || ((slot.signature ^ signature_) & kKindBits) != 0)
-            stop_unequal(comm_, peer);
-    } else {
-        check_signature(comm_, peer, expected_);
-    }
-    comm::Row& send = row(Area::send, peer);
-    auto block_bytes = static_cast<std::int64_t>(call_.local.recv.block_bytes);
-    if (slot.publish == Publish::direct) {
-        send = {channel_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
-        row(Area::recv, peer) = {channel_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
-        if (sized_)
-            comm_.tables[peer] = {
-                nullptr, reinterpret_cast<const BlockAt*>(channel_.at(peer, slot.direct.send_table)),
-                reinterpret_cast<const BlockAt*>(channel_.at(peer, slot.direct.recv_table))};
-    } else if (slot.publish == Publish::messages) {
-        receive_all(peer);
-    } else {
-        std::byte* scratch = slot.publish == Publish::inlined ? const_cast<std::byte*>(slot.inlined)
-                                                              : channel_.at(peer, slot.scratch_at);
-        send = {scratch, block_bytes};
-        if (sized_) comm_.tables[peer] = {reinterpret_cast<const StagedBlock*>(scratch), nullptr, nullptr};
-    }
-}
-
-void NeighborView::receive_all(std::int32_t peer) {
-    for (const Edge& edge : graph_.incoming_from(peer)) {
-        Spot block = own(Area::recv, edge.received);
-        wire_.start_receive(peer, block.at, block.bytes, mpi::Wire::kSecondTag, near_.requests);
-    }
-}
-
-void NeighborView::look_for_truncation() {
-    for (const Edge& edge : graph_.incoming) {
-        if (comm_.map.node[edge.sender] != comm_.map.node[comm_.rank]) continue;
-        const bool to_itself = edge.sender == comm_.rank;
-        if (!to_itself) arrived(edge.sender);
-        const schedule::Place block{edge.sender, Area::send, personal_ ? edge.sent : 0};
-        const Spot sent = to_itself ? own(block) : spot_of(block);
-        truncated_ |= sent.bytes > own(Area::recv, edge.received).bytes;
-    }
-}
-
 namespace {
 
-const schedule::EdgeShare& share_for(comm::Comm& comm, const Call& call, schedule::Cut cut) {
-    if (const schedule::EdgeShare* known = comm::find_share(comm, call.common.collective, cut)) return *known;
+const schedule::EdgeShare& share_for(const Order& order, schedule::Cut cut) {
+    const CommonFacts& common = order.call.common;
+    if (const schedule::EdgeShare* known = comm::find_share(order.comm, common.collective, cut))
+        return *known;
     std::vector<std::uint64_t> weights;
     constexpr std::uint64_t kLeast = base::kCacheLineBytes;
-    if (call.common.sized && cut != schedule::Cut::own)
-        for (const BlockAt& block : call.local.recv.blocks) weights.push_back(std::max(block.bytes, kLeast));
-    return comm::share_of(comm, call.common.collective, cut, weights);
+    if (common.sized && cut != schedule::Cut::own)
+        for (const BlockAt& block : order.call.local.recv.blocks)
+            weights.push_back(std::max(block.bytes, kLeast));
+    return comm::make_share(order.comm, common.collective, cut, weights);
 }
 
 struct Combined {
@@ -106,44 +46,131 @@ struct Combined {
 };
 
 // The pattern is made in the first call whatever the sizes, which ranks may think of unlike.
-Combined combined_for(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                      const algorithms::Parameters& parameters) {
-    if (!algorithm.combines()) return {};
-    const schedule::Combining& all = comm::combining_of(comm, call.common.collective, parameters);
-    auto combines = [&](const Buffer& side) {
-        return call.common.sized || side.block_bytes <= kCombinedBytes;
+Combined combined_for(const Order& order, const algorithms::Parameters& parameters) {
+    if (!order.algorithm.combines()) return {};
+    const CommonFacts& common = order.call.common;
+    const schedule::Combining& all = comm::make_combining(order.comm, common.collective, parameters);
+    auto combines = [&](const blocks::Buffer& side) {
+        return common.sized || side.block_bytes <= kCombinedBytes;
     };
-    return {combines(call.local.send) ? &all.sends : nullptr,
-            combines(call.local.recv) ? &all.receives : nullptr};
+    return {combines(order.call.local.send) ? &all.sends : nullptr,
+            combines(order.call.local.recv) ? &all.receives : nullptr};
 }
 
-const schedule::Schedule& schedule_for(comm::Comm& comm, const Call& call,
-                                       const algorithms::Algorithm& algorithm, Combined combined) {
-    return comm.schedule_for({.algorithm = &algorithm,
-                              .exchange = base::exchange_of(call.common.collective),
-                              .root = 0,
-                              .segments = 1,
-                              .parameters = {},
-                              .neighborhood = &comm.neighbors->graph_of(call.common.collective),
-                              .share = &share_for(comm, call, algorithm.cut),
-                              .combined_sends = combined.sends,
-                              .combined_receives = combined.receives});
+const schedule::Schedule& schedule_for(const Order& order, const algorithms::Algorithm& algorithm,
+                                       Combined combined) {
+    const algorithms::Collective collective = order.call.common.collective;
+    return order.comm.schedule_for({.algorithm = &algorithm,
+                                    .exchange = base::exchange_of(collective),
+                                    .root = 0,
+                                    .segments = 1,
+                                    .parameters = {},
+                                    .neighborhood = &order.comm.neighbors->graph_of(collective),
+                                    .share = &share_for(order, algorithm.cut),
+                                    .combined_sends = combined.sends,
+                                    .combined_receives = combined.receives});
 }
 
 }  // namespace
 
-Outcome run_neighbors(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                      const algorithms::Parameters& parameters) {
-    const Combined combined = combined_for(comm, call, algorithm, parameters);
-    const schedule::Schedule& chosen = schedule_for(comm, call, algorithm, combined);
-    const algorithms::Algorithm& pull = plain_pull(call.common.collective);
-    NeighborView view(comm, call, algorithm);
-    if (combined.sends != nullptr || combined.receives != nullptr)
-        view.carry(chosen.scratch_blocks, combined.receives);
-    bool as_chosen = view.prepare();
-    walk(as_chosen ? chosen : schedule_for(comm, call, pull, {}), view);
-    view.finish(share_for(comm, call, schedule::Cut::own).touching);
-    return {.staged = view.staged(), .truncated = view.truncated(), .ran = as_chosen ? &algorithm : &pull};
+bool NeighborFlight::advance() noexcept {
+    switch (phase_) {
+        case Phase::room:
+            if (!place()) return false;
+            phase_ = Phase::agreement;
+            [[fallthrough]];
+        case Phase::agreement: {
+            const bool may_write = writes_;
+            if (may_write && !agree_on_writers()) return false;
+            const bool as_chosen = writes_ == may_write;
+            const algorithms::Algorithm& pull = plain_pull(common().collective);
+            schedule_ = as_chosen ? plan_.chosen : &schedule_for(order_, pull, {});
+            outcome.ran = as_chosen ? &algorithm_ : &pull;
+            phase_ = Phase::walk;
+            [[fallthrough]];
+        }
+        case Phase::walk:
+            if (!walk(*schedule_, *this, position_)) return false;
+            phase_ = Phase::readers;
+            [[fallthrough]];
+        case Phase::readers:
+            if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place() &&
+                !readers_.advance(channel_, plan_.readers, schedule::kDone))
+                return false;
+            if (by_loads_) start_straight();
+            phase_ = Phase::messages;
+            [[fallthrough]];
+        case Phase::messages:
+            if (!lane_.post.complete(channel_, lane_.post.requests)) return false;
+            blocks::empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
+    }
+    return true;
+}
+
+bool NeighborFlight::agree_on_writers() {
+    publish_all();
+    for (; heard_ < comm_.mates.size(); ++heard_)
+        if (!channel_.wait_arrived(comm_.mates[heard_])) return false;
+    writes_ = slot_->writer != 0 && std::ranges::all_of(comm_.mates, [&](std::int32_t mate) {
+                  return channel_.slot_of(mate).writer == slot_->writer;
+              });
+    if (writes_ && sized_) look_for_truncation();
+    return true;
+}
+
+std::uint32_t NeighborFlight::signature(const blocks::Buffer& side) const {
+    CommonFacts facts{.collective = common().collective};
+    if (!sized_) facts.block_bytes = side.block_bytes;
+    return signature_of(facts);
+}
+
+void NeighborFlight::arrived(std::int32_t peer) {
+    const channel::Slot& slot = channel_.slot_of(peer);
+    if (writes_) {
+        // A slot of bundles says nothing of writers: what stands there is of an earlier call.
+        if (slot.writer != slot_->writer || ((slot.signature ^ signature_) & kKindBits) != 0)
+            stop_unequal(comm_, peer);
+    } else {
+        check_signature(comm_, channel_, peer, expected_);
+    }
+    blocks::Row& send = row(Area::send, peer);
+    if (slot.publish == Publish::direct) {
+        send = {channel_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
+        row(Area::recv, peer) = {channel_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
+    } else if (slot.publish == Publish::messages) {
+        return receive_all(peer);
+    } else {
+        send = {blocks::scratch_of(channel_, peer), static_cast<std::int64_t>(call_.local.recv.block_bytes)};
+    }
+    if (sized_) store_.tables[peer] = blocks::table_of(channel_, peer);
+}
+
+void NeighborFlight::receive_all(std::int32_t peer) {
+    for (const Edge& edge : graph_.incoming_from(peer)) {
+        Block block = own(Area::recv, edge.received);
+        lane_.post.wire->start_receive(peer, block.at, block.bytes, mpi::Wire::kSecondTag,
+                                       lane_.post.requests);
+    }
+}
+
+void NeighborFlight::look_for_truncation() {
+    for (const Edge& edge : graph_.incoming) {
+        if (comm_.map.node[edge.sender] != comm_.map.node[comm_.rank]) continue;
+        const bool to_itself = edge.sender == comm_.rank;
+        if (!to_itself) arrived(edge.sender);
+        const schedule::Place block{edge.sender, Area::send, personal_ ? edge.sent : 0};
+        const Block sent = to_itself ? own(block) : block_of(block);
+        outcome.truncated |= sent.bytes > own(Area::recv, edge.received).bytes;
+    }
+}
+
+Outcome run_neighbors(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    const Combined combined = combined_for(order, parameters);
+    const NeighborPlan plan{.chosen = &schedule_for(order, order.algorithm, combined),
+                            .receives = combined.receives,
+                            .combines = combined.sends != nullptr || combined.receives != nullptr,
+                            .readers = share_for(order, schedule::Cut::own).touching};
+    return fly<NeighborFlight>(later, order, plan);
 }
 
 }  // namespace coco::exec

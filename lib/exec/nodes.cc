@@ -6,42 +6,61 @@
 #include <algorithm>
 
 #include "comm/neighbors.h"
-#include "exec/copy_block.h"
-#include "exec/exchange.h"
-#include "exec/scratch.h"
-#include "exec/walk.h"
+#include "exec/exchange_flight.h"
+#include "messages/scratch.h"
 
 namespace coco::exec {
 namespace {
 
-using channel::Publish;
+using blocks::Buffer;
+using blocks::Side;
+using blocks::Which;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-class NodesView : public ExchangeView {
+// A rank that sends to nobody, or hears from nobody, may have any buffer there.
+Call without_idle_buffers(const comm::Comm& comm, Call call) {
+    if (!is_neighbor(call.common.collective)) return call;
+    if (comm.neighbors->sends_nothing) call.local.send = {};
+    if (comm.neighbors->receives_nothing) call.local.recv = {};
+    return call;
+}
+
+class NodesFlight final : public ExchangeFlight {
   public:
     static constexpr bool kRows = false;
 
-    NodesView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
-        : ExchangeView(comm, call.common, algorithm), call_(call), bytes_(call.common.block_bytes) {
-        if (!is_neighbor(common_.collective)) return;
+    NodesFlight(const Order& order, const schedule::Schedule& schedule)
+        : ExchangeFlight(order),
+          schedule_(schedule),
+          local_(without_idle_buffers(order.comm, order.call).local),
+          bytes_(common().block_bytes) {
+        outcome.ran = &algorithm_;
+        store_.make_rows(comm_.ranks);
+        bool personal = base::is_personal(common().collective);
+        send_ = ready(local_.send, common().in_place && personal, Which::send);
+        recv_ = ready(local_.recv, false, Which::recv);
+        fill_side(send_, local_.send, bytes_);
+        set_row(Area::send, comm_.rank, send_.base);
+        set_row(Area::recv, comm_.rank, recv_.base);
+        outcome.staged = is_staged();
+        if (!is_neighbor(common().collective)) return;
+        // What no neighbour sends must stay as it is.
+        fill_side(recv_, local_.recv, bytes_);
         signature_ ^= kBundled;
         tag_ = mpi::Wire::kBundleTag;
     }
 
-    // Requires: has_scratch().
-    void prepare() {
-        comm_.rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(comm_.ranks));
-        bool personal = base::is_personal(common_.collective);
-        send_ = ready(call_.local.send, common_.in_place && personal, 0, comm_.send_blocks);
-        recv_ = ready(call_.local.recv, false, 1, comm_.recv_blocks);
-        fill_side(send_, call_.local.send, bytes_);
-        // What no neighbour sends must stay as it is.
-        if (is_neighbor(common_.collective)) fill_side(recv_, call_.local.recv, bytes_);
-        set_row(Area::send, comm_.rank, send_.base);
-        set_row(Area::recv, comm_.rank, recv_.base);
-        set_row(Area::scratch, comm_.rank, take_scratch(comm_));
+    bool advance() noexcept override {
+        if (scratch_ == nullptr) {
+            scratch_ = messages::take_scratch(channel_, lane_.post);
+            if (scratch_ == nullptr && schedule_.scratch_blocks != 0) return false;
+            set_row(Area::scratch, comm_.rank, scratch_);
+        }
+        if (!walk(schedule_, *this, position_)) return false;
+        blocks::empty_side(recv_, local_.recv, bytes_);
+        return true;
     }
 
     void copy(Place source, Place target) { copy_run(source, target, 1); }
@@ -49,47 +68,48 @@ class NodesView : public ExchangeView {
     void copy_run(Place source, Place target, std::int32_t blocks) {
         const std::byte* from = address(source);
         std::byte* to = address(target);
-        if (from != to) copy_block(to, from, static_cast<std::uint64_t>(blocks) * bytes_);
+        if (from != to) blocks::copy_block(to, from, static_cast<std::uint64_t>(blocks) * bytes_);
     }
 
-    void wait(std::int32_t peer, Milestone milestone) {
-        if (milestone != schedule::kArrived) return void(channel_.wait_milestone(peer, milestone));
-        channel_.wait_arrived(peer);
-        check_signature(comm_, peer, signature_);
-        set_row(Area::scratch, peer, channel_.at(peer, channel_.slot_of(peer).scratch_at));
+    bool wait(std::int32_t peer, Milestone milestone) {
+        if (milestone != schedule::kArrived) return channel_.wait_milestone(peer, milestone);
+        if (!channel_.wait_arrived(peer)) return false;
+        check_signature(comm_, channel_, peer, signature_);
+        set_row(Area::scratch, peer, blocks::scratch_of(channel_, peer));
+        return true;
     }
 
-    void raise(Milestone milestone) {
-        if (milestone != schedule::kArrived) return channel_.raise(milestone);
-        channel::Slot& slot = open_slot();
-        slot.publish = Publish::staged;
-        slot.scratch_at = channel_.offset_of(row(Area::scratch, comm_.rank).base);
-        publish(slot);
+    bool raise(Milestone milestone) {
+        if (milestone != schedule::kArrived) {
+            channel_.raise(milestone);
+            return true;
+        }
+        if (!open_slot()) return false;
+        blocks::publish_scratch(channel_, *slot_, scratch_);
+        publish();
+        return true;
     }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        comm_.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
+        lane_.post.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        comm_.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
+        lane_.post.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
     }
-    void complete(std::int32_t left) { comm_.complete(static_cast<std::size_t>(left)); }
-
-    void finish() { empty_side(recv_, call_.local.recv, bytes_); }
-    bool staged() const { return send_.where != Where::user || recv_.where != Where::user; }
+    bool complete(std::int32_t left) { return ExchangeFlight::complete(static_cast<std::size_t>(left)); }
 
   private:
     // The side, its blocks behind one another without gaps.
-    Side ready(const Buffer& buffer, bool over_own, int room, std::vector<channel::BlockAt>& blocks) {
+    Side ready(const Buffer& buffer, bool over_own, Which which) {
         bool gaps = buffer.block_count > 1 && buffer.stride_bytes != static_cast<std::int64_t>(bytes_);
-        Side side = plan_side(comm_, buffer,
+        Side side = plan_side(store_, buffer,
                               {.exposed = false,
                                .must_copy = over_own || gaps,
                                .if_private = stats::Reason::none,
                                .block_bytes = bytes_,
                                .bytes = static_cast<std::uint64_t>(buffer.block_count) * bytes_},
-                              room);
-        lay_out(side, buffer, side.base, bytes_, blocks);
+                              which);
+        lay_out(side, buffer, side.base, bytes_, store_.blocks_of(which));
         return side;
     }
 
@@ -100,60 +120,47 @@ class NodesView : public ExchangeView {
         return row(place.area, place.owner).base + place.index * static_cast<std::int64_t>(bytes_);
     }
 
-    const Call& call_;
+    const schedule::Schedule& schedule_;
+    const LocalFacts local_;
     const std::uint64_t bytes_;
+    std::byte* scratch_ = nullptr;
     int tag_ = mpi::Wire::kFirstTag;
-    Side send_, recv_;
 };
 
-comm::ScheduleKey key_of(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                         const algorithms::Parameters& parameters) {
-    const algorithms::Collective collective = call.common.collective;
-    comm::ScheduleKey key{&algorithm, base::exchange_of(collective), call.common.root, 1, parameters};
+comm::ScheduleKey key_of(const Order& order, const algorithms::Parameters& parameters) {
+    const algorithms::Collective collective = order.call.common.collective;
+    comm::ScheduleKey key{&order.algorithm, base::exchange_of(collective), order.call.common.root, 1,
+                          parameters};
     if (!is_neighbor(collective)) return key;
-    key.neighborhood = &comm.neighbors->graph_of(collective);
-    key.share = &comm::share_of(comm, collective, algorithm.cut, {});
-    key.bundles = &comm::bundles_of(comm, collective, leading_of(parameters));
+    key.neighborhood = &order.comm.neighbors->graph_of(collective);
+    key.share = &comm::make_share(order.comm, collective, order.algorithm.cut, {});
+    key.bundles = &comm::make_bundles(order.comm, collective, leading_of(parameters));
     return key;
 }
 
 // Bundles of large blocks go straight to their nodes: in plain forms all are of one size (run.cc). And where
 // no node has more ranks than may lead, all do.
-algorithms::Parameters fitting(const comm::Comm& comm, const CommonFacts& common,
-                               const algorithms::Algorithm& algorithm, algorithms::Parameters parameters) {
-    if (!algorithm.needs_bundles()) return parameters;
+algorithms::Parameters fitting(const Order& order, algorithms::Parameters parameters) {
+    const CommonFacts& common = order.call.common;
+    if (!order.algorithm.needs_bundles()) return parameters;
     if (!common.sized && common.block_bytes > kCombinedBytes) parameters.threshold = 0;
-    if (parameters.leaders >= comm.ranks_per_node) parameters.leaders = 0;
-    return shortest(algorithm, parameters);
-}
-
-// A rank that sends to nobody, or hears from nobody, may have any buffer there.
-Call without_idle_buffers(const comm::Comm& comm, Call call) {
-    if (!is_neighbor(call.common.collective)) return call;
-    if (comm.neighbors->sends_nothing) call.local.send = {};
-    if (comm.neighbors->receives_nothing) call.local.recv = {};
-    return call;
+    if (parameters.leaders >= order.comm.ranks_per_node) parameters.leaders = 0;
+    return shortest(order.algorithm, parameters);
 }
 
 }  // namespace
 
-Outcome run_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                       const algorithms::Parameters& parameters) {
-    const bool neighbor = is_neighbor(call.common.collective);
-    if (call.common.sized && !neighbor) return run_sized_over_nodes(comm, call, algorithm, parameters);
-    comm::Comm::Kept& kept =
-        comm.kept_for(key_of(comm, call, algorithm, fitting(comm, call.common, algorithm, parameters)));
-    if (call.common.sized) return run_sized_bundles(comm, call, algorithm, kept);
-    if (!has_scratch(comm, kept.plain_fit, kept.schedule->scratch_blocks, call.common.block_bytes)) {
-        comm.channel.raise(schedule::kDone);
-        return {.reason = stats::Reason::no_shared_heap};
-    }
-    const Call used = without_idle_buffers(comm, call);
-    NodesView view(comm, used, algorithm);
-    view.prepare();
-    walk(*kept.schedule, view);
-    view.finish();
-    return {.staged = view.staged(), .ran = &algorithm};
+Outcome run_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    const CommonFacts& common = order.call.common;
+    if (common.sized && !is_neighbor(common.collective))
+        return run_sized_over_nodes(order, parameters, later);
+    comm::Comm::Kept& kept = order.comm.kept_for(key_of(order, fitting(order, parameters)));
+    if (common.sized) return run_sized_bundles(order, kept, later);
+    if (!messages::agree_on_scratch(order.comm.handle, order.lane.post, !order.comm.mates.empty(),
+                                    kept.fits_on(order.lane).plain, kept.schedule->scratch_blocks,
+                                    common.block_bytes))
+        return run_nothing(order, stats::Reason::no_shared_heap, later);
+    return fly<NodesFlight>(later, order, *kept.schedule);
 }
 
 }  // namespace coco::exec

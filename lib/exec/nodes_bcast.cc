@@ -7,16 +7,23 @@
 // an alias of the buffer. Nothing is copied to it, nor does it fill, but its readers must be done before the
 // call ends. Many segments go in trains, an epoch and a record each.
 #include <algorithm>
+#include <optional>
 
+#include "blocks/copy_block.h"
+#include "blocks/side.h"
 #include "exec/bcast_record.h"
-#include "exec/copy_block.h"
-#include "exec/exchange.h"
+#include "exec/limits.h"
+#include "exec/signature.h"
 #include "exec/walk.h"
+#include "exec/ways.h"
 #include "heap/segment.h"
 
 namespace coco::exec {
 namespace {
 
+using blocks::Buffer;
+using blocks::Side;
+using blocks::Where;
 using channel::Publish;
 using schedule::Area;
 using schedule::Milestone;
@@ -26,8 +33,7 @@ using schedule::Place;
 constexpr std::uint64_t kSegmentBytes = 16 * 1024;
 // A network's latency does not care about a look at the stage too, and there is room for hundreds of calls:
 // on the tape the root would soon wait for its mates (2 KiB on 4 x 2 ranks: 0.7 times as fast as MPICH,
-// 1.06 from the
-// stage).
+// 1.06 from the stage).
 constexpr std::uint64_t kTapeBytesMax = 256;
 // Below, a second copy costs less than to wait for readers: 64 KiB on 4 nodes 0.2 to 0.4 ms, not 0.7 ms.
 constexpr std::uint64_t kAliasBytesMin = 128 * 1024;
@@ -56,29 +62,40 @@ struct Whole {
 };
 
 // One train.
-class TrainView {
+class Train {
   public:
     static constexpr bool kRows = false;
 
-    // record: what a mate follows.
-    TrainView(comm::Comm& comm, const Whole& whole, std::uint64_t at, const schedule::Schedule& schedule,
-              const BcastRecord& record)
-        : comm_(comm),
-          channel_(comm.channel),
+    // record: what a mate follows, or what this rank publishes.
+    Train(const Order& order, const comm::ScheduleKey& key, const Whole& whole, std::uint64_t at,
+          BcastRecord& record)
+        : comm_(order.comm),
+          channel_(order.lane.channel),
+          post_(order.lane.post),
           whole_(whole),
           base_(whole.buffer + at),
           bytes_(std::min(whole.bytes - at, whole.train_bytes)),
           room_bytes_(whole.room_bytes - std::min(whole.room_bytes, at)),
-          scratch_blocks_(static_cast<std::uint64_t>(schedule.scratch_blocks)),
+          schedule_(order.comm.bcast_schedule_for(with_segments(key))),
+          scratch_blocks_(static_cast<std::uint64_t>(schedule_->scratch_blocks)),
           record_(record) {}
 
+    bool advance() { return walk(*schedule_, *this, position_); }
     bool publishes() const { return scratch_blocks_ != 0; }
-    bool is_alias() const { return (publishes() ? whole_.way : record_.tale().publish) == Publish::direct; }
+    bool is_alias() const {
+        return (publishes() ? whole_.way : record_.contents().publish) == Publish::direct;
+    }
+
+    // The record is not opened before there is something to show: old readers may have to be waited for.
+    bool open_for(const schedule::Step& step) {
+        if (step.target_area != Area::scratch || record_.is_open()) return true;
+        return record_.open(channel_, {whole_.way, whole_.bytes, whole_.unit_bytes}, base_,
+                            scratch_blocks_ * whole_.unit_bytes);
+    }
 
     // From scratch or to it: the other place has the segment's number.
     void copy(Place from, Place to) {
         bool fills = to.area == Area::scratch;
-        if (fills && !record_.is_open()) open();
         if (fills && is_alias()) return;
         std::uint64_t at = offset(fills ? from : to);
         std::uint64_t end = std::min(bytes_, room_bytes_);
@@ -86,46 +103,46 @@ class TrainView {
         std::uint64_t bytes = std::min(whole_.unit_bytes, end - at);
         std::byte* scratch = record_.shown() + (is_alias() ? at : offset(fills ? to : from));
         if (fills)
-            copy_block(scratch, base_ + at, bytes);
+            blocks::copy_block(scratch, base_ + at, bytes);
         else if (outgrows_caches(2 * bytes_))
-            copy_streaming(base_ + at, scratch, bytes);
+            blocks::copy_streaming(base_ + at, scratch, bytes);
         else
-            copy_block(base_ + at, scratch, bytes);
+            blocks::copy_block(base_ + at, scratch, bytes);
     }
 
-    void wait(std::int32_t peer, Milestone milestone) {
-        if (publishes() && is_alias()) return;                        // for room in the ring
-        if (!publishes() && milestone == schedule::kArrived) return;  // the record was waited for
-        channel_.wait_milestone(peer, milestone);
+    bool wait(std::int32_t peer, Milestone milestone) {
+        if (publishes() && is_alias()) return true;                        // for room in the ring
+        if (!publishes() && milestone == schedule::kArrived) return true;  // the record was waited for
+        return channel_.wait_milestone(peer, milestone);
     }
     void raise(Milestone milestone) {
-        if (publishes() && milestone == schedule::kArrived) return record_.publish(comm_);
+        if (publishes() && milestone == schedule::kArrived) return record_.publish(channel_);
         channel_.raise(milestone);
     }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        comm_.wire->send_marked(to, base_ + offset(first), bytes_of(first, blocks), mark());
+        post_.wire->send_marked(to, base_ + offset(first), bytes_of(first, blocks), mark());
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        comm_.wire->receive_marked(from, base_ + offset(first), bytes_of(first, blocks), mark());
+        post_.wire->receive_marked(from, base_ + offset(first), bytes_of(first, blocks), mark());
     }
-    void complete(std::int32_t left) {
-        std::int32_t unlike = comm_.complete(static_cast<std::size_t>(left));
+    bool complete(std::int32_t left) {
+        std::int32_t unlike = mpi::Wire::kNobody;
+        if (!post_.complete(channel_, static_cast<std::size_t>(left), unlike)) return false;
         if (unlike != mpi::Wire::kNobody) stop_unequal(comm_, unlike);
+        return true;
     }
 
   private:
+    comm::ScheduleKey with_segments(comm::ScheduleKey key) const {
+        key.segments = static_cast<std::int32_t>((bytes_ + whole_.unit_bytes - 1) / whole_.unit_bytes);
+        return key;
+    }
     std::uint64_t offset(Place place) const {
         return static_cast<std::uint64_t>(place.index) * whole_.unit_bytes;
     }
     std::uint64_t bytes_of(Place first, std::int32_t blocks) const {
         return std::min(static_cast<std::uint64_t>(blocks) * whole_.unit_bytes, bytes_ - offset(first));
-    }
-
-    // Not before there is something to show: old readers may have to be waited for.
-    void open() {
-        record_.open(comm_, {whole_.way, whole_.bytes, whole_.unit_bytes}, base_,
-                     scratch_blocks_ * whole_.unit_bytes);
     }
 
     // Of the whole length and the call.
@@ -136,11 +153,14 @@ class TrainView {
 
     comm::Comm& comm_;
     channel::Channel& channel_;
+    messages::Post& post_;
     const Whole& whole_;
     std::byte* const base_;
     const std::uint64_t bytes_, room_bytes_;
+    std::shared_ptr<const schedule::Schedule> schedule_;
     const std::uint64_t scratch_blocks_;
-    BcastRecord record_;  // of the rank that publishes
+    BcastRecord& record_;
+    Position position_;
 };
 
 // The rank that publishes on this one's node.
@@ -154,77 +174,102 @@ std::uint64_t train_bytes_of(const comm::Comm& comm, std::uint64_t unit_bytes) {
     return std::max(kTrain, static_cast<std::uint64_t>(comm.nodes)) * unit_bytes;
 }
 
-// Returns: whether this rank published what its mates read in place.
-bool run_train(comm::Comm& comm, comm::ScheduleKey key, const Whole& whole, std::uint64_t at,
-               const BcastRecord& record) {
-    std::uint64_t bytes = std::min(whole.bytes - at, whole.train_bytes);
-    key.segments = static_cast<std::int32_t>((bytes + whole.unit_bytes - 1) / whole.unit_bytes);
-    const schedule::Schedule& schedule = comm.schedule_for(key);
-    TrainView view(comm, whole, at, schedule, record);
-    walk(schedule, view);
-    return view.publishes() && view.is_alias();
-}
-
-void lead(comm::Comm& comm, const comm::ScheduleKey& key, const Whole& whole) {
-    bool is_read = false;
-    for (std::uint64_t at = 0; at < whole.bytes; at += whole.train_bytes) {
-        if (at != 0) comm.channel.begin_epoch();
-        is_read = run_train(comm, key, whole, at, {});
+class NodesBcastFlight final : public Flight {
+  public:
+    // Requires: the buffers are not empty.
+    NodesBcastFlight(const Order& order, const algorithms::Parameters& parameters)
+        : order_(order),
+          channel_(order.lane.channel),
+          is_root_(order.comm.rank == order.call.common.root),
+          user_(is_root_ ? order.call.local.send : order.call.local.recv),
+          bytes_(order.call.local.bytes),
+          key_{&order.algorithm, algorithms::Exchange::bcast, order.call.common.root, 1, parameters},
+          leader_(leader_of(order.comm, order.call.common.root)),
+          leads_(leader_ == order.comm.rank || order.comm.mates.empty()) {
+        side_.base = user_.base;
+        if (user_.packer != nullptr) {
+            side_.where = Where::private_room;
+            // Shared as often as not: any use of it will do.
+            side_.base = blocks::fetch(order.lane.blocks.private_send, bytes_);
+            if (side_.base == nullptr) blocks::stop_without_memory(bytes_);
+        }
+        if (is_root_) fill_side(side_, user_, bytes_);
+        outcome.staged = side_.where != Where::user;
+        outcome.ran = &order.algorithm;
+        whole_ = {side_.base, 1, 1, 1, Publish::staged, bytes_};
+        if (!leads_) return;
+        std::uint64_t unit_bytes =
+            unit_bytes_for(bytes_, parameters, static_cast<std::uint64_t>(order.comm.nodes));
+        whole_ = {side_.base,
+                  bytes_,
+                  unit_bytes,
+                  train_bytes_of(order.comm, unit_bytes),
+                  way_of(side_.base, bytes_, unit_bytes),
+                  bytes_};
     }
-    for (std::int32_t mate : comm.mates)
-        if (is_read) comm.channel.wait_milestone(mate, schedule::kDone);
-}
 
-// What the leader tells counts, not what this rank thinks: what fits is received. Returns: how much was sent.
-std::uint64_t follow(comm::Comm& comm, const comm::ScheduleKey& key, std::int32_t leader, const Side& side,
-                     const Buffer& user, std::uint64_t room_bytes) {
-    Whole whole{side.base, 1, 1, 1, Publish::staged, room_bytes};
-    for (std::uint64_t at = 0; at < whole.bytes; at += whole.train_bytes) {
-        if (at != 0) comm.channel.begin_epoch();
-        BcastRecord record;
-        record.follow(comm, leader, comm.channel.next_record(leader));
-        if (!record.is_of_call()) stop_unequal(comm, leader);
-        const BcastRecord::Tale& tale = record.tale();
-        whole.bytes = tale.total_bytes;
-        whole.unit_bytes = tale.publish == Publish::inlined ? tale.total_bytes : tale.segment_bytes;
-        whole.train_bytes = train_bytes_of(comm, whole.unit_bytes);
-        if (at == 0 && whole.bytes < room_bytes) fill_side(side, user, room_bytes);  // the rest must stay
-        run_train(comm, key, whole, at, record);
+    bool advance() noexcept override {
+        while (at_ < whole_.bytes) {
+            if (!train_ && !begin_train()) return false;
+            if (!train_->advance()) return false;
+            is_read_ = train_->publishes() && train_->is_alias();
+            at_ += whole_.train_bytes;
+            train_.reset();
+            record_ = {};
+            if (at_ < whole_.bytes) channel_.begin_epoch();
+        }
+        // Mates may read the last train's buffer in place.
+        if (leads_ && is_read_ && !readers_.advance(channel_, order_.comm.mates, schedule::kDone))
+            return false;
+        if (!leads_) outcome.measure(whole_.bytes, bytes_);
+        if (!is_root_) blocks::empty_side(side_, user_, bytes_);
+        return true;
     }
-    return whole.bytes;
-}
+
+  private:
+    bool begin_train() {
+        if (!leads_ && !follow()) return false;
+        train_.emplace(order_, key_, whole_, at_, record_);
+        return true;
+    }
+
+    // What the leader publishes counts, not what this rank thinks: what fits is received.
+    bool follow() {
+        channel::Record record = channel_.next_record(leader_);
+        if (record.header == nullptr) return false;
+        record_.follow(channel_, leader_, record);
+        if (!record_.is_of_call()) stop_unequal(order_.comm, leader_);
+        const BcastRecord::Contents& contents = record_.contents();
+        whole_.bytes = contents.total_bytes;
+        whole_.unit_bytes =
+            contents.publish == Publish::inlined ? contents.total_bytes : contents.segment_bytes;
+        whole_.train_bytes = train_bytes_of(order_.comm, whole_.unit_bytes);
+        if (at_ == 0 && whole_.bytes < bytes_) fill_side(side_, user_, bytes_);  // the rest must stay
+        return true;
+    }
+
+    const Order order_;
+    channel::Channel& channel_;
+    const bool is_root_;
+    const Buffer& user_;
+    const std::uint64_t bytes_;  // of this rank's buffer
+    const comm::ScheduleKey key_;
+    const std::int32_t leader_;
+    const bool leads_;
+    Side side_{.base = nullptr, .blocks = {}};
+    Whole whole_{};
+    std::uint64_t at_ = 0;  // of the train under way
+    bool is_read_ = false;  // this rank published what its mates read in place
+    BcastRecord record_;
+    std::optional<Train> train_;
+    Awaited readers_;
+};
 
 }  // namespace
 
-Outcome run_bcast_over_nodes(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                             const algorithms::Parameters& parameters) {
-    const std::uint64_t bytes = call.local.bytes;
-    const bool is_root = comm.rank == call.common.root;
-    const Buffer& user = is_root ? call.local.send : call.local.recv;
-    if (bytes == 0) {  // on all ranks
-        comm.channel.raise(schedule::kDone);
-        return {.ran = &algorithm};
-    }
-    Side side{.base = user.base, .blocks = {}};
-    if (user.packer != nullptr) {
-        side.where = Where::private_room;
-        side.base = fetch_room(comm, 2, bytes);  // shared as often as not: any use of it will do
-        if (side.base == nullptr) stop_without_memory(bytes);
-    }
-    if (is_root) fill_side(side, user, bytes);
-    const comm::ScheduleKey key{&algorithm, algorithms::Exchange::bcast, call.common.root, 1, parameters};
-    const std::int32_t leader = leader_of(comm, call.common.root);
-    Outcome outcome{.staged = side.where != Where::user, .ran = &algorithm};
-    if (leader == comm.rank || comm.mates.empty()) {
-        std::uint64_t unit_bytes = unit_bytes_for(bytes, parameters, static_cast<std::uint64_t>(comm.nodes));
-        lead(comm, key,
-             {side.base, bytes, unit_bytes, train_bytes_of(comm, unit_bytes),
-              way_of(side.base, bytes, unit_bytes), bytes});
-    } else {
-        outcome.measure(follow(comm, key, leader, side, user, bytes), bytes);
-    }
-    if (!is_root) empty_side(side, user, bytes);
-    return outcome;
+Outcome run_bcast_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    if (order.call.local.bytes == 0) return run_nothing(order, stats::Reason::none, later);  // on all ranks
+    return fly<NodesBcastFlight>(later, order, parameters);
 }
 
 }  // namespace coco::exec

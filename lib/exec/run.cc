@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "exec/exchange.h"
+#include "exec/limits.h"
+#include "exec/signature.h"
+#include "exec/ways.h"
 #include "mpi/progress.h"
 
 namespace coco::exec {
@@ -25,37 +27,69 @@ bool is_of_one_size(const comm::Comm& comm, const Call& call) {
            call.local.send.block_bytes == call.local.recv.block_bytes;
 }
 
+Outcome run_on(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    const CommonFacts& common = order.call.common;
+    comm::Comm& comm = order.comm;
+    order.lane.channel.begin_epoch();
+    mpi::set_current(comm.handle);
+    if (base::is_neighbor(common.collective)) {
+        if (!order.algorithm.needs_bundles()) return run_neighbors(order, parameters, later);
+        if (common.sized || is_of_one_size(comm, order.call)) return run_over_nodes(order, parameters, later);
+        return run_neighbors({comm, order.lane, order.call, plain_pull(common.collective)}, {}, later);
+    }
+    const bool over_nodes = comm.wire != nullptr;
+    if (common.collective == algorithms::Collective::bcast)
+        return (over_nodes ? run_bcast_over_nodes : run_bcast)(order, parameters, later);
+    if (over_nodes) return run_over_nodes(order, parameters, later);
+    const Order fits{comm, order.lane, order.call, fitting(order.algorithm, comm, common)};
+    return common.sized ? run_sized(fits, later) : run_uniform(fits, later);
+}
+
+class NothingFlight final : public Flight {
+  public:
+    NothingFlight(const Order& order, stats::Reason reason) : channel_(order.lane.channel) {
+        outcome.reason = reason;
+        outcome.ran = &order.algorithm;
+    }
+    bool advance() noexcept override {
+        channel_.raise(schedule::kDone);
+        return true;
+    }
+
+  private:
+    channel::Channel& channel_;
+};
+
 }  // namespace
+
+Outcome run_nothing(const Order& order, stats::Reason reason, Later later) {
+    return fly<NothingFlight>(later, order, reason);
+}
 
 Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept {
-    comm.channel.begin_epoch();
-    mpi::set_current(comm.handle);
-    if (base::is_neighbor(call.common.collective)) {
-        if (!algorithm.needs_bundles()) return run_neighbors(comm, call, algorithm, parameters);
-        bool fits = call.common.sized || is_of_one_size(comm, call);
-        return fits ? run_over_nodes(comm, call, algorithm, parameters)
-                    : run_neighbors(comm, call, plain_pull(call.common.collective), {});
-    }
-    if (call.common.collective == algorithms::Collective::bcast)
-        return (comm.wire != nullptr ? run_bcast_over_nodes : run_bcast)(comm, call, algorithm, parameters);
-    if (comm.wire != nullptr) return run_over_nodes(comm, call, algorithm, parameters);
-    const algorithms::Algorithm& fits = fitting(algorithm, comm, call.common);
-    Outcome outcome = call.common.sized ? run_sized(comm, call, fits) : run_uniform(comm, call, fits);
-    outcome.ran = &fits;
-    return outcome;
+    return run_on({comm, comm.lane, call, algorithm}, parameters, nullptr);
+}
+
+std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& call,
+                              const algorithms::Algorithm& algorithm,
+                              const algorithms::Parameters& parameters) noexcept {
+    std::unique_ptr<Flight> flight;
+    run_on({comm, lane, call, algorithm}, parameters, &flight);
+    return flight;
 }
 
 void refuse_together(comm::Comm& comm, algorithms::Collective collective) {
     constexpr std::uint32_t kNoRoot = 0xF0;  // no exchange has this signature
-    comm.channel.begin_epoch();
+    channel::Channel& channel = comm.lane.channel;
+    channel.begin_epoch();
     mpi::set_current(comm.handle);
-    channel::Slot& slot = *comm.channel.open_slot();
+    channel::Slot& slot = *channel.open_slot();
     slot.signature = signature_of({.collective = collective}) ^ kNoRoot;
     slot.publish = channel::Publish::refuse;
-    comm.channel.publish(slot);
-    agree(comm, slot.signature, stats::Reason::bad_arguments);
-    comm.channel.raise(schedule::kDone);
+    channel.publish(slot);
+    static_cast<void>(Agreement(stats::Reason::bad_arguments).advance(comm, channel, slot.signature));
+    channel.raise(schedule::kDone);
 }
 
 }  // namespace coco::exec

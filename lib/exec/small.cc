@@ -1,78 +1,85 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The smallest plain exchanges: what a rank owes fits into its slot, beside the epoch that announces it, so
-// that a reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest
-// view.
+// The smallest exchanges: all that a rank owes fits into its slot, beside the epoch that announces it, so that a
+// reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest flight.
 #include <algorithm>
 
-#include "exec/copy_block.h"
-#include "exec/exchange.h"
-#include "exec/walk.h"
+#include "exec/exchange_flight.h"
 
 namespace coco::exec {
 namespace {
 
+using blocks::BlockAt;
+using blocks::Buffer;
+using blocks::StagedBlock;
+using channel::Prefetch;
+using channel::Publish;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
 // What this rank owes is in its slot.
-class InlinedView {
+class InlinedFlight : public Flight {
   public:
-    InlinedView(comm::Comm& comm, const Call& call)
-        : comm_(comm),
-          channel_(comm.channel),
-          send_(call.local.send),
-          recv_(call.local.recv),
-          signature_(signature_of(call.common)),
-          slot_(*comm.channel.open_slot()) {}
+    InlinedFlight(const Order& order, const schedule::Schedule& schedule)
+        : comm_(order.comm),
+          channel_(order.lane.channel),
+          schedule_(schedule),
+          send_(order.call.local.send),
+          recv_(order.call.local.recv),
+          signature_(signature_of(order.call.common)) {
+        outcome.ran = &order.algorithm;
+    }
 
     static constexpr bool kRows = false;
     void raise(Milestone milestone) {
         if (milestone == schedule::kDone) return channel_.raise(milestone);
-        slot_.signature = signature_;
-        slot_.publish = channel::Publish::inlined;
-        channel_.publish(slot_);
+        slot_->signature = signature_;
+        slot_->publish = Publish::inlined;
+        channel_.publish(*slot_);
     }
 
   protected:
-    // In the slot, or staged: so does a peer whose blocks are not dense, or do not fit.
-    const std::byte* scratch_of(std::int32_t peer) const {
-        const channel::Slot& slot = channel_.slot_of(peer);
-        return slot.publish == channel::Publish::inlined ? slot.inlined : channel_.at(peer, slot.scratch_at);
-    }
-
     comm::Comm& comm_;
     channel::Channel& channel_;
+    const schedule::Schedule& schedule_;
     const Buffer& send_;
     const Buffer& recv_;
     const std::uint32_t signature_;
-    channel::Slot& slot_;
+    channel::Slot* slot_ = nullptr;
+    Position position_;
 };
 
-class SmallView : public InlinedView {
+class SmallFlight final : public InlinedFlight {
   public:
-    SmallView(comm::Comm& comm, const Call& call)
-        : InlinedView(comm, call),
-          bytes_(call.common.block_bytes),
-          mine_(call.common.collective == algorithms::Collective::alltoall
-                    ? static_cast<std::uint64_t>(comm.rank > 0 ? comm.rank - 1 : 0) * bytes_
+    SmallFlight(const Order& order, const schedule::Schedule& schedule)
+        : InlinedFlight(order, schedule),
+          bytes_(order.call.common.block_bytes),
+          mine_(order.call.common.collective == algorithms::Collective::alltoall
+                    ? static_cast<std::uint64_t>(comm_.rank > 0 ? comm_.rank - 1 : 0) * bytes_
                     : 0) {}
+
+    bool advance() noexcept override {
+        if (slot_ == nullptr && (slot_ = channel_.open_slot()) == nullptr) return false;
+        return walk(schedule_, *this, position_);
+    }
 
     void copy(Place from, Place to) {
         const std::byte* source = from.area == Area::send
                                       ? base::displaced(send_.base, from.index * send_.stride_bytes)
-                                      : scratch_of(from.owner) + inlined(from.index);
+                                      : blocks::scratch_of(channel_, from.owner) + inlined(from.index);
         std::byte* target = to.area == Area::recv ? base::displaced(recv_.base, to.index * recv_.stride_bytes)
-                                                  : slot_.inlined + inlined(to.index);
-        if (source != target) copy_block(target, source, bytes_);
+                                                  : slot_->inlined + inlined(to.index);
+        if (source != target) blocks::copy_block(target, source, bytes_);
     }
-    void wait(std::int32_t peer, Milestone) {
+    bool wait(std::int32_t peer, Milestone) {
         // Where the peer leaves our block, or somewhere near it: only to have it fetched.
-        channel_.wait_arrived(peer, [&] {
-            return channel::Prefetch{channel_.slot_of(peer).inlined + mine_, bytes_};
-        });
-        check_signature(comm_, peer, signature_);
+        if (!channel_.wait_arrived(peer, [&] {
+                return Prefetch{channel_.slot_of(peer).inlined + mine_, bytes_};
+            }))
+            return false;
+        check_signature(comm_, channel_, peer, signature_);
+        return true;
     }
 
   private:
@@ -85,35 +92,46 @@ class SmallView : public InlinedView {
 // The same for blocks with sizes of their own: a table of StagedBlock opens the slot's bytes. Readers copy as
 // slots come in; that some rank refuses is found on the way, and does no harm: what was received so far MPI
 // receives again.
-class SmallSizedView : public InlinedView {
+class SmallSizedFlight final : public InlinedFlight {
   public:
-    SmallSizedView(comm::Comm& comm, const Call& call)
-        : InlinedView(comm, call), personal_(send_.blocks.size() > 1) {
-        slot_.writer = 0;
-        copy_out(slot_.inlined, send_.base, send_.blocks, {&comm.rank, 1});
+    SmallSizedFlight(const Order& order, const schedule::Schedule& schedule)
+        : InlinedFlight(order, schedule), personal_(send_.blocks.size() > 1) {}
+
+    bool advance() noexcept override {
+        if (slot_ == nullptr && !fill_slot()) return false;
+        return walk(schedule_, *this, position_);
     }
 
     void copy(Place place, Place target) {
-        if (target.area == Area::scratch) return;  // all at once, above
-        const channel::BlockAt& to = recv_.blocks[target.index];
+        if (target.area == Area::scratch) return;  // all at once, in fill_slot()
+        const BlockAt& to = recv_.blocks[target.index];
         std::uint64_t bytes = 0;
         const std::byte* source = place.area == Area::send ? own(bytes) : from(place.owner, bytes);
         outcome.truncated |= bytes > to.bytes;
-        copy_block(base::displaced(recv_.base, to.displacement_bytes), source, std::min(bytes, to.bytes));
+        blocks::copy_block(base::displaced(recv_.base, to.displacement_bytes), source,
+                           std::min(bytes, to.bytes));
     }
-    void wait(std::int32_t peer, Milestone) {
-        std::uint64_t table_bytes = send_.blocks.size() * sizeof(channel::StagedBlock);
-        channel_.wait_arrived(peer, [&] {
-            return channel::Prefetch{channel_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes};
-        });
-        check_signature(comm_, peer, signature_);
+    bool wait(std::int32_t peer, Milestone) {
+        std::uint64_t table_bytes = send_.blocks.size() * sizeof(StagedBlock);
+        if (!channel_.wait_arrived(peer, [&] {
+                return Prefetch{channel_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes};
+            }))
+            return false;
+        check_signature(comm_, channel_, peer, signature_);
+        return true;
     }
-
-    Outcome outcome;
 
   private:
+    bool fill_slot() {
+        slot_ = channel_.open_slot();
+        if (slot_ == nullptr) return false;
+        slot_->writer = 0;
+        blocks::copy_out(slot_->inlined, send_.base, send_.blocks, {&comm_.rank, 1});
+        return true;
+    }
+
     const std::byte* own(std::uint64_t& bytes) const {
-        const channel::BlockAt& block = send_.blocks[personal_ ? comm_.rank : 0];
+        const BlockAt& block = send_.blocks[personal_ ? comm_.rank : 0];
         bytes = block.bytes;
         return base::displaced(send_.base, block.displacement_bytes);
     }
@@ -122,18 +140,18 @@ class SmallSizedView : public InlinedView {
     const std::byte* from(std::int32_t peer, std::uint64_t& bytes) {
         const channel::Slot& slot = channel_.slot_of(peer);
         std::int32_t index = personal_ ? comm_.rank : 0;
-        if (slot.publish == channel::Publish::refuse) {
+        if (slot.publish == Publish::refuse) {
             outcome.reason = stats::Reason::peer;
             return nullptr;
         }
-        if (slot.publish == channel::Publish::direct) {
-            const auto& block =
-                reinterpret_cast<const channel::BlockAt*>(channel_.at(peer, slot.direct.send_table))[index];
+        if (slot.publish == Publish::direct) {
+            const BlockAt& block =
+                reinterpret_cast<const BlockAt*>(channel_.at(peer, slot.direct.send_table))[index];
             bytes = block.bytes;
             return base::displaced(channel_.at(peer, slot.direct.send.at), block.displacement_bytes);
         }
-        const std::byte* scratch = scratch_of(peer);
-        const auto& block = reinterpret_cast<const channel::StagedBlock*>(scratch)[index];
+        const std::byte* scratch = blocks::scratch_of(channel_, peer);
+        const auto& block = reinterpret_cast<const StagedBlock*>(scratch)[index];
         bytes = block.bytes;
         return scratch + block.offset_bytes;
     }
@@ -143,16 +161,12 @@ class SmallSizedView : public InlinedView {
 
 }  // namespace
 
-Outcome run_small_sized(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule) {
-    SmallSizedView view(comm, call);
-    walk(schedule, view);
-    return view.outcome;
+Outcome run_small_sized(const Order& order, const schedule::Schedule& schedule, Later later) {
+    return fly<SmallSizedFlight>(later, order, schedule);
 }
 
-Outcome run_small(comm::Comm& comm, const Call& call, const schedule::Schedule& schedule) {
-    SmallView view(comm, call);
-    walk(schedule, view);
-    return {};
+Outcome run_small(const Order& order, const schedule::Schedule& schedule, Later later) {
+    return fly<SmallFlight>(later, order, schedule);
 }
 
 }  // namespace coco::exec

@@ -1,79 +1,92 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Exchanges whose blocks all have one size that every rank knows: alltoall and allgather.
-#include "exec/copy_block.h"
-#include "exec/exchange.h"
-#include "exec/walk.h"
-#include "os/probe.h"
+#include "exec/exchange_flight.h"
 
 namespace coco::exec {
 namespace {
 
+using blocks::Buffer;
+using blocks::Side;
+using blocks::Where;
+using blocks::Which;
 using channel::Publish;
 using channel::Slot;
 using schedule::Area;
 using schedule::Milestone;
 
-class UniformView : public ExchangeView {
+class UniformFlight final : public ExchangeFlight {
   public:
-    UniformView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
-                const schedule::Schedule& schedule)
-        : ExchangeView(comm, call.common, algorithm),
-          call_(call),
-          bytes_(call.common.block_bytes),
+    UniformFlight(const Order& order, const schedule::Schedule& schedule)
+        : ExchangeFlight(order),
+          schedule_(schedule),
+          bytes_(common().block_bytes),
           scratch_bytes_(static_cast<std::uint64_t>(schedule.scratch_blocks) * bytes_) {
-        std::uint64_t moved =
-            static_cast<std::uint64_t>(comm.ranks) * static_cast<std::uint64_t>(comm.ranks) * bytes_;
-        streaming_ = outgrows_caches(2 * moved);
+        const auto ranks = static_cast<std::uint64_t>(comm_.ranks);
+        streaming_ = outgrows_caches(2 * ranks * ranks * bytes_);
+        store_.make_rows(comm_.ranks);
+        plan();
+        outcome.staged = is_staged();
+        outcome.ran = &algorithm_;
     }
 
-    // Returns: the reason of a rank that refuses, on all ranks.
-    stats::Reason prepare() {
-        comm_.rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(comm_.ranks));
-        plan();
-        place();
-        if (!may_refuse()) return stats::Reason::none;
-        raise(schedule::kArrived);
-        return agree(comm_, signature_, refusal());
+    bool advance() noexcept override {
+        switch (phase_) {
+            case Phase::room:
+                if (!place()) return false;
+                if (may_refuse()) publish();
+                phase_ = Phase::agreement;
+                [[fallthrough]];
+            case Phase::agreement:
+                if (may_refuse() && !agreement_.advance(comm_, channel_, signature_)) return false;
+                outcome.reason = agreement_.reason();
+                if (outcome.reason != stats::Reason::none) {
+                    channel_.raise(schedule::kDone);
+                    return true;
+                }
+                phase_ = Phase::walk;
+                [[fallthrough]];
+            case Phase::walk:
+                if (!walk(schedule_, *this, position_)) return false;
+                blocks::empty_side(recv_, call_.local.recv, bytes_);
+        }
+        return true;
     }
 
     static constexpr bool kRows = true;
-    using ExchangeView::row;
+    using ExchangeFlight::row;
     void copy(std::byte* target, const std::byte* source) {
         if (source == target) return;
         if (streaming_) [[unlikely]]
-            copy_streaming(target, source, bytes_);
+            blocks::copy_streaming(target, source, bytes_);
         else
-            copy_block(target, source, bytes_);
+            blocks::copy_block(target, source, bytes_);
     }
 
-    void wait(std::int32_t peer, Milestone milestone) {
+    bool wait(std::int32_t peer, Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            channel_.wait_arrived(peer);
+            if (!channel_.wait_arrived(peer)) return false;
             arrived(peer);
-        } else if (milestone != schedule::kDone || must_wait_done(send_)) {
-            channel_.wait_milestone(peer, milestone);
+            return true;
         }
+        if (milestone == schedule::kDone && !must_wait_done(send_)) return true;
+        return channel_.wait_milestone(peer, milestone);
     }
 
     void raise(Milestone milestone) {
         if (milestone == schedule::kArrived)
-            publish(*slot_);
+            publish();
         else
             channel_.raise(milestone);
     }
 
-    void finish() { empty_side(recv_, call_.local.recv, bytes_); }
-    bool staged() const { return send_.where != Where::user || recv_.where != Where::user; }
-
   private:
+    enum class Phase { room, agreement, walk };
+
     // Only calls above what may be staged can be refused, and all ranks know which those are.
     bool may_refuse() const {
-        return static_cast<std::uint64_t>(comm_.ranks) * bytes_ > kSideLimitBytes &&
+        return static_cast<std::uint64_t>(comm_.ranks) * bytes_ > blocks::kSideLimitBytes &&
                (algorithm_.reads_peer_send() || algorithm_.writes_peer_recv());
-    }
-    stats::Reason refusal() const {
-        return send_.refusal != stats::Reason::none ? send_.refusal : recv_.refusal;
     }
 
     void plan() {
@@ -82,108 +95,90 @@ class UniformView : public ExchangeView {
         // In place, a personal exchange writes over blocks that others still have to read; scratch is a copy
         // already.
         bool over_own =
-            common_.in_place && algorithm_.reads_peer_send() && base::is_personal(common_.collective);
-        send_ = plan_side(comm_, send,
+            common().in_place && algorithm_.reads_peer_send() && base::is_personal(common().collective);
+        send_ = plan_side(store_, send,
                           {.exposed = algorithm_.reads_peer_send(),
                            .must_copy = over_own,
                            .if_private = stats::Reason::send_private,
                            .block_bytes = bytes_,
                            .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_},
-                          0);
-        recv_ = plan_side(comm_, recv,
+                          Which::send);
+        recv_ = plan_side(store_, recv,
                           {.exposed = algorithm_.writes_peer_recv(),
                            .must_copy = false,
                            .if_private = stats::Reason::recv_private,
                            .block_bytes = bytes_,
                            .bytes = static_cast<std::uint64_t>(recv.block_count) * bytes_},
-                          1);
+                          Which::recv);
+        agreement_ = Agreement(refusal());
     }
 
-    void place() {
-        slot_ = &open_slot();
+    // Returns: false while slot or stage have to be waited for.
+    bool place() {
         std::uint64_t send_bytes = ring_bytes(send_, call_.local.send);
         std::uint64_t recv_bytes = ring_bytes(recv_, call_.local.recv);
         std::uint64_t stage_bytes = send_bytes + recv_bytes + scratch_bytes_;
-        std::byte* stage = stage_bytes != 0 ? channel_.stage_bytes(stage_bytes) : nullptr;
+        std::byte* stage = nullptr;
+        if (!open_slot()) return false;
+        if (stage_bytes != 0 && (stage = channel_.stage_bytes(stage_bytes)) == nullptr) return false;
         std::byte* send_at = send_.where == Where::ring ? stage : send_.base;
         std::byte* recv_at = recv_.where == Where::ring ? stage + send_bytes : recv_.base;
-        lay_out(send_, call_.local.send, send_at, bytes_, comm_.send_blocks);
-        lay_out(recv_, call_.local.recv, recv_at, bytes_, comm_.recv_blocks);
+        lay_out(send_, call_.local.send, send_at, bytes_, store_.send_blocks);
+        lay_out(recv_, call_.local.recv, recv_at, bytes_, store_.recv_blocks);
         if (refusal() == stats::Reason::none) fill_side(send_, call_.local.send, bytes_);
         row(Area::send, comm_.rank) = {send_.base, send_.stride_bytes};
         row(Area::recv, comm_.rank) = {recv_.base, recv_.stride_bytes};
         std::byte* scratch = stage + send_bytes + recv_bytes;
         row(Area::scratch, comm_.rank) = {scratch, static_cast<std::int64_t>(bytes_)};
         fill_slot(scratch);
+        return true;
     }
 
     std::uint64_t ring_bytes(const Side& side, const Buffer& buffer) const {
-        return side.where == Where::ring ? line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_)
-                                         : 0;
+        if (side.where != Where::ring) return 0;
+        return base::line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_);
     }
 
     void fill_slot(const std::byte* scratch) {
-        if (refusal() != stats::Reason::none) {
+        if (refusal() != stats::Reason::none)
             slot_->publish = Publish::refuse;
-        } else if (scratch_bytes_ != 0) {
-            slot_->publish = Publish::staged;
-            slot_->scratch_at = channel_.offset_of(scratch);
-        } else {
-            slot_->publish = Publish::direct;
-            slot_->direct = {.send = area_at(send_),
-                             .recv = area_at(recv_),
-                             .send_table = 0,
-                             .recv_table = 0,
-                             .send_bytes = 0,
-                             .recv_bytes = 0};
-        }
-    }
-    // Private buffers have no offset; nobody will use it.
-    channel::AreaAt area_at(const Side& side) const {
-        return {channel_.offset_of(side.base), side.stride_bytes};
+        else if (scratch_bytes_ != 0)
+            blocks::publish_scratch(channel_, *slot_, scratch);
+        else
+            blocks::publish_sides(channel_, *slot_, send_, recv_);
     }
 
     void arrived(std::int32_t peer) {
-        check_signature(comm_, peer, signature_);
+        check_signature(comm_, channel_, peer, signature_);
         const Slot& slot = channel_.slot_of(peer);
-        auto stride_bytes = static_cast<std::int64_t>(bytes_);
-        if (slot.publish == Publish::staged) {
-            row(Area::scratch, peer) = {channel_.at(peer, slot.scratch_at), stride_bytes};
-        } else if (slot.publish == Publish::inlined) {
-            row(Area::scratch, peer) = {const_cast<std::byte*>(slot.inlined), stride_bytes};
+        if (slot.publish != Publish::direct) {
+            row(Area::scratch, peer) = {blocks::scratch_of(channel_, peer),
+                                        static_cast<std::int64_t>(bytes_)};
         } else {
             row(Area::send, peer) = {channel_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
             row(Area::recv, peer) = {channel_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
         }
     }
 
-    const Call& call_;
+    const schedule::Schedule& schedule_;
     const std::uint64_t bytes_;
     const std::uint64_t scratch_bytes_;
     bool streaming_;
-    Side send_, recv_;
-    Slot* slot_ = nullptr;
+    Phase phase_ = Phase::room;
+    Agreement agreement_{stats::Reason::none};
 };
 
 }  // namespace
 
-Outcome run_uniform(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm) {
+Outcome run_uniform(const Order& order, Later later) {
+    const CommonFacts& common = order.call.common;
     const schedule::Schedule& schedule =
-        comm.schedule_for({&algorithm, base::exchange_of(call.common.collective), 0, 1});
-    bool dense = call.local.send.packer == nullptr && call.local.recv.packer == nullptr;
-    if (dense && algorithm.is_eager() &&
-        static_cast<std::uint64_t>(schedule.scratch_blocks) * call.common.block_bytes <=
-            channel::kInlineBytes)
-        return run_small(comm, call, schedule);
-    UniformView view(comm, call, algorithm, schedule);
-    Outcome outcome{.reason = view.prepare(), .staged = view.staged()};
-    if (outcome.reason != stats::Reason::none) {
-        comm.channel.raise(schedule::kDone);
-        return outcome;
-    }
-    walk(schedule, view);
-    view.finish();
-    return outcome;
+        order.comm.schedule_for({&order.algorithm, base::exchange_of(common.collective), 0, 1});
+    bool dense = order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr;
+    if (dense && order.algorithm.is_eager() &&
+        static_cast<std::uint64_t>(schedule.scratch_blocks) * common.block_bytes <= channel::kInlineBytes)
+        return run_small(order, schedule, later);
+    return fly<UniformFlight>(later, order, schedule);
 }
 
 }  // namespace coco::exec

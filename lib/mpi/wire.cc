@@ -190,6 +190,17 @@ bool Wire::is_through(Request request) {
     return done;
 }
 
+bool Wire::are_through(const Requests& requests, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+        if (!is_through(requests[i])) return false;
+    return true;
+}
+
+bool Wire::is_through(std::size_t left) const {
+    if (messages_.size() <= left) return true;
+    return are_through(requests_, messages_[messages_.size() - left - 1].end);
+}
+
 void Wire::wait(Requests& requests, std::size_t count, bool yields, void* statuses) {
     // MPICH's waiting never gives the CPU away.
     for (std::size_t i = 0; yields && i < count; ++i)

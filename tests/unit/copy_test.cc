@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "exec/copy_block.h"
+#include "blocks/copy_block.h"
 
-using namespace coco::exec;
+using namespace coco::blocks;
 
 namespace {
 

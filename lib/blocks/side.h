@@ -8,9 +8,11 @@
 #pragma once
 #include <cstdint>
 
-#include "exec/call.h"
+#include "blocks/buffer.h"
+#include "blocks/store.h"
+#include "stats/stats.h"
 
-namespace coco::exec {
+namespace coco::blocks {
 
 // Most bytes of one side that are staged without the other ranks' knowing: so both sides and their tables
 // fit.
@@ -23,7 +25,7 @@ struct Side {
     stats::Reason refusal = stats::Reason::none;
     std::byte* base = nullptr;      // of block 0
     std::int64_t stride_bytes = 0;  // plain forms
-    std::span<const channel::BlockAt> blocks;
+    std::span<const BlockAt> blocks;
 
     // Readers of a ring copy need not be waited for: the ring is guarded.
     bool is_guarded() const { return where == Where::ring; }
@@ -42,17 +44,12 @@ struct Demand {
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes);
 // Decides where the side will be. Room on the shared heap is fetched here, ring space is taken by
 // place_in_ring.
-Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int room);
+Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which);
 // Gives a copied side its blocks back to back from `base`; sized forms get their table in `blocks`.
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,
-             std::vector<channel::BlockAt>& blocks);
+             std::vector<BlockAt>& blocks);
 // Copies the user's blocks to the side, or the side's to the user. Nothing for Where::user.
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);
 void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);
 
-// Ends the process: there is no memory to pack a buffer into, and the other ranks are in the call.
-[[noreturn]] void stop_without_memory(std::uint64_t bytes);
-// `bytes` of a communicator's room (0, 1: shared; 2, 3: private). Returns: null if there is no such memory.
-std::byte* fetch_room(comm::Comm& comm, int room, std::uint64_t bytes);
-
-}  // namespace coco::exec
+}  // namespace coco::blocks

@@ -1,63 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the steps of an exchange among neighbours mean in one call: how this rank's blocks can be had, and
-// where its neighbours' are. Called by neighbors.cc, for one call. Thread safety: that of the communicator.
+// A call on neighbours under way: how this rank's blocks can be had, and where its neighbours' are. Made by
+// neighbors.cc, for one call. Thread safety: that of the lane.
 #pragma once
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "comm/neighbors.h"
-#include "exec/carrier.h"
-#include "exec/copy_block.h"
-#include "exec/exchange.h"
+#include "exec/exchange_flight.h"
+#include "messages/cargo.h"
 
 namespace coco::exec {
 
-class NeighborView : public ExchangeView {
+// By which schedules a call on neighbours may run.
+struct NeighborPlan {
+    const schedule::Schedule* chosen;
+    // Combined messages between nodes, where this rank's blocks are such that they are combined; else null.
+    const schedule::CombinedReceives* receives;
+    bool combines;
+    // The ranks that may be reading this one's buffers.
+    std::span<const std::int32_t> readers;
+};
+
+class NeighborFlight final : public ExchangeFlight {
   public:
-    NeighborView(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm)
-        : ExchangeView(comm, call.common, algorithm),
-          call_(call),
-          near_(*comm.neighbors),
-          graph_(near_.graph_of(call.common.collective)),
-          wire_(comm.wire != nullptr ? *comm.wire : *near_.wire),
-          sized_(call.common.sized),
-          personal_(base::is_personal(call.common.collective)),
-          writes_(algorithm.writes_peer_recv()),
-          expected_(signature(call.local.recv)) {
-        signature_ = signature(call.local.send);
+    NeighborFlight(const Order& order, const NeighborPlan& plan)
+        : ExchangeFlight(order),
+          order_(order),
+          plan_(plan),
+          near_(*comm_.neighbors),
+          graph_(near_.graph_of(common().collective)),
+          sized_(common().sized),
+          personal_(base::is_personal(common().collective)),
+          writes_(algorithm_.writes_peer_recv()),
+          expected_(signature(call_.local.recv)) {
+        signature_ = signature(call_.local.send);
         std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
-        fetches_ahead_ = !sized_ && blocks * call.local.recv.block_bytes <= channel::kInlineBytes;
+        fetches_ahead_ = !sized_ && blocks * call_.local.recv.block_bytes <= channel::kInlineBytes;
+        store_.make_rows(comm_.ranks);
+        store_.tables.resize(static_cast<std::size_t>(comm_.ranks));
+        if (plan.combines) carry(plan.chosen->scratch_blocks, plan.receives);
+        plan_send();
+        plan_recv();
+        outcome.staged = by_message_ || is_staged();
     }
 
-    // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
-    // messages, first those that come in.
-    void carry(std::int32_t scratch_blocks, const schedule::CombinedReceives* receives);
-
-    // Publishes. Returns: whether the algorithm can be walked; else receivers have to copy.
-    bool prepare();
+    bool advance() noexcept override;
 
     static constexpr bool kRows = false;
     void copy(schedule::Place source, schedule::Place target) {
         if (is_carried(source) || is_carried(target) || source.area == schedule::Area::recv)
             return copy_combined(source, target);
         if (target.area == schedule::Area::scratch) return;  // filled in place()
-        Spot from = source.owner == comm_.rank ? own(schedule::Area::send, source.index) : spot_of(source);
+        blocks::Block from =
+            source.owner == comm_.rank ? own(schedule::Area::send, source.index) : block_of(source);
         if (from.at == nullptr) return;  // it comes as a message
-        Spot to = target.owner == comm_.rank ? own(schedule::Area::recv, target.index) : spot_of(target);
-        if (target.owner == comm_.rank) truncated_ |= from.bytes > to.bytes;
-        copy_block(to.at, from.at, std::min(from.bytes, to.bytes));
+        blocks::Block to =
+            target.owner == comm_.rank ? own(schedule::Area::recv, target.index) : block_of(target);
+        if (target.owner == comm_.rank) outcome.truncated |= from.bytes > to.bytes;
+        blocks::copy_block(to.at, from.at, std::min(from.bytes, to.bytes));
     }
 
-    void wait(std::int32_t peer, schedule::Milestone milestone) {
+    bool wait(std::int32_t peer, schedule::Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            channel_.wait_arrived(peer, [&] { return soon_from(peer); });
+            if (!channel_.wait_arrived(peer, [&] { return prefetch_from(peer); })) return false;
             arrived(peer);
-        } else if (writes_ || is_read_in_place()) {
-            channel_.wait_milestone(peer, milestone);
+            return true;
         }
+        return !(writes_ || is_read_in_place()) || channel_.wait_milestone(peer, milestone);
     }
     void raise(schedule::Milestone milestone) {
         if (milestone != schedule::kArrived) return channel_.raise(milestone);
@@ -66,15 +77,30 @@ class NeighborView : public ExchangeView {
 
     void send(std::int32_t to, schedule::Place first, std::int32_t blocks);
     void receive(std::int32_t from, schedule::Place first, std::int32_t blocks);
-    void complete(std::int32_t left);
+    bool complete(std::int32_t left);
 
-    // readers: the ranks that may be reading this one's buffers. Requires: the schedule has been walked.
-    void finish(std::span<const std::int32_t> readers);
-    bool staged() const { return by_message_ || send_.where != Where::user || recv_.where != Where::user; }
-    bool truncated() const { return truncated_; }
+    // As a port of messages/carrier.h: neighbor_combined.cc.
+    using Cargo = messages::Cargo;
+    const messages::Format& format() const { return format_; }
+    std::uint64_t pack(Cargo& cargo, schedule::Place first, std::int32_t blocks);
+    void start_send(Cargo& cargo, std::int32_t to, messages::Part part, std::uint64_t bytes);
+    void start_receive(Cargo& cargo, std::int32_t from, messages::Part part, std::uint64_t bytes);
+    std::uint64_t learn(Cargo& cargo, std::int32_t from, std::int32_t blocks);
+    bool complete(Cargo& cargo, messages::Part part);
+    void sent(Cargo& cargo);
+    void unpack(Cargo& cargo, schedule::Place first, std::int32_t blocks);
 
   private:
-    std::uint32_t signature(const Buffer& side) const;
+    enum class Phase { room, agreement, walk, readers, messages };
+
+    std::uint32_t signature(const blocks::Buffer& side) const;
+    // Where others write to receive buffers, all ranks of the node have to be ready for that. Returns: false while a
+    // rank has to be waited for.
+    bool agree_on_writers();
+
+    // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
+    // messages, first those that come in.
+    void carry(std::int32_t scratch_blocks, const schedule::CombinedReceives* receives);
 
     // How the blocks can be had: neighbor_publish.cc.
     std::uint64_t send_total() const;
@@ -85,12 +111,13 @@ class NeighborView : public ExchangeView {
     // Others copy along the curve, even what a rank sends to itself.
     bool is_exposed() const { return near_.has_readers || writes_; }
     bool wants_copies() const;
-    Side plan(const Buffer& buffer, bool exposed, int room);
+    blocks::Side plan(const blocks::Buffer& buffer, bool exposed, blocks::Which which);
     void plan_send();
     void plan_recv();
-    // One piece of the ring for all that this rank publishes: tables, then copies.
-    void place();
-    void publish_copies(std::byte* scratch, bool inlined);
+    // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot or
+    // stage have to be waited for.
+    bool place();
+    void publish_copies(std::byte* scratch);
     void copy_run(std::byte* scratch, comm::Neighbors::Run run);
     void publish_places(std::byte* send_table, std::byte* recv_table);
     void publish_all();
@@ -99,7 +126,7 @@ class NeighborView : public ExchangeView {
     }
 
     // Where in a neighbour's slot this rank's blocks will be.
-    channel::Prefetch soon_from(std::int32_t peer) const {
+    channel::Prefetch prefetch_from(std::int32_t peer) const {
         if (!fetches_ahead_) return {};
         const std::uint64_t bytes = call_.local.recv.block_bytes;
         const std::byte* blocks = channel_.slot_of(peer).inlined;
@@ -110,10 +137,10 @@ class NeighborView : public ExchangeView {
         return {blocks + first * bytes, (static_cast<std::uint64_t>(edges.back().sent) + 1 - first) * bytes};
     }
 
-    Spot own(schedule::Area area, std::int32_t index) const {
-        const Side& side = area == schedule::Area::send ? send_ : recv_;
+    blocks::Block own(schedule::Area area, std::int32_t index) const {
+        const blocks::Side& side = area == schedule::Area::send ? send_ : recv_;
         if (sized_) return {side.base + side.blocks[index].displacement_bytes, side.blocks[index].bytes};
-        const Buffer& buffer = area == schedule::Area::send ? call_.local.send : call_.local.recv;
+        const blocks::Buffer& buffer = area == schedule::Area::send ? call_.local.send : call_.local.recv;
         return {side.base + index * side.stride_bytes, buffer.block_bytes};
     }
 
@@ -122,26 +149,26 @@ class NeighborView : public ExchangeView {
         return place.area == schedule::Area::scratch && place.owner == comm_.rank &&
                place.index >= staged_blocks_;
     }
-    Spot carried(std::int32_t index);
+    blocks::Block carried(std::int32_t index);
     // Several blocks of a message lie in carried scratch only.
-    Spot own(schedule::Place place) {
+    blocks::Block own(schedule::Place place) {
         return is_carried(place) ? carried(place.index) : own(place.area, place.index);
     }
     void copy_combined(schedule::Place source, schedule::Place target);
     // Of v and w forms.
-    Item& carried_item(std::int32_t index) {
-        return items_[static_cast<std::size_t>(index - staged_blocks_)];
+    messages::Item& carried_item(std::int32_t index) {
+        return lane_.post.items[static_cast<std::size_t>(index - staged_blocks_)];
     }
-    Item item_of(schedule::Place place);
-    void put(schedule::Place target, const Item& item);
+    messages::Item item_of(schedule::Place place);
+    void put(schedule::Place target, const messages::Item& item);
     // Long blocks of v and w forms, between nodes, where this tag has no others.
-    void go_straight();
+    void start_straight();
 
-    Spot spot_of(schedule::Place place) {
+    blocks::Block block_of(schedule::Place place) {
         if (place.area != schedule::Area::recv &&
             channel_.slot_of(place.owner).publish == channel::Publish::messages)
             return {nullptr, 0};
-        const comm::Row& at = row(
+        const blocks::Row& at = row(
             place.area == schedule::Area::recv ? schedule::Area::recv : schedule::Area::send, place.owner);
         if (!sized_) {
             const channel::DirectBody& direct = channel_.slot_of(place.owner).direct;
@@ -150,7 +177,7 @@ class NeighborView : public ExchangeView {
                                                                        : direct.send_bytes;
             return {at.base + place.index * at.stride_bytes, bytes};
         }
-        const comm::Table& table = comm_.tables[place.owner];
+        const blocks::Table& table = store_.tables[place.owner];
         if (place.area == schedule::Area::recv)
             return {at.base + table.recv[place.index].displacement_bytes, table.recv[place.index].bytes};
         if (table.staged != nullptr)
@@ -166,21 +193,22 @@ class NeighborView : public ExchangeView {
     // Where others wrote to our buffer, only we can tell that it was too short.
     void look_for_truncation();
 
-    const Call& call_;
+    const Order order_;
+    const NeighborPlan plan_;
+    const schedule::Schedule* schedule_ = nullptr;
     comm::Neighbors& near_;
     const schedule::Neighborhood& graph_;
-    mpi::Wire& wire_;
     const bool sized_, personal_;
     bool writes_;  // the algorithm, and all ranks can have it so
     const std::uint32_t expected_;
-    bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false, truncated_ = false;
+    Phase phase_ = Phase::room;
+    std::size_t heard_ = 0;  // mates that agree_on_writers() has waited for
+    Awaited readers_;
+    bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false;
     bool fetches_ahead_ = false;                             // neighbours' blocks are likely in their slots
     std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the rest is carried
-    std::optional<Carrier> carrier_;                         // v and w forms, where messages are combined
-    std::vector<Item> items_;                                // carried
-    std::vector<char> comes_straight_;                       // by receive block
-    Side send_, recv_;
-    channel::Slot* slot_ = nullptr;
+    bool by_loads_ = false;  // v and w forms, where messages are combined: their lengths travel along
+    messages::Format format_;
 };
 
 }  // namespace coco::exec

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "exec/side.h"
+#include "blocks/side.h"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "base/log.h"
-#include "exec/copy_block.h"
-#include "heap/heap.h"
+#include "blocks/copy_block.h"
 #include "heap/segment.h"
 
-namespace coco::exec {
+namespace coco::blocks {
 namespace {
-
-constexpr int kPrivateRooms = 2;
 
 std::uint64_t bytes_of_block(const Buffer& buffer, std::int32_t block, std::uint64_t block_bytes) {
     return buffer.blocks.empty() ? block_bytes : buffer.blocks[block].bytes;
@@ -49,7 +44,7 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
 bool are_shared(const Buffer& buffer) {
     std::uint64_t small_bytes = 0;
     const std::byte *low = nullptr, *high = nullptr;
-    for (const channel::BlockAt& block : buffer.blocks) {
+    for (const BlockAt& block : buffer.blocks) {
         if (block.bytes == 0) continue;
         const std::byte* at = base::displaced(buffer.base, block.displacement_bytes);
         if (!heap::is_shared(at, block.bytes)) return false;
@@ -60,7 +55,7 @@ bool are_shared(const Buffer& buffer) {
     }
     if (small_bytes < heap::kAskedBytesMin) return true;
     if (heap::is_mapped_here(low, static_cast<std::size_t>(high - low))) return true;
-    return std::ranges::all_of(buffer.blocks, [&](const channel::BlockAt& block) {
+    return std::ranges::all_of(buffer.blocks, [&](const BlockAt& block) {
         return heap::is_mapped_here(base::displaced(buffer.base, block.displacement_bytes), block.bytes);
     });
 }
@@ -76,25 +71,7 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
     return heap::is_shared(low, static_cast<std::size_t>(high - low));
 }
 
-// Whether this rank has memory is no other's business: nobody waits to hear that it refuses.
-void stop_without_memory(std::uint64_t bytes) {
-    base::log(base::LogLevel::error, base::Text()
-                                         << "out of memory: " << bytes << " bytes to pack a datatype");
-    std::abort();
-}
-
-std::byte* fetch_room(comm::Comm& comm, int room, std::uint64_t bytes) {
-    comm::Comm::Room& r = comm.rooms[room];
-    if (r.bytes < bytes) {
-        heap::release(r.memory);
-        r.memory = static_cast<std::byte*>(heap::allocate_aligned(64, bytes));
-        r.bytes = r.memory != nullptr ? bytes : 0;
-    }
-    if (r.memory != nullptr && room < kPrivateRooms && !heap::is_shared(r.memory, bytes)) return nullptr;
-    return r.memory;
-}
-
-Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int room) {
+Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
     Side side{.where = choose(buffer, demand),
               .base = buffer.base,
               .stride_bytes = buffer.stride_bytes,
@@ -102,8 +79,8 @@ Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int
     if (side.where == Where::user || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
     if (side.refusal != stats::Reason::none) return side;
-    side.base =
-        fetch_room(comm, side.where == Where::shared_room ? room : room + kPrivateRooms, demand.bytes);
+    side.base = side.where == Where::shared_room ? fetch_shared(store.shared_room(which), demand.bytes)
+                                                 : fetch(store.private_room(which), demand.bytes);
     if (side.base == nullptr && side.where == Where::private_room) stop_without_memory(demand.bytes);
     if (side.base == nullptr)
         side.refusal = buffer.packer != nullptr ? stats::Reason::datatype : stats::Reason::in_place;
@@ -111,7 +88,7 @@ Side plan_side(comm::Comm& comm, const Buffer& buffer, const Demand& demand, int
 }
 
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,
-             std::vector<channel::BlockAt>& blocks) {
+             std::vector<BlockAt>& blocks) {
     if (side.where == Where::user) return;
     side.base = base;
     side.stride_bytes = static_cast<std::int64_t>(block_bytes);
@@ -149,4 +126,4 @@ void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_byte
     }
 }
 
-}  // namespace coco::exec
+}  // namespace coco::blocks

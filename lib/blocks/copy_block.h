@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace coco::exec {
+namespace coco::blocks {
 
 // Requires: the blocks are the same or do not overlap.
 void copy_streaming(std::byte* target, const std::byte* source, std::size_t bytes);
@@ -43,4 +43,4 @@ inline void copy_block(std::byte* target, const std::byte* source, std::size_t b
     }
 }
 
-}  // namespace coco::exec
+}  // namespace coco::blocks

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "exec/copy_block.h"
+#include "blocks/copy_block.h"
 
 #include "os/cpu.h"
 
-namespace coco::exec {
+namespace coco::blocks {
 
 void copy_streaming(std::byte* target, const std::byte* source, std::size_t bytes) {
     constexpr std::size_t kLine = os::kStreamedBytes;
@@ -18,4 +18,4 @@ void copy_streaming(std::byte* target, const std::byte* source, std::size_t byte
     os::end_streaming();
 }
 
-}  // namespace coco::exec
+}  // namespace coco::blocks

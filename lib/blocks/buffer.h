@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A buffer of the caller's as a call sees it: where its blocks are, MPI's arguments read already. Made by
+// dispatch, read by exec. Thread safety: none; a buffer belongs to a call.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "channel/control.h"
+
+namespace coco::blocks {
+
+using channel::BlockAt;
+using channel::StagedBlock;
+
+// Turns blocks of a datatype with holes into dense bytes and back.
+class Packer {
+  public:
+    virtual void pack(std::int32_t block, std::byte* target) const = 0;
+    virtual void unpack(std::int32_t block, const std::byte* source) const = 0;
+
+  protected:
+    ~Packer() = default;
+};
+
+struct Buffer {
+    std::byte* base = nullptr;             // first byte of block 0's data
+    std::int64_t stride_bytes = 0;         // from block to block; plain forms
+    std::uint64_t block_bytes = 0;         // plain forms of neighbours: of each block on this side
+    std::span<const BlockAt> blocks = {};  // v and w forms: by rank (neighbours: edge), from base
+    std::uint64_t total_bytes = 0;         // v and w forms: of all blocks
+    std::int32_t block_count = 0;
+    const Packer* packer = nullptr;  // the blocks are not dense: base and stride mean nothing
+    bool gapped = false;             // with packer: elements are contiguous, only gaps lie between them
+};
+
+// A block of a v or w form, by its address in this process.
+struct Block {
+    std::byte* at;
+    std::uint64_t bytes;
+};
+
+}  // namespace coco::blocks

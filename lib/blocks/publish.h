@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a rank publishes the blocks of a call in its slot, and where a peer finds them. Called by exec's flights.
+// Thread safety: that of the channel. Never fails.
+#pragma once
+#include <span>
+
+#include "blocks/side.h"
+#include "blocks/store.h"
+#include "channel/channel.h"
+
+namespace coco::blocks {
+
+// Copies a rank's blocks of a v or w form to `scratch`, behind a table of StagedBlock.
+// left_out: blocks that nobody asks it for, in rising order. A single block is for all.
+void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt> blocks,
+              std::span<const std::int32_t> left_out);
+
+// Says in the slot that scratch blocks are in it (`scratch` is the slot's own bytes), or else in the stage ring.
+void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch);
+// Says in the slot where both sides are. Private sides have no offset that a peer can use, and no peer uses it.
+// send_table, recv_table: copies of the sides' tables in the stage ring (v and w forms).
+void publish_sides(const channel::Channel& channel, channel::Slot& slot, const Side& send, const Side& recv,
+                   const std::byte* send_table = nullptr, const std::byte* recv_table = nullptr);
+
+// A peer's scratch in this process. Requires: its slot says inlined or staged.
+inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer) {
+    const channel::Slot& slot = channel.slot_of(peer);
+    return slot.publish == channel::Publish::inlined ? const_cast<std::byte*>(slot.inlined)
+                                                     : channel.at(peer, slot.scratch_at);
+}
+// The tables of a peer's v or w form. Requires: its slot says inlined, staged or direct.
+inline Table table_of(const channel::Channel& channel, std::int32_t peer) {
+    const channel::Slot& slot = channel.slot_of(peer);
+    if (slot.publish != channel::Publish::direct)
+        return {reinterpret_cast<const StagedBlock*>(scratch_of(channel, peer)), nullptr, nullptr};
+    return {nullptr, reinterpret_cast<const BlockAt*>(channel.at(peer, slot.direct.send_table)),
+            reinterpret_cast<const BlockAt*>(channel.at(peer, slot.direct.recv_table))};
+}
+
+}  // namespace coco::blocks

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is chosen for the calls of one communicator, and for how many of them that holds: the policy's verdicts,
+// remembered by collective, and the bounds by which forms are chosen for whose block sizes no rank knows.
+//
+// Called by dispatch before a call, and by exec with what a call has found out. Thread safety: that of the
+// communicator. Invariant: all ranks of the communicator hold the same, since they ask at the same calls and are
+// told the same. Never fails.
+#pragma once
+#include <cstdint>
+
+#include "policy/policy.h"
+
+namespace coco::choose {
+
+struct Choice {
+    const algorithms::Algorithm* algorithm = nullptr;  // null: mpi
+    algorithms::Parameters parameters = {};
+    bool by_force = false;
+    std::uint64_t last_call = 0;  // of this collective that it holds for
+};
+
+class Choices {
+  public:
+    // Chooses for a call, and counts it. facts: all but the calls. bounded: no rank knows the block size, but all
+    // know a bound that earlier calls told; facts.block_bytes is empty then. Requires: all ranks make the call.
+    const Choice& choose(const policy::Policy& policy, policy::Facts facts, bool bounded);
+    // Counts a call for which the last choice holds.
+    void count(algorithms::Collective collective) { ++calls_[static_cast<int>(collective)]; }
+    std::uint64_t calls(algorithms::Collective collective) const {
+        return calls_[static_cast<int>(collective)];
+    }
+
+    // Tells the largest block of a call for which a bound is kept; all ranks tell the same. refused: some rank could
+    // not take part and is likely to refuse again, so that the next calls are for MPI, as with blocks larger than
+    // any rule asks for.
+    void note_largest_block(bool refused, std::uint64_t bytes);
+
+    // As for a communicator that nobody has called on yet.
+    void forget() { *this = {}; }
+
+  private:
+    static constexpr std::uint32_t kLeastUnseen = 32, kMostUnseen = 1024;
+
+    // The bound for the next call. Calls left to MPI tell nothing: now and then a call is taken to see, and more
+    // seldom the longer it goes on, as such a call may cost five of MPI's.
+    std::uint64_t next_bound();
+
+    struct Memo {
+        std::uint64_t block_bytes = UINT64_MAX - 1;
+        Choice choice = {};
+    };
+    Memo memo_[algorithms::kCollectives];                 // the last verdict for each collective
+    std::uint64_t calls_[algorithms::kCollectives] = {};  // since the communicator was set up
+    std::uint64_t largest_block_bytes_ = 0;               // of the last bounded call that ran, of all ranks
+    std::uint32_t left_to_mpi_ = 0;                       // bounded calls since then
+    std::uint32_t calls_unseen_ = kLeastUnseen;           // as many may be left before one is taken to see
+};
+
+}  // namespace coco::choose

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the flights of exchanges have in common: their lane, their slot, where peers' blocks are. Thread safety:
+// that of the lane.
+#pragma once
+#include "blocks/copy_block.h"
+#include "blocks/publish.h"
+#include "blocks/side.h"
+#include "exec/limits.h"
+#include "exec/signature.h"
+#include "exec/walk.h"
+#include "exec/ways.h"
+
+namespace coco::exec {
+
+class ExchangeFlight : public Flight {
+  protected:
+    explicit ExchangeFlight(const Order& order)
+        : comm_(order.comm),
+          lane_(order.lane),
+          channel_(order.lane.channel),
+          store_(order.lane.blocks),
+          call_(order.call),
+          algorithm_(order.algorithm),
+          signature_(signature_of(order.call.common)) {}
+
+    blocks::Row& row(schedule::Area area, std::int32_t owner) { return store_.row(area, owner, comm_.ranks); }
+    const CommonFacts& common() const { return call_.common; }
+    // Others' last touch of our buffers need not be waited for when all they touch is a guarded copy.
+    bool must_wait_done(const blocks::Side& send) const {
+        return algorithm_.writes_peer_recv() || (algorithm_.reads_peer_send() && !send.is_guarded());
+    }
+    // Takes this rank's slot. Returns: false while it has to be waited for.
+    [[nodiscard]] bool open_slot() {
+        slot_ = channel_.open_slot();
+        if (slot_ == nullptr) return false;
+        slot_->signature = signature_;
+        return true;
+    }
+    void publish() {
+        if (published_) return;
+        published_ = true;
+        channel_.publish(*slot_);
+    }
+    [[nodiscard]] bool complete(std::size_t left) {
+        std::int32_t unlike = mpi::Wire::kNobody;
+        return lane_.post.complete(channel_, left, unlike);
+    }
+    bool is_staged() const {
+        return send_.where != blocks::Where::user || recv_.where != blocks::Where::user;
+    }
+    stats::Reason refusal() const {
+        return send_.refusal != stats::Reason::none ? send_.refusal : recv_.refusal;
+    }
+
+    comm::Comm& comm_;
+    comm::Lane& lane_;
+    channel::Channel& channel_;
+    blocks::Store& store_;
+    const Call& call_;
+    const algorithms::Algorithm& algorithm_;
+    std::uint32_t signature_;
+    bool published_ = false;
+    channel::Slot* slot_ = nullptr;
+    blocks::Side send_, recv_;
+    Position position_;
+};
+
+}  // namespace coco::exec

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Sizes by which flights choose how a rank publishes its blocks. They change nothing that another rank has to
+// know, except where it is said.
+#pragma once
+#include "comm/comm.h"
+#include "os/probe.h"
+
+namespace coco::exec {
+
+// Whether so many bytes, read and written by all ranks of the node, outgrow the last-level cache.
+inline bool outgrows_caches(std::uint64_t bytes) {
+    constexpr std::uint64_t kNeverBelow = 1 << 20;
+    return bytes > kNeverBelow && bytes > os::caches().last_level_bytes;
+}
+
+// An eager rank copies up to this much of a v or w form out of a shared buffer, to return without waiting for
+// its readers; beyond, they read the buffer itself. Where ranks crowd the CPUs a wait costs more. From
+// bench/collective, 2 to 8 ranks on 2 cores.
+inline constexpr std::uint64_t kEagerBytes = 1024, kEagerBytesCrowded = 32 * 1024;
+inline std::uint64_t eager_bytes(const channel::Channel& channel) {
+    return channel.waiting.spins == 0 ? kEagerBytesCrowded : kEagerBytes;
+}
+
+// Among neighbours, blocks above this go straight: messages are combined to save their number, at the cost of
+// bytes. All ranks go by it.
+inline constexpr std::uint64_t kCombinedBytes = 4096;
+
+// Of both bcasts, equal on all ranks: segments in an epoch, those in the ring at once, and what goes in a record
+// itself.
+inline constexpr std::uint64_t kTrain = 64;
+inline constexpr std::uint64_t kRingSegments = 4;
+inline constexpr std::uint64_t kSegmentBytesMax = channel::kStageBytes / kRingSegments / 64 * 64;
+inline constexpr std::uint64_t kInlineBytesMax = channel::kTapeBytes / 16;
+
+}  // namespace coco::exec

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/signature.h"
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "mpi/library.h"
+
+namespace coco::exec {
+
+std::uint32_t signature_of(const CommonFacts& common) {
+    std::uint64_t mixed = common.block_bytes * 0x9E3779B97F4A7C15u;
+    return static_cast<std::uint32_t>(mixed >> 32 << 8) ^ (static_cast<std::uint32_t>(common.root) << 4) ^
+           static_cast<std::uint32_t>(common.collective);
+}
+
+void check_signature(const comm::Comm& comm, const channel::Channel& channel, std::int32_t peer,
+                     std::uint32_t signature) {
+    if (channel.slot_of(peer).signature != signature) [[unlikely]]
+        stop_unequal(comm, peer);
+}
+
+namespace {
+
+[[noreturn]] void stop_wrong(const comm::Comm& comm, base::Text& what) {
+    what << ": the program is wrong (COCO_DISABLE=1 leaves the check to MPI)";
+    base::log(base::LogLevel::error, what);
+    // A launcher may drop what was printed just before a job is killed: once in some fifty runs of MPICH's.
+    usleep(100'000);
+    mpi::lib().Abort(comm.handle, mpi::lib().constants.err_arg);
+    __builtin_trap();
+}
+
+}  // namespace
+
+void stop_unequal(const comm::Comm& comm, std::int32_t peer) {
+    stop_wrong(comm,
+               base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of "
+                            << comm.ranks
+                            << " ranks are in different collectives, or call one with different block sizes");
+}
+
+void stop_lopsided(const comm::Comm& comm, algorithms::Collective collective) {
+    stop_wrong(comm, base::Text() << "rank " << comm.rank << " of a communicator of " << comm.ranks
+                                  << " ranks receives blocks of another size than it sends in "
+                                  << base::name_of(collective).data()
+                                  << ", where its neighbours have to name one size");
+}
+
+bool Agreement::advance(const comm::Comm& comm, channel::Channel& channel, std::uint32_t signature) {
+    for (; heard_ < comm.mates.size(); ++heard_) {
+        const std::int32_t mate = comm.mates[heard_];
+        if (!channel.wait_arrived(mate)) return false;
+        check_signature(comm, channel, mate, signature);
+        if (channel.slot_of(mate).publish == channel::Publish::refuse && reason_ == stats::Reason::none)
+            reason_ = stats::Reason::peer;
+    }
+    return true;
+}
+
+}  // namespace coco::exec

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// By which ranks tell that they are in the same call: ranks that publish unequal signatures are in different
+// calls, and the program is wrong. Called by exec's flights. Fails: ends the job with one line.
+#pragma once
+#include "exec/call.h"
+
+namespace coco::exec {
+
+// In the signature of calls on neighbours whose blocks go in bundles: a mate that has chosen otherwise, in a
+// wrong program, must not take one slot for the other.
+inline constexpr std::uint32_t kBundled = 0x10;
+// The bits of a signature that tell the collective, and whether blocks go in bundles.
+inline constexpr std::uint32_t kKindBits = 0xF | kBundled;
+
+std::uint32_t signature_of(const CommonFacts& common);
+// Ends the job if `peer` is in another call than this rank.
+void check_signature(const comm::Comm& comm, const channel::Channel& channel, std::int32_t peer,
+                     std::uint32_t signature);
+[[noreturn]] void stop_unequal(const comm::Comm& comm, std::int32_t peer);
+
+// Waits for all slots of a call and looks for ranks that refuse.
+class Agreement {
+  public:
+    // own: this rank's reason to refuse, or none.
+    explicit Agreement(stats::Reason own) : reason_(own) {}
+    // Returns: whether all have been heard; false only while the channel polls.
+    [[nodiscard]] bool advance(const comm::Comm& comm, channel::Channel& channel, std::uint32_t signature);
+    // None, or a rank's reason to refuse; `peer` when only others refused.
+    stats::Reason reason() const { return reason_; }
+
+  private:
+    stats::Reason reason_;
+    std::size_t heard_ = 0;  // mates
+};
+
+// Waits for milestones of ranks, one after the other.
+class Awaited {
+  public:
+    // Returns: whether all of them have come to it; false only while the channel polls.
+    template <class Ranks>
+    [[nodiscard]] bool advance(channel::Channel& channel, const Ranks& ranks, schedule::Milestone milestone) {
+        for (; through_ < std::size(ranks); ++through_)
+            if (!channel.wait_milestone(ranks[through_], milestone)) return false;
+        return true;
+    }
+
+  private:
+    std::size_t through_ = 0;
+};
+
+}  // namespace coco::exec

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The protocol of messages whose blocks have sizes of their own (messages/format.h): in which order a rank starts
+// them, learns their lengths, fetches what did not come along, and takes them apart. Written once, for the v and w
+// forms of all exchanges, and for the simulator of bench/simulate.
+//
+// A Port moves the bytes and knows where blocks are:
+//   Cargo                              what it keeps for one load of blocks; default constructible
+//   format()                           the call's Format
+//   pack(cargo, first, blocks)         puts a load together. Returns: the bytes of its data
+//   start_send(cargo, to, part, bytes), start_receive(cargo, from, part, bytes)
+//   learn(cargo, from, blocks)         after the head has come. Returns: the bytes of its data
+//   complete(cargo, part)              waits. Returns: false only while its channel polls
+//   unpack(cargo, first, blocks)       all is there: gives each block its place
+//   sent(cargo)                        a load is through
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "messages/format.h"
+#include "schedule/place.h"
+
+namespace coco::messages {
+
+enum class Part : std::uint8_t { head, rest };
+
+// Loads under way, in the order of their start. Kept from call to call by its owner, as are the cargoes.
+template <class Cargo>
+struct Loads {
+    struct Load {
+        bool sends;
+        bool has_rest;
+        std::int32_t peer;
+        schedule::Place first;
+        std::int32_t blocks;
+        Cargo cargo;
+    };
+    std::vector<Load> all;
+    std::size_t used = 0;     // of `all`, in this call
+    std::size_t known = 0;    // of these the heads are through
+    std::size_t through = 0;  // of these all is through
+
+    void clear() { used = known = through = 0; }
+    Load& add(bool sends, std::int32_t peer, schedule::Place first, std::int32_t blocks) {
+        if (used == all.size()) all.emplace_back();
+        Load& load = all[used++];
+        load.sends = sends;
+        load.has_rest = false;
+        load.peer = peer;
+        load.first = first;
+        load.blocks = blocks;
+        return load;
+    }
+};
+
+template <class Port>
+void send_load(Port& port, Loads<typename Port::Cargo>& loads, std::int32_t to, schedule::Place first,
+               std::int32_t blocks) {
+    auto& load = loads.add(true, to, first, blocks);
+    const Parts parts = port.format().parts_of(blocks, port.pack(load.cargo, first, blocks));
+    port.start_send(load.cargo, to, Part::head, parts.first_bytes);
+    load.has_rest = parts.second_bytes != 0;
+    if (load.has_rest) port.start_send(load.cargo, to, Part::rest, parts.second_bytes);
+}
+
+template <class Port>
+void receive_load(Port& port, Loads<typename Port::Cargo>& loads, std::int32_t from, schedule::Place first,
+                  std::int32_t blocks) {
+    auto& load = loads.add(false, from, first, blocks);
+    port.start_receive(load.cargo, from, Part::head, port.format().most_bytes(blocks));
+}
+
+// Waits for all loads but the last `left`. A rest is asked for as soon as its head is there: its sender may not
+// start what other heads, later ones, depend on before it is rid of the rest. Returns: false while a wait polls.
+template <class Port>
+[[nodiscard]] bool complete_loads(Port& port, Loads<typename Port::Cargo>& loads, std::size_t left) {
+    const std::size_t end = loads.used - std::min(left, loads.used);
+    for (; loads.known < end; ++loads.known) {
+        auto& load = loads.all[loads.known];
+        if (!port.complete(load.cargo, Part::head)) return false;
+        if (load.sends) continue;
+        const Parts parts =
+            port.format().parts_of(load.blocks, port.learn(load.cargo, load.peer, load.blocks));
+        load.has_rest = parts.second_bytes != 0;
+        if (load.has_rest) port.start_receive(load.cargo, load.peer, Part::rest, parts.second_bytes);
+    }
+    for (; loads.through < end; ++loads.through) {
+        auto& load = loads.all[loads.through];
+        if (load.has_rest && !port.complete(load.cargo, Part::rest)) return false;
+        if (load.sends)
+            port.sent(load.cargo);
+        else
+            port.unpack(load.cargo, load.first, load.blocks);
+    }
+    return true;
+}
+
+}  // namespace coco::messages

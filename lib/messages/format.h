@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How messages look whose blocks have sizes of their own: the lengths of the blocks, then their data. Data that is
+// not small follows in a second message, once its receiver knows how much it is. Long blocks are only announced:
+// they go straight from their sender to their receiver. Used by messages/carrier.h and its ports. Knows no MPI.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bits.h"
+
+namespace coco::messages {
+
+// Data that a message brings along with the lengths.
+inline constexpr std::uint64_t kAlongBytes = 4096;
+// Longer blocks of personal exchanges of all ranks go straight to their receivers.
+inline constexpr std::uint64_t kStraightBytes = 16 * 1024;
+
+// A block that travels, or is announced.
+struct Item {
+    const std::byte* at = nullptr;
+    std::uint64_t bytes = 0;
+    bool straight = false;  // its data is not here: it goes straight
+
+    std::uint64_t travelling_bytes() const { return straight ? 0 : bytes; }
+};
+
+// The bytes of the two messages that a load of blocks takes; the second one may be missing.
+struct Parts {
+    std::uint64_t first_bytes, second_bytes;
+};
+
+// The form of a call's messages; equal on all ranks.
+struct Format {
+    std::uint64_t opening_bytes = 0;  // what precedes the lengths
+    std::uint64_t length_bytes = 8;   // of a length: 4 or 8
+    std::uint64_t along_bytes = kAlongBytes;
+    // Not 0: all goes along, and a message has at most so many bytes for each of its blocks.
+    std::uint64_t most_block_bytes = 0;
+
+    // The longest length that can be told: of blocks that are as long, or longer.
+    std::uint64_t longest_told() const { return straight_bit() - 1; }
+    // What comes before the data.
+    std::uint64_t head_bytes(std::int32_t blocks) const {
+        return opening_bytes +
+               base::round_up(static_cast<std::uint64_t>(blocks) * length_bytes, sizeof(std::uint64_t));
+    }
+    // The first message is no longer than this.
+    std::uint64_t most_bytes(std::int32_t blocks) const {
+        if (most_block_bytes != 0) return static_cast<std::uint64_t>(blocks) * most_block_bytes;
+        return head_bytes(blocks) + along_bytes;
+    }
+    Parts parts_of(std::int32_t blocks, std::uint64_t data_bytes) const {
+        const std::uint64_t head = head_bytes(blocks);
+        // Only short messages may be shorter than their receiver asks for (mpi/wire.h).
+        constexpr std::uint64_t kLong = 1 << 30;
+        if (most_block_bytes != 0)
+            return {most_bytes(blocks) > kLong ? most_bytes(blocks) : head + data_bytes, 0};
+        return data_bytes <= along_bytes ? Parts{head + data_bytes, 0} : Parts{head, data_bytes};
+    }
+
+    void write_length(std::byte* message, std::int32_t i, const Item& item) const {
+        const std::uint64_t told =
+            std::min(item.bytes, longest_told()) | (item.straight ? straight_bit() : 0);
+        std::memcpy(length_at(message, i), &told,
+                    length_bytes);  // the low bytes: little endian, as all we run on
+    }
+    // Returns: an item without a place.
+    Item read_length(const std::byte* message, std::int32_t i) const {
+        std::uint64_t told = 0;
+        std::memcpy(&told, length_at(message, i), length_bytes);
+        return {nullptr, told & ~straight_bit(), (told & straight_bit()) != 0};
+    }
+    // The data that travels with these lengths.
+    std::uint64_t data_bytes(const std::byte* message, std::int32_t blocks) const {
+        std::uint64_t bytes = 0;
+        for (std::int32_t i = 0; i < blocks; ++i) bytes += read_length(message, i).travelling_bytes();
+        return bytes;
+    }
+
+  private:
+    std::uint64_t straight_bit() const { return std::uint64_t{1} << (8 * length_bytes - 1); }
+    template <class Byte>
+    Byte* length_at(Byte* message, std::int32_t i) const {
+        return message + opening_bytes + static_cast<std::uint64_t>(i) * length_bytes;
+    }
+};
+
+}  // namespace coco::messages

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "messages/post.h"
+
+#include <utility>
+
+#include "heap/heap.h"
+#include "heap/segment.h"
+#include "os/clock.h"
+
+namespace coco::messages {
+namespace {
+
+// Adds the time of a wait up where calls are counted.
+class Watch {
+  public:
+    explicit Watch(channel::Channel& channel)
+        : channel_(channel), begin_ns_(channel.timed ? os::now_ns() : 0) {}
+    ~Watch() {
+        if (channel_.timed) channel_.wait_ns += os::now_ns() - begin_ns_;
+    }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+  private:
+    channel::Channel& channel_;
+    const std::uint64_t begin_ns_;
+};
+
+}  // namespace
+
+bool Post::complete(channel::Channel& channel, std::size_t left, std::int32_t& unlike) {
+    if (channel.polls() && !wire->is_through(left)) return false;
+    Watch watch(channel);
+    unlike = wire->complete(left, yields);
+    return true;
+}
+
+bool Post::complete(channel::Channel& channel, mpi::Requests& requests) {
+    if (requests.empty()) return true;
+    if (channel.polls() && !mpi::Wire::are_through(requests, requests.size())) return false;
+    Watch watch(channel);
+    mpi::Wire::wait(requests, requests.size(), yields);
+    requests.clear();
+    return true;
+}
+
+std::size_t Post::take_parcel(const channel::Channel& channel, std::uint64_t bytes, bool shared) {
+    for (std::size_t i = 0; i < parcels_.size(); ++i) {
+        const Parcel& parcel = parcels_[i];
+        if (parcel.room.bytes < bytes || parcel.epoch >= channel.epoch()) continue;
+        // A parcel that was made while the heap was full may lie elsewhere.
+        if (!shared || heap::is_shared(parcel.room.memory, bytes)) return use(channel, i);
+    }
+    std::uint64_t room_bytes = base::round_up(bytes + bytes / 4, heap::kSurelyShared);
+    auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, room_bytes));
+    if (memory == nullptr) blocks::stop_without_memory(bytes);
+    parcels_.push_back({{memory, room_bytes}, 0});
+    return use(channel, parcels_.size() - 1);
+}
+
+bool Post::grow(blocks::Room& room, std::uint64_t bytes, bool shared) {
+    if (bytes <= room.bytes) return true;
+    auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, bytes));
+    if (memory == nullptr || (shared && !heap::is_shared(memory, bytes))) {
+        heap::release(memory);
+        return false;
+    }
+    if (room.memory != nullptr) outgrown_.push_back(room.memory);
+    room = {memory, bytes};
+    return true;
+}
+
+std::vector<void*> Post::leave() {
+    std::vector<void*> memory = std::exchange(outgrown_, {});
+    for (const Parcel& parcel : parcels_) memory.push_back(parcel.room.memory);
+    for (blocks::Room* room : {&scratch, &inbox}) {
+        if (room->memory != nullptr) memory.push_back(room->memory);
+        *room = {};
+    }
+    parcels_.clear();
+    return memory;
+}
+
+}  // namespace coco::messages

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The messages of a channel's calls: the wire by which they go, and memory that calls keep from one to the next.
+// Called by exec's flights. Thread safety: that of the channel. Waits poll while the channel polls
+// (channel/channel.h). Fails: without memory for a message the job ends with one line, as other ranks wait.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "blocks/store.h"
+#include "channel/channel.h"
+#include "messages/carrier.h"
+#include "messages/element.h"
+#include "mpi/wire.h"
+
+namespace coco::messages {
+
+// One load of blocks as a message of the MPI library's: its memory and its requests.
+struct Cargo {
+    std::byte* memory = nullptr;  // opening, lengths, and data if that goes along
+    std::byte* data = nullptr;    // of what came; behind the lengths, or where the second message is
+    std::size_t parcel = 0;       // of what is sent
+    mpi::Requests head = {}, rest = {};
+
+    mpi::Requests& requests(Part part) { return part == Part::head ? head : rest; }
+};
+
+class Post {
+  public:
+    // Null: no message of this channel's calls travels.
+    mpi::Wire* wire = nullptr;
+    // Ranks outnumber CPUs, and the MPI library does not give the CPU away while it waits.
+    bool yields = false;
+
+    // Waits for all messages that were started on the wire, except for the `left` last ones. unlike: a rank that
+    // sent a message with another mark than was expected, or mpi::Wire::kNobody. Returns: whether they are
+    // through; always, unless the channel polls.
+    [[nodiscard]] bool complete(channel::Channel& channel, std::size_t left, std::int32_t& unlike);
+    // Waits for these requests, and forgets them.
+    [[nodiscard]] bool complete(channel::Channel& channel, mpi::Requests& requests);
+
+    // A memory of a message, which belongs to the call that takes it until that call is over, or until it is
+    // released. shared: on the shared heap, if there is room there.
+    std::size_t take_parcel(const channel::Channel& channel, std::uint64_t bytes, bool shared = false);
+    std::byte* memory_of(std::size_t parcel) const { return parcels_[parcel].room.memory; }
+    void release_parcel(std::size_t parcel) { parcels_[parcel].epoch = 0; }
+    // Keeps the parcel through epoch `epoch`.
+    void keep_parcel(std::size_t parcel, std::uint64_t epoch) { parcels_[parcel].epoch = epoch; }
+
+    // The requests of the call that runs, of messages that it waits for itself.
+    mpi::Requests requests;
+    // Several nodes: the memory that schedules call scratch, and memory of leaders for messages that mates read.
+    // Each has two halves, for calls in turn, since mates may still read the half of the call before.
+    static constexpr std::uint64_t kHalves = 2;
+    blocks::Room scratch, inbox;
+    // Makes a room larger; mates may still read the old memory, which is kept until the channel ends. shared: the
+    // memory must be on the shared heap. Returns: false, and changes nothing, if there is no such memory.
+    bool grow(blocks::Room& room, std::uint64_t bytes, bool shared);
+    static std::uint64_t half_bytes(const blocks::Room& room) { return room.bytes / kHalves; }
+    // The half of this epoch.
+    static std::byte* half(const channel::Channel& channel, const blocks::Room& room) {
+        return room.memory + channel.epoch() % kHalves * half_bytes(room);
+    }
+    // What calls fill anew, grown and never shrunk. Neighbours: blocks of others that this rank carries between two
+    // messages, or where they are; by receive block, whether it comes straight. v and w forms: what was received,
+    // by sender; the loads under way.
+    std::vector<std::byte> carried;
+    std::vector<Item> items;
+    std::vector<char> comes_straight;
+    std::vector<Element> received;
+    Loads<Cargo> loads;
+
+    // Gives up all memory that mates may still read. Returns: it, for channel::retire_control().
+    std::vector<void*> leave();
+
+  private:
+    struct Parcel {
+        blocks::Room room;
+        std::uint64_t epoch;  // it is in use through this epoch; 0: it is free
+    };
+    std::size_t use(const channel::Channel& channel, std::size_t parcel) {
+        parcels_[parcel].epoch = channel.epoch();
+        return parcel;
+    }
+    std::vector<Parcel> parcels_;
+    std::vector<void*> outgrown_;
+};
+
+}  // namespace coco::messages

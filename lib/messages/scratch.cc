@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "messages/scratch.h"
+
+#include <bit>
+
+#include "heap/heap.h"
+#include "heap/segment.h"
+#include "mpi/library.h"
+
+namespace coco::messages {
+
+bool agree_on_scratch(mpi::Comm comm, Post& post, bool shared, Fit& fit, std::int32_t blocks,
+                      std::uint64_t block_bytes) {
+    if (block_bytes <= fit.fitting_block_bytes) return true;
+    if (block_bytes >= fit.failing_block_bytes) return false;
+    std::uint64_t most = std::bit_ceil(block_bytes);
+    std::uint64_t bytes = base::round_up(static_cast<std::uint64_t>(blocks) * most, heap::kSurelyShared);
+    std::uint64_t mine = post.grow(post.scratch, Post::kHalves * bytes, shared), all = 0;
+    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().uint64, mpi::lib().min, comm);
+    (all ? fit.fitting_block_bytes : fit.failing_block_bytes) = all ? most : block_bytes;
+    return all;
+}
+
+std::byte* take_scratch(channel::Channel& channel, Post& post) {
+    const std::uint64_t epoch = channel.epoch();
+    if (epoch > Post::kHalves && !channel.wait_all_done(epoch - Post::kHalves)) return nullptr;
+    return Post::half(channel, post.scratch);
+}
+
+}  // namespace coco::messages

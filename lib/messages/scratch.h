@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Scratch of schedules over several nodes: memory on the shared heap, which all ranks agree that they have.
+// Called by exec's flights. Thread safety: that of the channel.
+#pragma once
+#include "messages/post.h"
+#include "mpi/handles.h"
+
+namespace coco::messages {
+
+// What all ranks are known to have, or not to have, scratch for. Plain forms and v and w forms ask for different
+// numbers of blocks, so that each has its own answer.
+struct Fit {
+    std::uint64_t fitting_block_bytes = 0;
+    std::uint64_t failing_block_bytes = UINT64_MAX;
+};
+
+// Makes room for `blocks` (each rank its own number) blocks of this size (the same on all ranks), and hears
+// whether all ranks have it. Asks the others, by a collective of the MPI library, only when the blocks are larger
+// than any that `fit` met before: all ranks know alike when that is. Returns: the same on all ranks. Requires:
+// `fit` goes with `blocks`; all ranks of the communicator call it in the same call.
+bool agree_on_scratch(mpi::Comm comm, Post& post, bool shared, Fit& fit, std::int32_t blocks,
+                      std::uint64_t block_bytes);
+// The half of this epoch; waits until no mate touches it any more. Null while the channel polls and one does.
+// Requires: agree_on_scratch() said yes.
+std::byte* take_scratch(channel::Channel& channel, Post& post);
+
+}  // namespace coco::messages
