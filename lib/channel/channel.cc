@@ -37,6 +37,13 @@ std::vector<Pending> Channel::pending() const {
     return pending;
 }
 
+std::uint64_t Channel::raised() const {
+    std::uint64_t sum =
+        control_->flag.value.load(std::memory_order_relaxed) + control_->tape_at + epoch_ * kTapeBytes;
+    for (const Slot& slot : control_->slots) sum += slot.epoch.load(std::memory_order_relaxed);
+    return sum;
+}
+
 namespace {
 
 // A short spin that asks for the lines behind the word again and again: the writer fills them before it

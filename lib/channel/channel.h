@@ -69,6 +69,8 @@ class Channel {
     std::uint64_t id() const { return id_; }
     std::int32_t rank() const { return rank_; }
     std::span<const std::int32_t> mates() const { return mates_; }
+    // A number that grows whenever this rank raises a word that others may wait for. For tests.
+    std::uint64_t raised() const;
     // The number of this rank's control block among the process's: no two channels that are open have the same.
     std::uint64_t control_number() const { return control_->number; }
     std::uint64_t epoch() const { return epoch_; }

@@ -52,6 +52,25 @@ TEST_CASE("every exchange among all ranks is right on every machine", "[schedule
             for (const auto& map : machines(*row.algorithm, ranks)) check(row, map, 0, 1);
 }
 
+TEST_CASE("two calls under way at once are right, in whatever order their ranks take them", "[schedule]") {
+    for (std::int32_t ranks : {2, 3, 4, 6}) {
+        std::vector<Call> calls;
+        const topology::NodeMap nodes = topology::make_node_map({0, 0, 1, 1, 2, 2}, {0, 0, 0, 0, 0, 0});
+        const topology::NodeMap map = ranks == 6 ? nodes : topology::one_node(ranks);
+        for (const Row& row : rows())
+            if (row.algorithm->one_node() == (ranks != 6))
+                calls.push_back(make_call(*row.algorithm, row.exchange, map, 1,
+                                          row.algorithm->segmented ? 5 : 1, row.parameters));
+        for (std::size_t i = 0; i < calls.size(); ++i)
+            for (std::size_t j = 0; j < calls.size(); ++j) {
+                INFO(ranks << " ranks, calls " << i << " and " << j);
+                const auto seed = static_cast<std::uint32_t>(i * calls.size() + j);
+                REQUIRE(simulate_together(map, {{calls[i], calls[j]}, {calls[j], calls[i]}}, seed).fault ==
+                        "");
+            }
+    }
+}
+
 TEST_CASE("every bcast is right from every root with any number of segments", "[schedule]") {
     for (const Row& row : rows())
         for (std::int32_t ranks = 1; row.exchange == Exchange::bcast && ranks <= kMostRanks; ++ranks)

@@ -2,6 +2,8 @@
 #include "simulator.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 #include <stdexcept>
 
 #include "form.h"
@@ -91,25 +93,52 @@ class Simulation {
     }
 
     Verdict run() {
-        try {
-            for (const Call& call : calls_) {
-                std::string fault = check_form(call, map_);
-                if (!fault.empty()) throw Fault(fault);
-            }
+        return catch_fault([&] {
+            check_forms();
             for (bool moved = true; moved;) {
                 moved = false;
                 for (Rank& rank : ranks_)
                     while (advance(rank)) moved = true;
             }
-            for (Rank& rank : ranks_)
-                if (rank.call < calls_.size()) throw Fault(where(rank) + "waits for ever: deadlock");
+            check_end();
+        });
+    }
+
+    // For several lanes at once. Has rank `number` do one thing more. Returns: whether it could.
+    bool advance_one(std::size_t number) {
+        bool moved = false;
+        catch_fault([&] { moved = advance(ranks_[number]); });
+        return moved;
+    }
+    Verdict begin() {
+        return catch_fault([&] { check_forms(); });
+    }
+    Verdict end() {
+        return catch_fault([&] { check_end(); });
+    }
+
+  private:
+    template <class Act>
+    Verdict catch_fault(Act act) {
+        if (!verdict_.fault.empty()) return verdict_;
+        try {
+            act();
         } catch (const Fault& fault) {
             verdict_.fault = fault.what();
         }
         return verdict_;
     }
+    void check_forms() const {
+        for (const Call& call : calls_) {
+            std::string fault = check_form(call, map_);
+            if (!fault.empty()) throw Fault(fault);
+        }
+    }
+    void check_end() const {
+        for (const Rank& rank : ranks_)
+            if (rank.call < calls_.size()) throw Fault(where(rank) + "waits for ever: deadlock");
+    }
 
-  private:
     // Does one thing. Returns: false if the rank has to wait, or is through.
     bool advance(Rank& rank) {
         if (rank.call == calls_.size()) return false;
@@ -379,6 +408,10 @@ class Simulation {
 
 }  // namespace
 
+namespace {
+const Executor kOrdinary;
+}
+
 Call make_call(const algorithms::Algorithm& algorithm, Exchange exchange, const topology::NodeMap& map,
                std::int32_t root, std::int32_t segments, const algorithms::Parameters& parameters) {
     Call call{exchange, root, segments, algorithm.reads_peer_send(), algorithm.writes_peer_recv(), {}};
@@ -421,6 +454,27 @@ Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchang
 
 Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor) {
     return Simulation(map, calls, executor).run();
+}
+
+Verdict simulate_together(const topology::NodeMap& map, const std::vector<std::vector<Call>>& lanes,
+                          std::uint32_t seed) {
+    std::vector<Simulation> simulations;
+    for (const std::vector<Call>& calls : lanes) simulations.emplace_back(map, calls, kOrdinary).begin();
+    std::mt19937 random(seed);
+    const auto ranks = static_cast<std::size_t>(map.ranks());
+    // Draws until no rank gets ahead in any lane.
+    std::vector<std::size_t> all(lanes.size() * ranks);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    for (bool moved = true; moved;) {
+        moved = false;
+        std::ranges::shuffle(all, random);
+        for (std::size_t one : all)
+            if (simulations[one / ranks].advance_one(one % ranks)) moved = true;
+    }
+    Verdict first = simulations.front().end();
+    for (Simulation& simulation : simulations)
+        if (Verdict verdict = simulation.end(); !verdict.fault.empty()) return verdict;
+    return first;
 }
 
 }  // namespace coco::simulator

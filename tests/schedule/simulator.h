@@ -67,4 +67,10 @@ struct Executor {
 };
 Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor = {});
 
+// Several calls of each rank under way at once, a lane for each of `lanes`: whenever a rank does one thing more, it
+// may be of any lane, as `seed` draws. Lanes share nothing, and what a rank learns in one lane counts for nothing in
+// another, so that no order helps. Returns: the first lane's verdict with a fault, or the first lane's.
+Verdict simulate_together(const topology::NodeMap& map, const std::vector<std::vector<Call>>& lanes,
+                          std::uint32_t seed);
+
 }  // namespace coco::simulator

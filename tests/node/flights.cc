@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Several calls of one communicator under way at once. Each rank has two lanes and begins two calls, one on each;
+// then their flights are advanced while their channels poll.
+//   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which they can
+//                           get ahead, or in MOST of them (default 1500; no pair has more than 90,000)
+//   flights threads         a thread for each rank, which takes its flights in a random order
+// All pairs of calls that differ in how blocks are published, read and waited for. What a call receives is compared
+// with what was sent to it.
+#include <sched.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "channel/control_pool.h"
+#include "comm/comm.h"
+#include "exec/call.h"
+#include "heap/heap.h"
+#include "heap/segment.h"
+
+namespace {
+
+using namespace coco;
+using algorithms::Collective;
+
+constexpr std::size_t kLanes = 2;
+
+struct Kind {
+    const char* name;
+    Collective collective;
+    const char* algorithm;
+    std::uint64_t block_bytes;  // v forms: the largest
+    bool shared;                // the buffers are on the shared heap
+    bool refused = false;       // all ranks hand the call back
+    std::uint64_t segment_bytes = 0;
+};
+
+// Small ones in slots, on the stage and in place; calls whose ranks read one another, and write one another; calls that
+// agree first, and that refuse; bcasts on the tape, on the stage, in place and in trains of segments.
+constexpr Kind kKinds[] = {
+    {"alltoall in slots", Collective::alltoall, "eager", 8, true},
+    {"alltoall on the stage", Collective::alltoall, "eager", 3000, false},
+    {"alltoall in place", Collective::alltoall, "naive", 3000, true},
+    {"alltoall by the curve", Collective::alltoall, "morton", 500, true},
+    {"alltoall refused", Collective::alltoall, "naive", 100'000, false, true},
+    {"allgather staged", Collective::allgather, "naive", 700, false},
+    {"alltoallv in slots", Collective::alltoallv, "eager", 40, true},
+    {"alltoallv in place", Collective::alltoallv, "naive", 900, true},
+    {"alltoallv by the curve", Collective::alltoallv, "morton", 900, true},
+    {"allgatherv read late", Collective::allgatherv, "eager", 5000, true},
+    {"bcast on the tape", Collective::bcast, "eager", 8, true},
+    {"bcast on the stage", Collective::bcast, "eager", 3000, true},
+    {"bcast in place", Collective::bcast, "direct", 5000, true},
+    {"bcast in trains", Collective::bcast, "segmented", 70'000, false, false, 1024},
+};
+
+// The byte that `sender` sends to `receiver` at offset i of a block.
+std::byte byte_of(std::uint32_t call, std::int32_t sender, std::int32_t receiver, std::uint64_t i) {
+    return static_cast<std::byte>(call * 131 + static_cast<std::uint32_t>(sender) * 31 +
+                                  static_cast<std::uint32_t>(receiver) * 7 + i);
+}
+
+struct Memory {
+    explicit Memory(bool shared) : shared(shared) {}
+    ~Memory() {
+        if (shared) heap::release(at);
+    }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    std::byte* fetch(std::uint64_t bytes) {
+        bytes = std::max<std::uint64_t>(bytes, 4096);
+        if (shared && at == nullptr) at = static_cast<std::byte*>(heap::allocate_aligned(64, 1 << 20));
+        if (!shared) {
+            own.resize(bytes);
+            at = own.data();
+        }
+        return at;
+    }
+    const bool shared;
+    std::byte* at = nullptr;
+    std::vector<std::byte> own;
+};
+
+// One rank's part of a call: its buffers, and what must come.
+class Part {
+  public:
+    Part(const Kind& kind, std::int32_t rank, std::int32_t ranks, std::uint32_t number)
+        : kind_(kind), rank_(rank), ranks_(ranks), number_(number), send_(kind.shared), recv_(kind.shared) {
+        call_.common = {.collective = kind.collective,
+                        .root = static_cast<std::int32_t>(number) % ranks,
+                        .block_bytes = base::is_sized(kind.collective) ? 0 : kind.block_bytes,
+                        .sized = base::is_sized(kind.collective)};
+        if (kind.collective == Collective::bcast)
+            make_bcast();
+        else
+            make_exchange();
+    }
+
+    const exec::Call& call() const { return call_; }
+    // Returns: how many bytes are wrong.
+    int wrong() const {
+        int wrong = 0;
+        const bool is_bcast = kind_.collective == Collective::bcast;
+        for (std::int32_t from = 0; from < (is_bcast ? 1 : ranks_); ++from) {
+            const std::byte* block = is_bcast ? recv_.at : recv_.at + offset(from, rank_, false);
+            const std::int32_t sender = is_bcast ? call_.common.root : from;
+            const std::uint64_t bytes = is_bcast ? kind_.block_bytes : bytes_of(from, rank_);
+            for (std::uint64_t i = 0; i < bytes; ++i)
+                wrong += block[i] != byte_of(number_, sender, receiver_of(rank_), i);
+        }
+        return wrong;
+    }
+
+  private:
+    bool personal() const { return base::is_personal(kind_.collective); }
+    std::int32_t receiver_of(std::int32_t rank) const { return personal() ? rank : 0; }
+    std::uint64_t bytes_of(std::int32_t from, std::int32_t to) const {
+        if (!base::is_sized(kind_.collective)) return kind_.block_bytes;
+        const auto mixed = static_cast<std::uint64_t>(from * 7 + (personal() ? to * 3 : 0)) + number_;
+        return mixed % 5 == 0 ? 0 : kind_.block_bytes - mixed % 5;
+    }
+    // Of a block in the send buffer of `from`, or in the receive buffer of `to`.
+    std::uint64_t offset(std::int32_t from, std::int32_t to, bool sends) const {
+        std::uint64_t at = 0;
+        for (std::int32_t r = 0; r < (sends ? to : from); ++r)
+            at += sends ? bytes_of(from, r) : bytes_of(r, to);
+        return at;
+    }
+
+    void fill(std::byte* at, std::int32_t to, std::uint64_t bytes) {
+        for (std::uint64_t i = 0; i < bytes; ++i) at[i] = byte_of(number_, rank_, to, i);
+    }
+    void make_bcast() {
+        std::byte* buffer = recv_.fetch(kind_.block_bytes);
+        std::memset(buffer, 0xEE, kind_.block_bytes);
+        if (rank_ == call_.common.root) fill(buffer, 0, kind_.block_bytes);
+        blocks::Buffer side{.base = buffer,
+                            .stride_bytes = static_cast<std::int64_t>(kind_.block_bytes),
+                            .block_bytes = kind_.block_bytes,
+                            .block_count = 1};
+        call_.local = {.send = side, .recv = side, .bytes = kind_.block_bytes};
+    }
+    void make_exchange() {
+        const std::int32_t sends = personal() ? ranks_ : 1;
+        const std::uint64_t most = static_cast<std::uint64_t>(ranks_) * kind_.block_bytes;
+        std::byte *from = send_.fetch(most), *to = recv_.fetch(most);
+        std::memset(to, 0xEE, most);
+        for (std::int32_t r = 0; r < sends; ++r) fill(from + offset(rank_, r, true), r, bytes_of(rank_, r));
+        call_.local = {.send = side(from, sends, true), .recv = side(to, ranks_, false)};
+    }
+    blocks::Buffer side(std::byte* base, std::int32_t count, bool sends) {
+        blocks::Buffer buffer{.base = base,
+                              .stride_bytes = static_cast<std::int64_t>(kind_.block_bytes),
+                              .block_bytes = kind_.block_bytes,
+                              .block_count = count};
+        if (!base::is_sized(kind_.collective)) return buffer;
+        auto& blocks = sends ? send_blocks_ : recv_blocks_;
+        for (std::int32_t r = 0; r < count; ++r) {
+            const std::uint64_t at = sends ? offset(rank_, r, true) : offset(r, rank_, false);
+            const std::uint64_t bytes = sends ? bytes_of(rank_, r) : bytes_of(r, rank_);
+            blocks.push_back({static_cast<std::int64_t>(at), bytes});
+            buffer.total_bytes += bytes;
+        }
+        buffer.blocks = blocks;
+        return buffer;
+    }
+
+    const Kind& kind_;
+    const std::int32_t rank_, ranks_;
+    const std::uint32_t number_;
+    Memory send_, recv_;
+    std::vector<blocks::BlockAt> send_blocks_, recv_blocks_;
+    exec::Call call_{};
+};
+
+// The communicators of all ranks, in one process.
+class World {
+  public:
+    explicit World(std::int32_t ranks, const sync::WaitPolicy& waiting) : ranks_(ranks) {
+        const std::vector<std::uint64_t> node(static_cast<std::size_t>(ranks)), domain(node);
+        std::vector<channel::Control*> controls;
+        for (std::size_t i = 0; i < kLanes * static_cast<std::size_t>(ranks); ++i)
+            controls.push_back(channel::take_control());
+        for (std::int32_t r = 0; r < ranks; ++r) {
+            comm::Comm& comm = *comms_.emplace_back(std::make_unique<comm::Comm>());
+            comm.rank = r;
+            comm.ranks = ranks;
+            comm.map = topology::make_node_map(node, domain);
+            comm.nodes = 1;
+            comm.ranks_per_node = ranks;
+            for (std::int32_t mate = 0; mate < ranks; ++mate)
+                if (mate != r) comm.mates.push_back(mate);
+            lanes_.push_back(std::make_unique<comm::Lane>());
+            lanes_.back()->number = 1;
+            open(comm, comm.lane, &controls[0], waiting);
+            open(comm, *lanes_.back(), &controls[static_cast<std::size_t>(ranks)], waiting);
+        }
+    }
+    ~World() {
+        for (auto& lane : lanes_) {
+            lane->blocks.release_rooms();
+            static_cast<void>(lane->channel.close());
+        }
+    }
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    std::int32_t ranks() const { return ranks_; }
+    comm::Comm& comm(std::int32_t rank) { return *comms_[static_cast<std::size_t>(rank)]; }
+    comm::Lane& lane(std::int32_t rank, std::size_t number) {
+        return number == 0 ? comm(rank).lane : *lanes_[static_cast<std::size_t>(rank)];
+    }
+    std::unique_ptr<exec::Flight> begin(std::int32_t rank, std::size_t lane_number, const Kind& kind,
+                                        const Part& part) {
+        comm::Lane& on = lane(rank, lane_number);
+        channel::Polling polling(on.channel);
+        return exec::begin(comm(rank), on, part.call(), *algorithms::find(kind.algorithm),
+                           {.segment_bytes = kind.segment_bytes});
+    }
+
+  private:
+    static void open(const comm::Comm& comm, comm::Lane& lane, channel::Control* const* controls,
+                     const sync::WaitPolicy& waiting) {
+        std::vector<channel::Peer> peers;
+        for (std::int32_t r = 0; r < comm.ranks; ++r)
+            peers.push_back({.segment = heap::own().base, .control = controls[r]});
+        lane.channel.open(0, comm.rank, std::move(peers), comm.mates);
+        lane.channel.waiting = waiting;
+    }
+
+    const std::int32_t ranks_;
+    std::vector<std::unique_ptr<comm::Comm>> comms_;
+    std::vector<std::unique_ptr<comm::Lane>> lanes_;  // the second of each rank
+};
+
+int g_wrong = 0;
+
+void judge(const exec::Flight& flight, const Part& part, const Kind& kind, std::int32_t rank) {
+    const bool refused = flight.outcome.reason != stats::Reason::none;
+    const int wrong = kind.refused ? !refused : refused || flight.outcome.truncated ? 1 : part.wrong();
+    if (wrong == 0) return;
+    std::printf("%s, rank %d: %d wrong\n", kind.name, rank, wrong);
+    ++g_wrong;
+}
+
+// All ranks' flights of two calls, in one thread.
+class Together {
+  public:
+    Together(World& world, const Kind& first, const Kind& second, std::uint32_t number) : world_(world) {
+        for (std::int32_t r = 0; r < world.ranks(); ++r)
+            for (std::size_t lane = 0; lane < kLanes; ++lane) {
+                One& one = flights_.emplace_back();
+                one.kind = lane == 0 ? &first : &second;
+                one.rank = r;
+                one.lane = lane;
+                one.part = std::make_unique<Part>(*one.kind, r, world.ranks(),
+                                                  2 * number + static_cast<std::uint32_t>(lane));
+                one.flight = world.begin(r, lane, *one.kind, *one.part);
+            }
+    }
+
+    // The flights that may get ahead: those that are not over and have not stood still since anything moved.
+    std::vector<std::size_t> ready() const {
+        std::vector<std::size_t> all;
+        for (std::size_t i = 0; i < flights_.size(); ++i)
+            if (!flights_[i].over && flights_[i].stood_at != moved()) all.push_back(i);
+        return all;
+    }
+    void advance(std::size_t i) {
+        One& one = flights_[i];
+        const std::uint64_t before = moved();
+        channel::Polling polling(world_.lane(one.rank, one.lane).channel);
+        one.over = one.flight->advance();
+        if (one.over)
+            judge(*one.flight, *one.part, *one.kind, one.rank);
+        else if (moved() == before)
+            one.stood_at = before;
+    }
+    bool all_over() const {
+        for (const One& one : flights_)
+            if (!one.over) return false;
+        return true;
+    }
+
+  private:
+    struct One {
+        const Kind* kind;
+        std::int32_t rank;
+        std::size_t lane;
+        std::unique_ptr<Part> part;
+        std::unique_ptr<exec::Flight> flight;
+        bool over = false;
+        std::uint64_t stood_at = UINT64_MAX;
+    };
+    // Grows whenever some rank raises a word that others may wait for: all such words only grow.
+    std::uint64_t moved() const {
+        std::uint64_t sum = 0;
+        for (std::int32_t r = 0; r < world_.ranks(); ++r)
+            for (std::size_t lane = 0; lane < kLanes; ++lane) sum += world_.lane(r, lane).channel.raised();
+        return sum;
+    }
+
+    World& world_;
+    std::vector<One> flights_;
+};
+
+// Plays the orders one after the other, each by its choices among those that were ready.
+class Orders {
+  public:
+    Orders(World& world, const Kind& first, const Kind& second)
+        : world_(world), first_(first), second_(second) {}
+
+    // Returns: how many orders were played, all of them unless that is `most`.
+    std::uint64_t play_all(std::uint64_t most) {
+        std::uint64_t played = 0;
+        for (; played < most; ++played) {
+            play(next_number_++, nullptr);
+            while (!choices_.empty() && choices_.back().taken + 1 == choices_.back().of) choices_.pop_back();
+            if (choices_.empty()) return played + 1;
+            ++choices_.back().taken;
+        }
+        return played;
+    }
+    void play_random(std::uint64_t orders) {
+        std::mt19937 random(11);
+        for (; orders != 0; --orders) play(next_number_++, &random);
+    }
+
+  private:
+    struct Choice {
+        std::size_t taken, of;
+    };
+    void play(std::uint32_t number, std::mt19937* random) {
+        // The number decides the sizes of v forms and the root: it must be the same for all orders of one tree.
+        Together together(world_, first_, second_, random != nullptr ? number : 1);
+        for (std::size_t depth = 0; !together.all_over(); ++depth) {
+            const std::vector<std::size_t> ready = together.ready();
+            if (ready.empty()) {
+                std::printf("%s and %s wait for ever\n", first_.name, second_.name);
+                std::exit(1);
+            }
+            together.advance(ready[choose(depth, ready.size(), random)]);
+        }
+    }
+    std::size_t choose(std::size_t depth, std::size_t of, std::mt19937* random) {
+        if (random != nullptr) return (*random)() % of;
+        if (depth == choices_.size()) choices_.push_back({0, of});
+        return choices_[depth].taken;
+    }
+
+    World& world_;
+    const Kind &first_, &second_;
+    std::vector<Choice> choices_;
+    static inline std::uint32_t next_number_ = 2;
+};
+
+void play_orders(std::uint64_t most) {
+    World two(2, {}), three(3, {});
+    std::uint64_t orders = 0, whole = 0, pairs = 0;
+    for (std::size_t i = 0; i < std::size(kKinds); ++i)
+        for (std::size_t j = i; j < std::size(kKinds); ++j) {
+            const Kind &first = kKinds[i], &second = kKinds[j];
+            const std::uint64_t played = Orders(two, first, second).play_all(most);
+            orders += played;
+            whole += played < most;
+            ++pairs;
+            Orders(two, first, second).play_random(20);
+            Orders(three, second, first).play_random(40);
+        }
+    std::printf("%llu orders of %llu pairs of calls on 2 ranks, all orders of %llu pairs\n",
+                static_cast<unsigned long long>(orders), static_cast<unsigned long long>(pairs),
+                static_cast<unsigned long long>(whole));
+}
+
+// One rank. Draws alike on all ranks which two calls are next, and on its own which flight is next.
+void play_rank(World& world, std::int32_t rank, int turns) {
+    std::mt19937 calls(5), own(static_cast<std::uint32_t>(100 + rank));
+    for (int turn = 0; turn < turns; ++turn) {
+        const Kind* kinds[kLanes] = {&kKinds[calls() % std::size(kKinds)],
+                                     &kKinds[calls() % std::size(kKinds)]};
+        std::array<std::unique_ptr<Part>, kLanes> parts;
+        std::array<std::unique_ptr<exec::Flight>, kLanes> flights;
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            const auto number = static_cast<std::uint32_t>(2 * turn) + static_cast<std::uint32_t>(lane);
+            parts[lane] = std::make_unique<Part>(*kinds[lane], rank, world.ranks(), number);
+            flights[lane] = world.begin(rank, lane, *kinds[lane], *parts[lane]);
+        }
+        bool over[kLanes] = {};
+        // Now and then the last one is waited for without polling.
+        while (!over[0] || !over[1]) {
+            const std::size_t lane = own() % kLanes;
+            if (over[lane]) continue;
+            if (over[1 - lane] && own() % 2 == 0) {
+                over[lane] = flights[lane]->advance();
+                continue;
+            }
+            channel::Polling polling(world.lane(rank, lane).channel);
+            over[lane] = flights[lane]->advance();
+            if (!over[lane] && own() % 4 == 0) sched_yield();
+        }
+        for (std::size_t lane = 0; lane < kLanes; ++lane)
+            judge(*flights[lane], *parts[lane], *kinds[lane], rank);
+    }
+}
+
+void play_threads() {
+    constexpr std::int32_t kRanks = 4;
+    constexpr int kTurns = 600;
+    for (const sync::WaitPolicy& waiting :
+         {sync::WaitPolicy{.spins = 50},
+          sync::WaitPolicy{.spins = 0, .yields = 4, .least_sleep_ns = 10'000, .most_sleep_ns = 200'000}}) {
+        World world(kRanks, waiting);
+        std::vector<std::thread> threads;
+        for (std::int32_t r = 0; r < kRanks; ++r)
+            threads.emplace_back([&, r] { play_rank(world, r, kTurns); });
+        for (std::thread& thread : threads) thread.join();
+    }
+    std::printf("2 x %d pairs of calls on %d threads\n", kTurns, kRanks);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view what = argc > 1 ? argv[1] : "";
+    if (what == "orders")
+        play_orders(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1500);
+    else if (what == "threads")
+        play_threads();
+    else
+        return 2;
+    return g_wrong == 0 ? 0 : 1;
+}
