@@ -1,33 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5; nodes combine
-// after
-//           Mirsadeghi, Traeff, Balaji, Afsahi 2017
-// Idea:     What the ranks of a node owe those of another goes as one message, and in an allgather a block
-//           that several ranks there want crosses the network once. Ranks of a node leave their blocks in
-//           the scratch of the leader for that other node; there the receivers find theirs in the scratch of
-//           the leader who has received. As in multileader the ranks of a node share the other nodes between
-//           them, or the first `leaders` of them do. Within the node each rank leaves its blocks in its own
-//           scratch, as in eager.
-//           With a threshold the nodes combine as the ranks do in combining: two nodes with at least
-//           `threshold` destinations in common trade the bundles for half of these each, and send on; again
-//           up to `depth` times (0: any). What goes to node j is led by rank j mod L of every node of L
-//           leaders: these layers combine each for itself, at once, and the threshold counts within a layer.
-//           Blocks above 4 KiB of plain forms do not combine (exec/nodes.cc).
-// Needs:    nothing: any ranks, any nodes; scratch on the shared heap. To combine, the pattern is made by the
-//           first call, in rounds of letters between leaders
-// Steps:    between two nodes with edges a message; all of a leader at once. Combined: for each pair of
-//           leaders k / 2 + 1 messages instead of k; a wait for each level of trades, as in combining
-// Bytes:    between two nodes a block for each edge; allgather: for each sender with edges between them. Per
-//           rank two copies of what it sends, one of what it receives. Combined: once more for what is given
-//           away, in an allgather each block once in a trade; and one copy by the leader
-// Scratch:  per rank its blocks for mates, and the bundles that it leads; combined: what it takes over and
-//           packs
-// Good for: small and medium blocks, many edges between two nodes; combined: small blocks, many nodes to each
-//           of few leaders
-//
-// Milestones: 1: all that this rank owes other nodes lies with their leaders; from 2 on, by leaders: the
-// bundles of so many turns have come.
+// Source:     libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5; nodes
+//             combine after Mirsadeghi, Traeff, Balaji, Afsahi 2017
+// Idea:       What the ranks of a node owe those of another goes as one message, a bundle, and in an
+//             allgather a block that several ranks there want crosses the network once. With a threshold
+//             nodes combine their bundles as ranks combine blocks in combining. How:
+//             docs/design/neighbors.md.
+// Needs:      nothing: any ranks, any nodes; scratch on the shared heap
+// Steps:      between two nodes with edges a message; all of a leader at once. Combined: for each pair of
+//             leaders k / 2 + 1 messages instead of k; a wait for each level of trades
+// Bytes:      between two nodes a block for each edge; allgather: for each sender with edges between them.
+//             Per rank two copies of what it sends, one of what it receives. Combined: once more for what
+//             is given away, in an allgather each block once in a trade; and one copy by the leader
+// Scratch:    per rank its blocks for mates, and the bundles that it leads; combined: what it takes over
+//             and packs
+// Good for:   small and medium blocks, many edges between two nodes; combined: small blocks, many nodes to
+//             each of few leaders
+// Milestones: 1: all that this rank owes other nodes lies with their leaders; 2, 3, ..., raised by leaders:
+//             the bundle of one more turn has come
 #include <map>
 #include <span>
 

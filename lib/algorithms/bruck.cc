@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Bruck, Ho, Kipnis, Upfal, Weathersby, Efficient Algorithms for All-to-All Communications in
-//           Multiport Message-Passing Systems, TPDS 1997
-// Idea:     A bundle goes the distance to its receiver digit by digit, in base r: in the round of digit k
-//           those with digit d there go d r^k places on together. In a gather the bundles collected so far
-//           are doubled (r: multiplied) in each round.
-//           The paper rotates the blocks before and behind the rounds; we keep a table of where each bundle
-//           lies instead: what is received stays where it came until it is sent on or copied to its end.
-// Needs:    nothing: any ranks, any nodes
-// Steps:    per rank a message for each d r^k < P with 0 < d < r, up to (r - 1) ceil(log_r P); those of a
-//           round go at once. Allgather: two for one where it reaches round the last rank
-// Bytes:    alltoall per rank each block once for each digit of its distance that is not 0, about
-//           P (r - 1) / r ceil(log_r P) blocks sent, and copied to be sent; P copied at the end; allgather
-//           P - 1 sent, 1 copied
-// Scratch:  alltoall about P (r - 1) / r (ceil(log_r P) + r - 1) blocks; allgather none
-// Good for: small blocks and many ranks, where messages cost more than bytes
+// Source:     Bruck, Ho, Kipnis, Upfal, Weathersby 1997. The paper rotates the blocks before and behind the
+//             rounds. Here a table says where each bundle lies: what is received stays where it came until
+//             it is sent on or copied to its end.
+// Idea:       The distance of a bundle to its receiver is written in base r. In the round of digit k the
+//             bundles whose digit is d go d r^k places on, together. In an allgather each rank sends on all
+//             that it has collected, which multiplies that by r in each round.
+// Needs:      nothing: any ranks, any nodes
+// Steps:      per rank a message for each d r^k < P with 0 < d < r, up to (r - 1) ceil(log_r P); those of a
+//             round go at once. Allgather: two for one where it reaches round the last rank
+// Bytes:      alltoall per rank each block once for each digit of its distance that is not 0, about P (r -
+//             1) / r ceil(log_r P) blocks sent, and copied to be sent; P copied at the end; allgather P - 1
+//             sent, 1 copied
+// Scratch:    alltoall about P (r - 1) / r (ceil(log_r P) + r - 1) blocks; allgather none
+// Good for:   small blocks and many ranks, where messages cost more than bytes
 #include <algorithm>
 
 #include "algorithms/exchange.h"

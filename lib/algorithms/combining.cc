@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Mirsadeghi, Traeff, Balaji, Afsahi, Exploiting Common Neighborhoods to Optimize MPI Neighborhood
-//           Collectives, HiPC 2017, algorithm 3; the pattern (algorithms 1 and 2) is schedule/combining.h
-// Idea:     Two ranks with at least `threshold` neighbours in common each give the other what they owe half
-// of
-//           these, and send to the other half for both: k / 2 + 1 messages instead of k. Pairs are made again
-//           and again among the neighbours that are left; what is left then is sent to each of them.
-//           Beyond the paper, what a rank carries for its partners may be given on, up to `depth` times (0:
-//           any): with k neighbours common to 2^d ranks about d + k / 2^d messages.
-//           Trades that give nothing that another has brought are under way together (schedule/combining.h),
-//           at depth 1 all of them, and with the last ones what goes to neighbours without a trade.
-//           Edges within a node do not take part: a copy through shared scratch costs less than a message,
-//           and less than a share of one. They go as in eager. A neighbour with several edges is one here.
-//           Blocks above 4 KiB go straight, one message for each edge, as the paper finds that faster
-//           (exec/neighbors.cc); in v and w forms lengths travel along (exec/carrier.h).
-// Needs:    several nodes, and all ranks to run it: no other algorithm understands its messages. The pattern
-//           is made by the first call, in rounds of letters between neighbours and between friends
-// Steps:    per rank k / 2 + 1 messages instead of k for each pair; a wait for each level of trades (depth 1:
-//           one), and one for what arrives
-// Bytes:    per rank what its neighbours get, and once more for each half that was given away
-// Scratch:  what was taken over, what is packed to be sent, and what came for several edges
-// Good for: small blocks and many neighbours in common
+// Source:     Mirsadeghi, Traeff, Balaji, Afsahi 2017, algorithm 3. The pattern (algorithms 1 and 2) is
+//             made by schedule/combining.h. Beyond the paper, a neighbour may be shared `depth` times.
+// Idea:       Two ranks with at least `threshold` neighbours in common on other nodes each give the other
+//             what they owe half of these, and send to the other half for both: k / 2 + 1 messages instead
+//             of k. How, and why in levels: docs/design/neighbors.md. Edges within a node go as in eager,
+//             as a copy costs less than a share of a message.
+// Needs:      several nodes, and all ranks to run it: no other algorithm understands its messages. The
+//             first call makes the pattern, in rounds of letters
+// Steps:      per rank k / 2 + 1 messages instead of k for each pair; a wait for each level of trades
+//             (depth 1: one), and one for what arrives
+// Bytes:      per rank what its neighbours get, and once more for each half that was given away. Blocks
+//             above 4 KiB go straight, one message for each edge
+// Scratch:    what was taken over, what is packed to be sent, and what came for several edges
+// Good for:   small blocks and many neighbours in common
 #include <algorithm>
 #include <span>
 

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Tu, Zou, Zhan, Zhao, Fan, Multi-core Aware Optimization for MPI Collectives, 2008, section III:
-// the
-//           flat one-to-many broadcast within a node. The paper copies through shared memory; on a shared
-//           heap one copy does.
-// Idea:     The root says that its buffer is there; every other rank copies all of it, at the same time, so
-// that
-//           readers on a shared cache help each other. The root waits until all have it.
-// Needs:    one node; the root's buffer on the shared heap
-// Steps:    root 2 raises, P - 1 waits; others 1 wait, 1 copy, 1 raise
-// Bytes:    per rank 1 buffer, the root none
-// Scratch:  none
-// Good for: large buffers on the shared heap
+// Source:     Tu, Zou, Zhan, Zhao, Fan 2008, section III: the flat one-to-many broadcast within a node. The
+//             paper copies through shared memory; on a shared heap one copy does.
+// Idea:       The root says that its buffer is there. All other ranks copy it at the same time, so that
+//             readers on a shared cache help each other. The root waits until all have it.
+// Needs:      one node; the root's buffer on the shared heap
+// Steps:      root 2 raises, P - 1 waits; others 1 wait, 1 copy, 1 raise
+// Bytes:      per rank 1 buffer, the root none
+// Scratch:    none
+// Good for:   large buffers on the shared heap
 #include "algorithms/algorithm.h"
 
 namespace coco::algorithms {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   libcoco's own; the copy-in, copy-out of every MPI library's shared-memory channel, with one
-//           synchronisation for a call instead of one for a message
-// Idea:     A rank copies what it owes into its scratch, says so, and takes its own blocks from the others'
-//           scratch. Nobody waits for its readers: scratch is a piece of a ring, written again only when all
-//           ranks have left the call that it was for. So the root of a bcast runs ahead of its readers.
-// Needs:    one node; any buffers. Neighbours: any nodes
-// Steps:    alltoall per rank 2 P - 1 copies, allgather P + 1, bcast 1; 2 raises, P - 1 waits (bcast 1)
-//           Neighbours: two copies for each edge within the node, a message for each between nodes
-// Bytes:    alltoall per rank 2 P - 1 blocks, allgather P + 1, bcast 1
-// Scratch:  alltoall per rank P - 1 blocks, allgather 1, bcast 1 at the root
-// Good for: small blocks, where a synchronisation costs more than a copy; buffers outside the shared heap
+// Source:     libcoco's own. MPI libraries copy in and out of shared memory in the same way, with one
+//             synchronisation for a message; here it is one for a call.
+// Idea:       A rank copies what it owes into its scratch, says so, and takes its own blocks from the
+//             others' scratch. Nobody waits for its readers: scratch is a piece of a ring, which is written
+//             again only when all ranks have left the call that it was for. So the root of a bcast runs
+//             ahead of its readers.
+// Needs:      one node; any buffers. Neighbours: any nodes
+// Steps:      alltoall per rank 2 P - 1 copies, allgather P + 1, bcast 1; 2 raises, P - 1 waits (bcast 1)
+// Neighbours: two copies for each edge within the node, a message for each between nodes
+// Bytes:      alltoall per rank 2 P - 1 blocks, allgather P + 1, bcast 1
+// Scratch:    alltoall per rank P - 1 blocks, allgather 1, bcast 1 at the root
+// Good for:   small blocks, where a synchronisation costs more than a copy; buffers outside the shared heap
 #include "algorithms/blocks.h"
 #include "algorithms/edges.h"
 #include "schedule/order.h"

@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Li, Zhang, Hoefler, Cache-Oblivious MPI All-to-All Communications Based on Morton Order, TPDS
-//           2018, section 2.5: pack on the node, exchange among leaders, unpack on the node; bcast: Tu, Zou,
-//           Zhan, Zhao, Fan, Multi-core Aware Optimization for MPI Collectives, 2008, sections II and III:
-//           first to the head of each node, then in segments on the node. The paper does one after the other;
-//           we pass segments on at once.
-// Idea:     The first rank of each node speaks for it. Its ranks copy what they owe other nodes into the
-//           leader's scratch, each its own, at the same time; the leaders exchange these bundles by the inner
-//           exchange that the parameter names; and each rank, the leader too, copies its own blocks out of
-//           what has come, while more comes. The paper gathers in the order of the curve from one another's
-//           send buffers; here a rank touches its own buffers alone, so that any buffer will do.
-//           Several leaders have each a team of the node's ranks and an exchange of its own, in which what
-//           the team owes goes to the ranks of all nodes: packing and sending are spread over them. There are
-//           as many as the parameter says, but not more than the smallest node has ranks.
-//           bcast (leader_bcast.cc): the root leads its node. Its buffer goes in segments along a tree of
-//           base radix over the leaders, or along a chain where that sends less one after the other, and on
-//           each node through a ring in the leader's scratch, all at the same time. route= takes one of the
-//           two, or scatter (leader_scatter.cc): a part for each node goes down the tree, and from there to
-//           all others; with fewer segments than nodes that is the tree.
-// Needs:    nothing: any ranks, any nodes; the leader's scratch is on the shared heap
-// Steps:    per leader the messages of the inner exchange among nodes, pairwise: one to each other node;
-//           other ranks none, and a wait for each of its rounds; bcast: a message for each segment and child
-//           (scatter: for each child, and N - 1 or fewer to the other of N nodes), as segmented on the node;
-//           v forms: as sloav's where much is sent at once, or long blocks
-// Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L, times what the inner exchange
-//           sends on; per rank 2 P blocks copied (allgather P + 1); bcast: to each node 1 buffer, 1 copied;
-//           sent by the root up to (radix - 1) log_radix N, by chain 1, by scatter 2; v forms: heads and
-//           lengths as sloav's, but 8 bytes for each block of allgatherv
-// Scratch:  per leader 2 L P blocks (allgather P), and what the inner exchange takes; others L (allgather 0);
-//           bcast: per leader up to 4 segments
-// Good for: small blocks and many ranks on a node; bcast of any size
-//
-// Milestones: from 1 on, by leaders: more bundles are there; bcast: as of segmented
+// Source:     Li, Zhang, Hoefler 2018, section 2.5: pack on the node, exchange among leaders, unpack on the
+//             node. The paper's ranks pack equal shares of the Morton curve from one another's send
+//             buffers. Here a rank packs its own blocks alone, so that any buffer will do, which was faster
+//             too (bench/results/trials-2-cores.txt, 5). bcast: Tu, Zou, Zhan, Zhao, Fan 2008, sections II
+//             and III: first to the head of each node, then in segments on the node. The paper does one
+//             after the other; here segments are passed on at once.
+// Idea:       The first rank of each node, its leader, speaks for it. The ranks of the node copy what they
+//             owe other nodes into the leader's scratch, all at the same time. The leaders exchange these
+//             bundles by the inner exchange that the parameter names. Each rank copies its own blocks out
+//             of what has come, while more comes. With leaders=N each of N leaders (at most as many as the
+//             smallest node has ranks) has a team of the node's ranks and an exchange of its own. bcast:
+//             the root leads its node. Its buffer goes in segments to the other leaders: along a tree of
+//             base radix, along a chain, or in two steps (route=scatter: a part for each node goes down the
+//             tree, then from each node to all others; with fewer segments than nodes it is the tree). Each
+//             leader shows the segments to its mates through a ring in its scratch, at the same time.
+// Needs:      nothing: any ranks, any nodes; the leader's scratch is on the shared heap
+// Steps:      per leader the messages of the inner exchange among nodes, pairwise: one to each other node;
+//             other ranks none, and a wait for each of its rounds; bcast: a message for each segment and
+//             child (scatter: for each child, and N - 1 or fewer to the other of N nodes), as segmented on
+//             the node; v forms: as sloav's where much is sent at once, or long blocks
+// Bytes:      alltoall between two nodes of L ranks L x L blocks, allgather L, times what the inner
+//             exchange sends on; per rank 2 P blocks copied (allgather P + 1); bcast: to each node 1
+//             buffer, 1 copied; sent by the root up to (radix - 1) log_radix N, by chain 1, by scatter 2; v
+//             forms: heads and lengths as sloav's, but 8 bytes for each block of allgatherv
+// Scratch:    per leader 2 L P blocks (allgather P), and what the inner exchange takes; others L (allgather
+//             0); bcast: per leader up to 4 segments
+// Good for:   small blocks and many ranks on a node; bcast of any size
+// Milestones: a leader raises 1, 2, ... as more bundles are there; bcast: as in segmented
 #include <algorithm>
 #include <deque>
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5
-// Idea:     As leader, but several ranks of a node, by default all, speak for it, each to its share of the
-//           other nodes: the node i places on is the partner of leader (i - 1) mod leaders. So the packing,
-//           sending and receiving of a node's bundles is spread over its ranks; and all take what has come,
-//           whoever it came to, while more comes. In allgather each leader has a copy of the node's bundle.
-// Needs:    nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:    between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once, in
-//           allgather 2 to 16; v forms: as sloav's where much is sent at once, or long blocks
-// Bytes:    alltoall between two nodes of L ranks L x L blocks, allgather L; per rank 2 P blocks copied
-//           (allgather P + L); v forms: heads and lengths as leader's
-// Scratch:  alltoall per leader 2 L P / leaders blocks and L, others L; allgather per leader P / leaders, L
-//           and 1, others 1
-// Good for: small and medium blocks with several ranks on a node
-//
-// Milestones: 1, alltoall: all that this rank owes others lies in scratch; from 2 on, by leaders: so many
-// bundles have come.
+// Source:     libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5
+// Idea:       As leader, but several ranks of a node, by default all, share the other nodes between them:
+//             leader (i - 1) mod leaders speaks to the node i places on. So the packing, sending and
+//             receiving of a node's bundles is spread over its ranks. Each rank takes its blocks from all
+//             leaders of its node, while more comes. In an allgather each leader has a copy of the node's
+//             bundle.
+// Needs:      nothing: any ranks, any nodes; scratch on the shared heap
+// Steps:      between two nodes a message each way; per leader (N - 1) / leaders of them, 4 to 16 at once,
+//             in allgather 2 to 16; v forms: as sloav's where much is sent at once, or long blocks
+// Bytes:      alltoall between two nodes of L ranks L x L blocks, allgather L; per rank 2 P blocks copied
+//             (allgather P + L); v forms: heads and lengths as leader's
+// Scratch:    alltoall per leader 2 L P / leaders blocks and L, others L; allgather per leader P / leaders,
+//             L and 1, others 1
+// Good for:   small and medium blocks with several ranks on a node
+// Milestones: 1, alltoall: all that this rank owes others lies in scratch; 2, 3, ..., raised by leaders:
+//             one more bundle has come
 #include <algorithm>
 
 #include "algorithms/blocks.h"

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Li, Zhang, Hoefler, Cache-Oblivious MPI All-to-All Communications Based on Morton Order, TPDS
-// 2018,
-//           section 2.5 (MN-CO)
-// Idea:     The curve over the matrix of all bundles (a row for each receiver, a column for each sender) is
-// cut
-//           in equal shares. A participant fetches the bundles of its share, from each sender in one message,
-//           and sends them on, to each receiver in one message: two rounds of about sqrt(P) messages at once.
-//           The paper stops at powers of two; the balanced recursion gives compact shares for any P, whose
-//           messages have unequal lengths. What lies together is sent from, and received, where it is; a
-//           bundle for oneself makes no way. In a gather a participant that has fetched a bundle for its
-//           share is not sent it again.
-// Needs:    nothing: any ranks, any nodes
-// Steps:    a message to each share from each sender in it, and from it to each receiver: per rank about
-//           2 sqrt(P) (odd powers of two: sqrt(2 P) and sqrt(P / 2)) in 2 rounds
-// Bytes:    alltoall per rank up to 2 P blocks sent, P copied: of each pair of ranks one if either of them
-// has
-//           the bundle in its share, else two; allgather P - 1 received
-// Scratch:  alltoall per rank up to 3 P blocks; allgather up to 2 P
-// Good for: small blocks, on networks that carry many messages of a rank at once
+// Source:     Li, Zhang, Hoefler 2018, section 2.5 (MN-CO). The paper stops at powers of two. The balanced
+//             recursion gives compact shares for any P, whose messages have unequal lengths.
+// Idea:       The Morton curve over the matrix of all bundles (a row for each receiver, a column for each
+//             sender) is cut in equal shares. A participant fetches the bundles of its share, from each
+//             sender in one message, and sends them on, to each receiver in one message: two rounds of
+//             about sqrt(P) messages at once. In an allgather a participant is not sent again what it has
+//             fetched for its share.
+// Needs:      nothing: any ranks, any nodes
+// Steps:      a message to each share from each sender in it, and from it to each receiver: per rank about
+//             2 sqrt(P) (odd powers of two: sqrt(2 P) and sqrt(P / 2)) in 2 rounds
+// Bytes:      alltoall per rank up to 2 P blocks sent, P copied: of each pair of ranks one if either of
+//             them has the bundle in its share, else two; allgather P - 1 received
+// Scratch:    alltoall per rank up to 3 P blocks; allgather up to 2 P
+// Good for:   small blocks, on networks that carry many messages of a rank at once
 #include <algorithm>
 #include <map>
 #include <set>

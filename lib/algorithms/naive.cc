@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Li, Zhang, Hoefler, Cache-Oblivious MPI All-to-All Communications Based on Morton Order, TPDS
-// 2018,
-//           section 4 (SH-Naive, in its NUMA-aware form). The paper puts a barrier before and after the
-//           copies; we wait for the one peer whose block comes next, and at the end for those who read our
-//           send buffer.
-// Idea:     Every rank copies its own blocks, straight from its peers' send buffers into its receive buffer.
-// It
-//           begins behind itself and in its own domain, so that the ranks do not all read the same peer.
-// Needs:    one node; send buffers on the shared heap. Neighbours: any nodes, any buffers
-// Steps:    per rank P copies, 2 raises, 2 (P - 1) waits
-//           Neighbours: a copy for each edge within the node, a message for each between nodes
-// Bytes:    per rank P blocks
-// Scratch:  none
-// Good for: large blocks: long reads and writes that the hardware prefetches; the yardstick of the others
+// Source:     Li, Zhang, Hoefler 2018, section 4 (SH-Naive, in its NUMA-aware form). The paper puts a
+//             barrier before and after the copies. We wait for the one peer whose block comes next, and at
+//             the end for those who read our send buffer.
+// Idea:       Every rank copies its own blocks, straight from its peers' send buffers into its receive
+//             buffer. It begins with the rank behind itself, in its own domain, so that the ranks do not
+//             all read the same peer.
+// Needs:      one node; send buffers on the shared heap. Neighbours: any nodes, any buffers
+// Steps:      per rank P copies, 2 raises, 2 (P - 1) waits
+// Neighbours: a copy for each edge within the node, a message for each between nodes
+// Bytes:      per rank P blocks
+// Scratch:    none
+// Good for:   large blocks: the hardware prefetches long reads and writes; the yardstick of the others
 #include "algorithms/blocks.h"
 #include "algorithms/edges.h"
 #include "schedule/order.h"

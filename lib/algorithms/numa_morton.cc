@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Li, Zhang, Hoefler, Cache-Oblivious MPI All-to-All Communications Based on Morton Order, TPDS
-// 2018,
-//           section 2.4 (SH-NUMA-CO). The paper has domains of equal size and waits for all ranks; here
-//           domains may differ (the matrix of a pair is a rectangle) and the waiting is exact.
-// Idea:     With s domains there are s steps. In step i the ranks of domain r copy the blocks that domain r +
-// i
-//           sends to r, in equal shares of the Morton curve over that pair: they write only to their own
-//           domain, the distance is the least possible, and no two domains read from the same one at a time.
-// Needs:    one node; send and receive buffers on the shared heap. Neighbours: any nodes
-// Steps:    per rank P copies, 2 raises, in an alltoall of domains of q ranks about 2 (1 + s) sqrt(q) waits
-//           Neighbours (section 3): copies in equal shares of the edges within the node, which need no order
-//           of blocks; a message for each edge between nodes
-// Bytes:    per rank P blocks
-// Scratch:  none
-// Good for: what morton is good for, when the ranks are spread over NUMA domains; with one domain it is
-// morton
+// Source:     Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO). The paper has domains of equal size and
+//             waits for all ranks. Here domains may differ (the matrix of a pair is a rectangle), and a
+//             rank waits as in morton.
+// Idea:       With s domains there are s steps. In step i the ranks of domain r copy the blocks that domain
+//             r + i sends to r, in equal shares of the Morton curve over that pair. So they write to their
+//             own domain only, and no two domains read from the same one at a time.
+// Needs:      one node; send and receive buffers on the shared heap. Neighbours: any nodes
+// Steps:      per rank P copies, 2 raises, in an alltoall of domains of q ranks about 2 (1 + s) sqrt(q)
+//             waits
+// Neighbours: as in morton, but each domain copies the edges that end there
+// Bytes:      per rank P blocks
+// Scratch:    none
+// Good for:   the cases of morton when the ranks are spread over NUMA domains; with one domain it is morton
 #include "algorithms/curve.h"
 #include "algorithms/edges.h"
 

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Tu, Zou, Zhan, Zhao, Fan, Multi-core Aware Optimization for MPI Collectives, 2008, section III:
-// data
-//           tiling, segments that fit the L1 or L2 cache. The paper runs one broadcast after another in a
-//           loop; we overlap them over a ring of segments.
-// Idea:     The root copies segment after segment into a ring in its scratch; the others copy them out while
-// the
-//           next ones are filled, all of them reading one segment while it is in cache. The root fills a
-//           place again when all have taken what was there.
-// Needs:    one node; any buffers; fewer segments than kDone
-// Steps:    n segments, ring of d = min(n, 4): root n copies, n + 1 raises, (n - d)(P - 1) waits;
-//           others n copies, n - d + 1 raises, n waits
-// Bytes:    per rank 1 buffer
-// Scratch:  d segments at the root
-// Good for: large buffers outside the shared heap
-//
-// Milestones: the root raises i when segment i is in the ring (so kArrived for the first), the others raise i
-// when they have taken segment i, as long as the root will wait for that.
+// Source:     Tu, Zou, Zhan, Zhao, Fan 2008, section III: data tiling, segments that fit the L1 or L2
+//             cache. The paper runs one broadcast after another in a loop; here they overlap over a ring of
+//             segments.
+// Idea:       The root copies segment after segment into a ring in its scratch. The others copy them out
+//             while the next ones are filled; all of them read one segment while it is in cache. The root
+//             fills a place of the ring again when all have taken what was there.
+// Needs:      one node; any buffers; fewer segments than kDone
+// Steps:      n segments, ring of d = min(n, 4): root n copies, n + 1 raises, (n - d)(P - 1) waits; others
+//             n copies, n - d + 1 raises, n waits
+// Bytes:      per rank 1 buffer
+// Scratch:    d segments at the root
+// Good for:   large buffers outside the shared heap
+// Milestones: the root raises i when segment i is in the ring (so kArrived for the first). The others raise
+//             i when they have taken segment i, as long as the root will wait for that.
 #include <algorithm>
 
 #include "algorithms/algorithm.h"

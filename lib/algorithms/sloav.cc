@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:   Xu, Venkata, Graham, Wang, Liu, Yu, SLOAVx: Scalable LOgarithmic AlltoallV Algorithm for
-//           Hierarchical Multicore Systems, CCGrid 2013, section III (SLOAV)
-// Idea:     Bruck's rounds for blocks of unequal sizes: the same schedule, but scratch holds elements, each
-//           where its block lies and how long it is, so that no data moves until it is packed to be sent. A
-//           message brings the lengths of its elements along. The paper sends the total size first, and the
-//           message then; we send lengths and data at once while they are few, and the rest behind them.
-//           Elements that do not fit their segment have a buffer of their own in the paper; here each message
-//           is kept where it came until the call is over. Blocks above 16 KiB go straight to their receivers,
-//           as the lengths tell. The radix is free.
-// Needs:    nothing: any ranks, any nodes
-// Steps:    per rank bruck's messages, each two where it brings more than 4 KiB of data; and one for each
-//           block above 16 KiB
-// Bytes:    per rank each block up to 16 KiB once for each digit of its distance that is not 0, packed each
-//           time; 32 bytes for each message, and 4 for each block in it, rounded up to 8; longer blocks once
-// Scratch:  about P (r - 1) / r (ceil(log_r P) + r - 1) elements of 32 bytes
-// Good for: many ranks and short blocks, above all where most are empty
+// Source:     Xu, Venkata, Graham, Wang, Liu, Yu 2013, section III (SLOAV). The paper sends the total size
+//             first, and the message then. Here lengths and data go at once while they are few, else the
+//             data follow. In the paper elements that do not fit their segment have a buffer of their own;
+//             here each message is kept where it came until the call is over. The radix is free.
+// Idea:       Bruck's rounds for blocks of unequal sizes. Scratch holds elements, which say where a block
+//             lies and how long it is, so that no data move until they are packed to be sent. A message
+//             brings the lengths of its elements along. Blocks above 16 KiB go straight to their receivers,
+//             as the lengths tell.
+// Needs:      nothing: any ranks, any nodes
+// Steps:      per rank bruck's messages, each two where it brings more than 4 KiB of data; and one for each
+//             block above 16 KiB
+// Bytes:      per rank each block up to 16 KiB once for each digit of its distance that is not 0, packed
+//             each time; 32 bytes for each message, and 4 for each block in it, rounded up to 8; longer
+//             blocks once
+// Scratch:    about P (r - 1) / r (ceil(log_r P) + r - 1) elements of 32 bytes
+// Good for:   many ranks and short blocks, above all where most are empty
 #include "algorithms/exchange.h"
 
 namespace coco::algorithms {
