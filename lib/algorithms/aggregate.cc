@@ -39,11 +39,11 @@ using schedule::Load;
 using schedule::Milestone;
 using schedule::Place;
 
-constexpr Milestone kFilled = 1, kThere = 2;
+constexpr Milestone kFilled = 1, kFirstBundle = 2;
 
-class Scheme {
+class AggregateScheme {
   public:
-    explicit Scheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {
+    explicit AggregateScheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {
         for (const Bundle& bundle : all_.outgoing) own_bundle(bundle);
     }
 
@@ -57,9 +57,9 @@ class Scheme {
             all_.sends, [this](auto cargoes) { await_fillers(cargoes); }, [this] { return receive(); });
         take_from_mates();
         show();
-        take_from_afar();
+        take_from_other_nodes();
         steps_.complete();
-        return steps_.scratch(room_.end()).raise(kDone).take();
+        return steps_.scratch(scratch_.end()).raise(kDone).take();
     }
 
   private:
@@ -119,8 +119,8 @@ class Scheme {
                 for (std::int32_t mate : *of->second) filled_.await(steps_, mate);
     }
 
-    void raise_there(std::int32_t turn) {
-        if (shares_) steps_.raise(kThere + static_cast<Milestone>(turn));
+    void raise_bundle(std::int32_t turn) {
+        if (shares_) steps_.raise(kFirstBundle + static_cast<Milestone>(turn));
     }
     // A bundle is shown to the mates as soon as it is there. Nobody waits for another's before all of his own
     // have come.
@@ -128,16 +128,16 @@ class Scheme {
         auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.sends.cargoes.size());
         for (const Bundle& bundle : all_.incoming) {
             steps_.complete(--messages);
-            raise_there(bundle.turn);
+            raise_bundle(bundle.turn);
         }
     }
 
-    void take_from_afar() {
+    void take_from_other_nodes() {
         std::map<std::int32_t, std::int32_t> seen;  // by leader, how many of its bundles
         for (const Bundled& b : all_.taken) {
             if (b.leader != shape_.rank && seen[b.leader] <= b.turn) {
                 arrivals_.await(steps_, b.leader);
-                steps_.wait(b.leader, kThere + static_cast<Milestone>(b.turn));
+                steps_.wait(b.leader, kFirstBundle + static_cast<Milestone>(b.turn));
                 seen[b.leader] = b.turn + 1;
             }
             steps_.copy({b.leader, Area::scratch, b.index}, {shape_.rank, Area::recv, b.edge.received});
@@ -151,8 +151,8 @@ class Scheme {
         shape_.map->ranks_on_node(shape_.map->node[static_cast<std::size_t>(shape_.rank)]).size() > 1;
     bool fills_others_ = false;
     schedule::Builder steps_;
-    Room room_{shape_.rank, all_.scratch_blocks};
-    Carried carried_{personal_, steps_, room_};
+    ScratchBlocks scratch_{shape_.rank, all_.scratch_blocks};
+    Carried carried_{personal_, steps_, scratch_};
     std::map<std::int32_t, const std::vector<std::int32_t>*> fillers_;  // by the bundle's peer
     std::size_t received_ = 0;                                          // of what comes
     Waits arrivals_{shape_.rank, kArrived}, filled_{shape_.rank, kFilled};
@@ -160,6 +160,6 @@ class Scheme {
 
 }  // namespace
 
-schedule::Schedule make_aggregate(const Shape& shape) { return Scheme(shape).take(); }
+schedule::Schedule make_aggregate(const Shape& shape) { return AggregateScheme(shape).take(); }
 
 }  // namespace coco::algorithms

@@ -54,28 +54,28 @@ class Personal {
 
     // The bundles of which the round's digit is `digit`: sent on in one message, others received for them.
     void exchange(std::int32_t digit, std::vector<Place>& next) {
-        std::vector<std::int32_t> js;
+        std::vector<std::int32_t> distances;
         for (std::int32_t j = digit * w_; j < all_.count(); ++j)
-            if (j / w_ % radix_ == digit) js.push_back(j);
+            if (j / w_ % radix_ == digit) distances.push_back(j);
         std::int32_t to = all_.at_distance(all_.me, digit * w_),
                      from = all_.at_distance(all_.me, -digit * w_);
         std::int32_t in = 0;
-        for (std::int32_t j : js) in += blocks_of(from, j);
-        Place room = courier_.room(in);
-        courier_.receive(from, room, in);
-        for (std::int32_t j : js) {
-            next[j] = room;
-            room = behind(room, blocks_of(from, j));
+        for (std::int32_t j : distances) in += blocks_of(from, j);
+        Place place = courier_.new_scratch(in);
+        courier_.receive(from, place, in);
+        for (std::int32_t j : distances) {
+            next[j] = place;
+            place = behind(place, blocks_of(from, j));
         }
-        send(to, js);
+        send(to, distances);
     }
 
-    void send(std::int32_t to, const std::vector<std::int32_t>& js) {
+    void send(std::int32_t to, const std::vector<std::int32_t>& distances) {
         std::int32_t out = 0;
-        for (std::int32_t j : js) out += blocks_of(all_.me, j);
-        if (js.size() == 1) return courier_.send(to, at_[js[0]], out);
-        Place packed = courier_.room(out), end = packed;
-        for (std::int32_t j : js) {
+        for (std::int32_t j : distances) out += blocks_of(all_.me, j);
+        if (distances.size() == 1) return courier_.send(to, at_[distances[0]], out);
+        Place packed = courier_.new_scratch(out), end = packed;
+        for (std::int32_t j : distances) {
             courier_.copy(at_[j], end, blocks_of(all_.me, j));
             end = behind(end, blocks_of(all_.me, j));
         }
@@ -130,8 +130,8 @@ class Gather {
     // participant 0.
     template <class Use>
     void in_pieces(std::int32_t first, std::int32_t count, Use use) {
-        std::int32_t straight = courier_.is_ring() ? count : std::min(count, all_.count() - first);
-        for (auto [begin, part] : {std::pair{first, straight}, std::pair{0, count - straight}}) {
+        std::int32_t before_wrap = courier_.is_ring() ? count : std::min(count, all_.count() - first);
+        for (auto [begin, part] : {std::pair{first, before_wrap}, std::pair{0, count - before_wrap}}) {
             if (part == 0) continue;
             std::int32_t blocks = 0;
             for (std::int32_t d = 0; d < part; ++d) blocks += all_.blocks(all_.at_distance(begin, d), 0);

@@ -68,7 +68,7 @@ void Carried::post(Trades level, const Ready& ready) {
     coming_.clear();
     for (const Trade& trade : level) {
         std::int32_t count = count_of(trade.taken);
-        coming_.push_back(room_.take(count));
+        coming_.push_back(scratch_.take(count));
         // Of one common neighbour one side has nothing to give.
         if (count != 0) steps_.receive(trade.partner, coming_.back(), count);
     }
@@ -145,7 +145,7 @@ Place Carried::together(const Places& blocks) {
     for (const Place& place : blocks) key.emplace_back(place.area, place.index);
     auto [packed, made] = packed_.try_emplace(key);
     if (!made) return packed->second;
-    packed->second = room_.take(static_cast<std::int32_t>(blocks.size()));
+    packed->second = scratch_.take(static_cast<std::int32_t>(blocks.size()));
     for (std::size_t i = 0; i < blocks.size(); ++i) steps_.copy(blocks[i], behind(packed->second, i));
     return packed->second;
 }

@@ -17,9 +17,9 @@
 namespace coco::algorithms {
 
 // Blocks of a rank's scratch, from one on.
-class Room {
+class ScratchBlocks {
   public:
-    Room(std::int32_t rank, std::int32_t first) : rank_(rank), next_(first) {}
+    ScratchBlocks(std::int32_t rank, std::int32_t first) : rank_(rank), next_(first) {}
     schedule::Place take(std::int32_t blocks) {
         next_ += blocks;
         return {rank_, schedule::Area::scratch, next_ - blocks};
@@ -35,9 +35,9 @@ schedule::Place behind(schedule::Place place, std::size_t blocks);
 class Carried {
   public:
     // personal: a load has its number of blocks (alltoall), else the one block of its origin, which is a
-    // message's but once. room: for what is given and packed.
-    Carried(bool personal, schedule::Builder& steps, Room& room)
-        : personal_(personal), steps_(steps), room_(room) {}
+    // message's but once. scratch: for what is given and packed.
+    Carried(bool personal, schedule::Builder& steps, ScratchBlocks& scratch)
+        : personal_(personal), steps_(steps), scratch_(scratch) {}
 
     // A block for `neighbor` that is there from the start; in the order of the neighbour's.
     void own(std::int32_t neighbor, std::int32_t origin, schedule::Place place);
@@ -65,7 +65,7 @@ class Carried {
 
     const bool personal_;
     schedule::Builder& steps_;
-    Room& room_;
+    ScratchBlocks& scratch_;
     // Personal: by neighbour, and the iteration in which they were taken over, whatever its level.
     std::map<std::pair<std::int32_t, std::int32_t>, Places> by_neighbor_;
     std::map<std::int32_t, schedule::Place> by_origin_;  // not personal

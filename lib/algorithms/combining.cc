@@ -34,13 +34,13 @@ using schedule::Place;
 // What comes from other nodes, and the copies that it needs once it is there.
 class Arriving {
   public:
-    Arriving(const Shape& shape, EdgeWalk& walk, Room& room)
-        : shape_(shape), walk_(walk), room_(room), personal_(shape.exchange == Exchange::alltoall) {}
+    Arriving(const Shape& shape, EdgeWalk& walk, ScratchBlocks& scratch)
+        : shape_(shape), walk_(walk), scratch_(scratch), personal_(shape.exchange == Exchange::alltoall) {}
 
     void receive(const Cargo& cargo) {
         std::int32_t blocks = blocks_in(cargo, personal_);
         Place at = blocks == 1 ? target(shape_.neighborhood->incoming_from(cargo.loads[0].origin)[0])
-                               : room_.take(blocks);
+                               : scratch_.take(blocks);
         walk_.steps.receive(cargo.rank, at, blocks);
         for (const Load& load : cargo.loads) {
             // In an allgather all edges from an origin bring the same block.
@@ -60,7 +60,7 @@ class Arriving {
 
     const Shape& shape_;
     EdgeWalk& walk_;
-    Room& room_;
+    ScratchBlocks& scratch_;
     const bool personal_;
     std::vector<std::pair<Place, Place>> copies_;
 };
@@ -69,31 +69,31 @@ class Combined {
   public:
     explicit Combined(const Shape& shape)
         : walk_(shape),
-          arrivals_room_(shape.rank, walk_.send_extent()),
-          room_(shape.rank, walk_.send_extent() + arriving_blocks(shape)),
-          carried_(shape.exchange == Exchange::alltoall, walk_.steps, room_),
-          arriving_(shape, walk_, arrivals_room_),
+          arrivals_scratch_(shape.rank, walk_.send_extent()),
+          scratch_(shape.rank, walk_.send_extent() + arriving_blocks(shape)),
+          carried_(shape.exchange == Exchange::alltoall, walk_.steps, scratch_),
+          arriving_(shape, walk_, arrivals_scratch_),
           shape_(shape) {
         own();
     }
 
     schedule::Schedule make() {
-        if (shape_.combined_receives == nullptr) walk_.receive_from_afar();
+        if (shape_.combined_receives == nullptr) walk_.receive_from_other_nodes();
         walk_.fill_scratch();
         if (!shape_.share->touching.empty()) walk_.steps.raise(kArrived);
-        if (shape_.combined_sends == nullptr) walk_.send_afar();
+        if (shape_.combined_sends == nullptr) walk_.send_to_other_nodes();
         carry();
         walk_.copy_staged_share();
         walk_.steps.complete();
         arriving_.copy();
-        return walk_.steps.scratch(room_.end()).raise(kDone).take();
+        return walk_.steps.scratch(scratch_.end()).raise(kDone).take();
     }
 
   private:
     void own() {
         const auto& destinations = shape_.neighborhood->destinations;
         for (std::int32_t i = 0; i < shape_.neighborhood->send_blocks(); ++i)
-            if (std::int32_t to = destinations[static_cast<std::size_t>(i)]; walk_.is_afar(to))
+            if (std::int32_t to = destinations[static_cast<std::size_t>(i)]; walk_.is_on_other_node(to))
                 carried_.own(to, shape_.rank, {shape_.rank, Area::send, walk_.block_of(i)});
     }
     static std::int32_t arriving_blocks(const Shape& shape) {
@@ -115,7 +115,7 @@ class Combined {
     }
 
     EdgeWalk walk_;
-    Room arrivals_room_, room_;
+    ScratchBlocks arrivals_scratch_, scratch_;
     Carried carried_;
     Arriving arriving_;
     const Shape& shape_;

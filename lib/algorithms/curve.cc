@@ -15,7 +15,7 @@ using schedule::Cell;
 using schedule::Matrix;
 
 // The blocks from one group to another; the receivers copy them.
-struct Bunch {
+struct GroupPair {
     const Group& receivers;
     const Group& senders;
 
@@ -65,11 +65,11 @@ class Walk {
         return groups_[static_cast<std::size_t>((me_.group + i) % group_count())];
     }
 
-    void copy_my_share(const Bunch& bunch) {
-        auto share = bunch.share_of_member(me_.member);
-        for (Cell cell : schedule::morton_range(bunch.matrix(), share.first, share.count)) {
-            std::int32_t sender = bunch.senders[static_cast<std::size_t>(cell.column)];
-            std::int32_t receiver = bunch.receivers[static_cast<std::size_t>(cell.row)];
+    void copy_my_share(const GroupPair& pair) {
+        auto share = pair.share_of_member(me_.member);
+        for (Cell cell : schedule::morton_range(pair.matrix(), share.first, share.count)) {
+            std::int32_t sender = pair.senders[static_cast<std::size_t>(cell.column)];
+            std::int32_t receiver = pair.receivers[static_cast<std::size_t>(cell.row)];
             await_arrival(sender);
             await_arrival(receiver);
             copy_block(steps_, shape_.exchange, sender, receiver);
@@ -83,10 +83,10 @@ class Walk {
     void wait_for_those_who_touch_mine() {
         std::set<std::int32_t> touching;
         for (std::int32_t i = 0; i < group_count(); ++i) {
-            Bunch to_me{group(0), group(i)}, from_me{group(i), group(0)};
-            for (std::int32_t sender = 0; sender < Bunch::size_of(group(i)); ++sender)
+            GroupPair to_me{group(0), group(i)}, from_me{group(i), group(0)};
+            for (std::int32_t sender = 0; sender < GroupPair::size_of(group(i)); ++sender)
                 touching.insert(to_me.copier_of({me_.member, sender}));
-            for (std::int32_t receiver = 0; receiver < Bunch::size_of(group(i)); ++receiver)
+            for (std::int32_t receiver = 0; receiver < GroupPair::size_of(group(i)); ++receiver)
                 touching.insert(from_me.copier_of({receiver, me_.member}));
         }
         touching.erase(shape_.rank);

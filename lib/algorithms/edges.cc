@@ -8,28 +8,29 @@ using schedule::Edge;
 using schedule::kArrived;
 using schedule::kDone;
 
-bool EdgeWalk::is_afar(std::int32_t rank) const {
+bool EdgeWalk::is_on_other_node(std::int32_t rank) const {
     return rank >= 0 && shape_.map->node[static_cast<std::size_t>(rank)] !=
                             shape_.map->node[static_cast<std::size_t>(shape_.rank)];
 }
 
-void EdgeWalk::receive_from_afar() {
-    for (const Edge& edge : near_.incoming)
-        if (is_afar(edge.sender)) steps.receive(edge.sender, {shape_.rank, Area::recv, edge.received}, 1);
+void EdgeWalk::receive_from_other_nodes() {
+    for (const Edge& edge : neighborhood_.incoming)
+        if (is_on_other_node(edge.sender))
+            steps.receive(edge.sender, {shape_.rank, Area::recv, edge.received}, 1);
 }
 
-void EdgeWalk::send_afar() {
-    for (std::int32_t i = 0; i < near_.send_blocks(); ++i)
-        if (std::int32_t to = near_.destinations[static_cast<std::size_t>(i)]; is_afar(to))
+void EdgeWalk::send_to_other_nodes() {
+    for (std::int32_t i = 0; i < neighborhood_.send_blocks(); ++i)
+        if (std::int32_t to = neighborhood_.destinations[static_cast<std::size_t>(i)]; is_on_other_node(to))
             steps.send(to, {shape_.rank, Area::send, block_of(i)}, 1);
 }
 
 void EdgeWalk::fill_scratch() {
     if (shape_.share->touching.empty()) return;
     steps.scratch(send_extent());
-    for (std::int32_t i = 0; i < near_.send_blocks(); ++i) {
-        std::int32_t to = near_.destinations[static_cast<std::size_t>(i)];
-        if (to < 0 || to == shape_.rank || is_afar(to)) continue;
+    for (std::int32_t i = 0; i < neighborhood_.send_blocks(); ++i) {
+        std::int32_t to = neighborhood_.destinations[static_cast<std::size_t>(i)];
+        if (to < 0 || to == shape_.rank || is_on_other_node(to)) continue;
         steps.copy({shape_.rank, Area::send, block_of(i)}, {shape_.rank, Area::scratch, block_of(i)});
         if (!personal_) return;
     }
@@ -58,9 +59,9 @@ void EdgeWalk::await_arrival(std::int32_t rank) {
 
 schedule::Schedule copy_edges(const Shape& shape) {
     EdgeWalk walk(shape);
-    walk.receive_from_afar();
+    walk.receive_from_other_nodes();
     walk.steps.raise(kArrived);
-    walk.send_afar();
+    walk.send_to_other_nodes();
     walk.copy_share();
     walk.steps.complete();
     walk.steps.raise(kDone);
@@ -70,10 +71,10 @@ schedule::Schedule copy_edges(const Shape& shape) {
 
 schedule::Schedule stage_edges(const Shape& shape) {
     EdgeWalk walk(shape);
-    walk.receive_from_afar();
+    walk.receive_from_other_nodes();
     walk.fill_scratch();
     walk.steps.raise(kArrived);
-    walk.send_afar();
+    walk.send_to_other_nodes();
     walk.copy_staged_share();
     walk.steps.complete();
     return walk.steps.raise(kDone).take();

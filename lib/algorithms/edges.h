@@ -21,19 +21,21 @@ schedule::Schedule stage_edges(const Shape& shape);
 class EdgeWalk {
   public:
     explicit EdgeWalk(const Shape& shape)
-        : shape_(shape), personal_(shape.exchange == Exchange::alltoall), near_(*shape.neighborhood) {}
+        : shape_(shape),
+          personal_(shape.exchange == Exchange::alltoall),
+          neighborhood_(*shape.neighborhood) {}
 
     schedule::Builder steps;
 
-    bool is_afar(std::int32_t rank) const;
+    bool is_on_other_node(std::int32_t rank) const;
     // The index in the send area of block `sent`.
     std::int32_t block_of(std::int32_t sent) const { return personal_ ? sent : 0; }
     // Blocks of the send area, and of what is staged.
-    std::int32_t send_extent() const { return personal_ ? near_.send_blocks() : 1; }
+    std::int32_t send_extent() const { return personal_ ? neighborhood_.send_blocks() : 1; }
 
     // All at once: the ranks of a graph have no order in which none would wait for another's window.
-    void receive_from_afar();
-    void send_afar();
+    void receive_from_other_nodes();
+    void send_to_other_nodes();
     // The blocks for ranks of the node, each where it is in the send area; an allgather's one.
     void fill_scratch();
     void copy_share();
@@ -44,7 +46,7 @@ class EdgeWalk {
 
     const Shape& shape_;
     const bool personal_;
-    const schedule::Neighborhood& near_;
+    const schedule::Neighborhood& neighborhood_;
     std::set<std::int32_t> arrived_;
 };
 

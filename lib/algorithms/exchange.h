@@ -44,7 +44,7 @@ class Courier {
     // else those from participant 0 on do.
     virtual bool is_ring() const = 0;
     // Scratch for so many blocks.
-    virtual schedule::Place room(std::int32_t blocks) = 0;
+    virtual schedule::Place new_scratch(std::int32_t blocks) = 0;
     virtual void copy(schedule::Place source, schedule::Place target, std::int32_t blocks) = 0;
     virtual void send(std::int32_t to, schedule::Place first, std::int32_t blocks) = 0;
     virtual void receive(std::int32_t from, schedule::Place first, std::int32_t blocks) = 0;

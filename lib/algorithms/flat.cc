@@ -20,7 +20,7 @@ class FlatCourier final : public Courier {
     Place outgoing(std::int32_t to) override { return sent(shape_.exchange, shape_.rank, to); }
     Place wanted(std::int32_t from) override { return received(from, shape_.rank); }
     bool is_ring() const override { return false; }
-    Place room(std::int32_t blocks) override {
+    Place new_scratch(std::int32_t blocks) override {
         return {shape_.rank, Area::scratch, std::exchange(scratch_, scratch_ + blocks)};
     }
     void copy(Place source, Place target, std::int32_t blocks) override {

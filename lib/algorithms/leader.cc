@@ -74,8 +74,8 @@ class Team {
     std::int32_t teams_, number_;
 };
 
-// A bundle that has come.
-struct Come {
+// A bundle that has come, from a node.
+struct ArrivedBundle {
     std::int32_t node;
     Place at;
 };
@@ -97,7 +97,7 @@ class LeaderCourier final : public Courier {
     }
     Place wanted(std::int32_t from) override { return first_.wanted[static_cast<std::size_t>(from)]; }
     bool is_ring() const override { return true; }
-    Place room(std::int32_t blocks) override { return {leader_, Area::scratch, take(blocks)}; }
+    Place new_scratch(std::int32_t blocks) override { return {leader_, Area::scratch, take(blocks)}; }
     void copy(Place source, Place target, std::int32_t blocks) override {
         flush();
         for (std::int32_t i = 0; is_leader() && i < blocks; ++i)
@@ -113,15 +113,15 @@ class LeaderCourier final : public Courier {
     }
     void complete(std::int32_t left) override {
         flush();
-        use_later();
+        use_for_leader();
         if (is_leader()) steps_.complete(left);
     }
-    void arrived(std::int32_t from, Place at) override { come_.push_back({from, at}); }
+    void arrived(std::int32_t from, Place at) override { arrived_.push_back({from, at}); }
 
     bool is_leader() const { return shape_.rank == leader_; }
     void use_rest() {
         flush();
-        use_later();
+        use_for_leader();
     }
     // Of the leader.
     std::int32_t scratch() const { return next_; }
@@ -133,16 +133,17 @@ class LeaderCourier final : public Courier {
 
     // What has come since the last time may be used: the leader says so, the others use it.
     void flush() {
-        if (come_.empty()) return;
+        if (arrived_.empty()) return;
         if (is_leader() && nodes_.own_size() > 1) steps_.raise(++milestone_);
         if (!is_leader()) steps_.wait(leader_, ++milestone_);
-        for (const Come& come : come_) (is_leader() ? later_.push_back(come) : use(come));
-        come_.clear();
+        for (const ArrivedBundle& bundle : arrived_)
+            (is_leader() ? for_leader_.push_back(bundle) : use(bundle));
+        arrived_.clear();
     }
     // The leader's own part of what came before: it takes that while messages are under way.
-    void use_later() {
-        for (const Come& come : later_) use(come);
-        later_.clear();
+    void use_for_leader() {
+        for (const ArrivedBundle& bundle : for_leader_) use(bundle);
+        for_leader_.clear();
     }
 
     std::int32_t take(std::int32_t blocks) {
@@ -157,20 +158,21 @@ class LeaderCourier final : public Courier {
         Firsts firsts{std::vector<Place>(nodes), std::vector<Place>(nodes)};
         if (all_.personal) next_ = nodes_.own_size();  // blocks for mates
         for (std::int32_t n = 0; all_.personal && n < all_.count(); ++n)
-            if (n != all_.me) firsts.outgoing[static_cast<std::size_t>(n)] = room(all_.blocks(all_.me, n));
+            if (n != all_.me)
+                firsts.outgoing[static_cast<std::size_t>(n)] = new_scratch(all_.blocks(all_.me, n));
         bool round = !all_.personal && shape_.parameters.inner == Inner::bruck;
         for (std::int32_t i = 0; i < all_.count(); ++i) {
             std::int32_t n = round ? all_.at_distance(all_.me, i) : i;
             if (!all_.personal || n != all_.me)
-                firsts.wanted[static_cast<std::size_t>(n)] = room(all_.blocks(n, all_.me));
+                firsts.wanted[static_cast<std::size_t>(n)] = new_scratch(all_.blocks(n, all_.me));
         }
         return firsts;
     }
 
-    void use(const Come& come) {
-        auto senders = team_.members_of(come.node);
-        if (all_.personal) return nodes_.take_column(steps_, senders, come.at);
-        Place source = come.at;
+    void use(const ArrivedBundle& bundle) {
+        auto senders = team_.members_of(bundle.node);
+        if (all_.personal) return nodes_.take_column(steps_, senders, bundle.at);
+        Place source = bundle.at;
         for (std::int32_t sender : senders) {
             bool own = sender == shape_.rank;
             steps_.copy(own ? sent(shape_.exchange, sender, sender) : source, received(sender, shape_.rank));
@@ -186,13 +188,13 @@ class LeaderCourier final : public Courier {
     std::int32_t next_ = 0;
     Firsts first_;
     Milestone milestone_ = schedule::kArrived;
-    std::vector<Come> come_, later_;
+    std::vector<ArrivedBundle> arrived_, for_leader_;
     Builder& steps_;
 };
 
-class Scheme {
+class LeaderScheme {
   public:
-    explicit Scheme(const Shape& shape)
+    explicit LeaderScheme(const Shape& shape)
         : shape_(shape), nodes_(shape), personal_(shape.exchange == Exchange::alltoall) {
         std::int32_t count = std::clamp(shape.parameters.leaders, 1, nodes_.smallest());
         for (std::int32_t i = 0; i < count; ++i) {
@@ -257,7 +259,7 @@ class Scheme {
 
 schedule::Schedule make_leader(const Shape& shape) {
     if (shape.exchange == Exchange::bcast) return make_leader_bcast(shape);
-    return Scheme(shape).take();
+    return LeaderScheme(shape).take();
 }
 
 }  // namespace coco::algorithms

@@ -61,7 +61,7 @@ void BcastLeader::show(std::int32_t segment) {
     auto turn = static_cast<std::int32_t>(shown_.size());
     shown_.push_back(segment);
     if (nodes_.own_size() == 1) return;
-    for (std::int32_t mate : nodes_.mates())
+    for (std::int32_t mate : nodes_.own_ranks())
         if (turn >= ring_ && mate != shape_.rank) steps_.wait(mate, static_cast<Milestone>(turn - ring_));
     steps_.copy(own(segment), {shape_.rank, Area::scratch, turn % ring_});
     steps_.raise(static_cast<Milestone>(turn));
@@ -74,14 +74,14 @@ void pass_along(const NodeTree& tree, BcastLeader& leader) {
     // Of four segments, what is received and what is sent on may be under way at once.
     std::size_t messages = 4 * (children.size() + 1);
     std::int32_t ahead = messages <= static_cast<std::size_t>(BcastLeader::kMostUnderWay) ? 3 : 0;
-    std::vector<std::int32_t> through;  // by segment: how many messages have started when its own has
+    std::vector<std::int32_t> started_until;  // by segment: how many messages have started when its own has
     for (std::int32_t i = 0; i < leader.segments(); ++i) {
         std::int32_t end = std::min(i + 1 + ahead, leader.segments());
-        while (leader.node() != 0 && static_cast<std::int32_t>(through.size()) < end) {
-            leader.receive(tree.parent(leader.node()), static_cast<std::int32_t>(through.size()), 1);
-            through.push_back(leader.started());
+        while (leader.node() != 0 && static_cast<std::int32_t>(started_until.size()) < end) {
+            leader.receive(tree.parent(leader.node()), static_cast<std::int32_t>(started_until.size()), 1);
+            started_until.push_back(leader.started());
         }
-        if (leader.node() != 0) leader.complete_first(through[static_cast<std::size_t>(i)]);
+        if (leader.node() != 0) leader.complete_first(started_until[static_cast<std::size_t>(i)]);
         for (std::int32_t child : children) leader.send(child, i, 1);
         leader.show(i);
     }
@@ -122,7 +122,7 @@ schedule::Schedule make_leader_bcast(const Shape& shape) {
     const Nodes nodes(shape);
     Shape leaders = shape;
     bool with_root = shape.map->node[static_cast<std::size_t>(shape.root)] == nodes.own();
-    leaders.rank = with_root ? shape.root : nodes.mates()[0];
+    leaders.rank = with_root ? shape.root : nodes.own_ranks()[0];
     BcastLeader leader(leaders, nodes);
     send_over_nodes(leaders, leader);
     return shape.rank == leaders.rank ? leader.take() : follow(shape, leaders.rank, leader.shown());

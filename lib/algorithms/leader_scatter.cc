@@ -21,7 +21,7 @@ class PartCourier final : public Courier {
   public:
     PartCourier(const NodeTree& tree, BcastLeader& leader) : tree_(tree), leader_(leader) {
         for (std::int32_t part = leader.node(); part < tree.end(leader.node()); ++part)
-            fresh_.push_back(part);
+            unshown_.push_back(part);
     }
 
     std::int32_t first_of(std::int32_t part) const { return static_cast<std::int32_t>(share(part).first); }
@@ -31,28 +31,28 @@ class PartCourier final : public Courier {
     Place wanted(std::int32_t from) override { return {0, schedule::Area::recv, first_of(from)}; }
     bool is_ring() const override { return false; }
     // A pairwise gather needs neither.
-    Place room(std::int32_t) override { __builtin_trap(); }
+    Place new_scratch(std::int32_t) override { __builtin_trap(); }
     void copy(Place, Place, std::int32_t) override { __builtin_trap(); }
     void send(std::int32_t to, Place first, std::int32_t blocks) override {
         if (!has(to, leader_.node())) leader_.send(to, first.index, blocks);
-        through_.push_back(leader_.started());
+        started_until_.push_back(leader_.started());
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) override {
         if (!has(leader_.node(), from)) leader_.receive(from, first.index, blocks);
-        through_.push_back(leader_.started());
+        started_until_.push_back(leader_.started());
     }
     void complete(std::int32_t left) override {
-        show_fresh();
-        std::size_t gone = through_.size() - static_cast<std::size_t>(left);
-        if (gone != 0) leader_.complete_first(through_[gone - 1]);
+        show_new();
+        std::size_t gone = started_until_.size() - static_cast<std::size_t>(left);
+        if (gone != 0) leader_.complete_first(started_until_[gone - 1]);
     }
     void arrived(std::int32_t from, Place) override {
-        if (!has(leader_.node(), from)) fresh_.push_back(from);
+        if (!has(leader_.node(), from)) unshown_.push_back(from);
     }
-    void show_fresh() {
-        for (std::int32_t part : fresh_)
+    void show_new() {
+        for (std::int32_t part : unshown_)
             for (std::int32_t i = 0; i < count_of(part); ++i) leader_.show(first_of(part) + i);
-        fresh_.clear();
+        unshown_.clear();
     }
 
   private:
@@ -64,8 +64,9 @@ class PartCourier final : public Courier {
 
     const NodeTree& tree_;
     BcastLeader& leader_;
-    std::vector<std::int32_t> fresh_;    // parts that are here and were not shown
-    std::vector<std::int32_t> through_;  // by message of the exchange, sent or left out: started until then
+    std::vector<std::int32_t> unshown_;  // parts that are here and were not shown
+    std::vector<std::int32_t>
+        started_until_;  // by message of the exchange, sent or left out: started until then
 };
 
 void scatter(const NodeTree& tree, const PartCourier& parts, BcastLeader& leader) {
@@ -99,7 +100,7 @@ void scatter_and_gather(const NodeTree& tree, BcastLeader& leader) {
     all.me = leader.node();
     all.personal = false;
     exchange_pairwise(all, parts);
-    parts.show_fresh();
+    parts.show_new();
 }
 
 }  // namespace coco::algorithms

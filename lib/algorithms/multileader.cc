@@ -29,14 +29,14 @@ using schedule::Builder;
 using schedule::Milestone;
 using schedule::Place;
 
-constexpr Milestone kFilled = 1, kThere = 2;
+constexpr Milestone kFilled = 1, kFirstBundle = 2;
 // Pairs of messages at once, of a node and of a leader at least. In a gather fewer: what has come is copied
 // while more comes.
 constexpr std::int32_t kNodeWindow = 16, kLeastWindow = 4, kLeastGatherWindow = 2;
 
-class Scheme {
+class MultileaderScheme {
   public:
-    explicit Scheme(const Shape& shape) : shape_(shape), nodes_(shape) { lay_out(); }
+    explicit MultileaderScheme(const Shape& shape) : shape_(shape), nodes_(shape) { lay_out(); }
 
     schedule::Schedule take() {
         personal_ ? fill() : gather();
@@ -86,14 +86,14 @@ class Scheme {
             partners_.push_back(p);
         }
         std::int32_t least = personal_ ? nodes_.own_size() : 1;
-        scratch_ = leads() ? next[static_cast<std::size_t>(nodes_.seat())] : least;
+        scratch_ = leads() ? next[static_cast<std::size_t>(nodes_.index_on_node())] : least;
     }
 
     void fill() {
         if (shares()) steps_.raise(schedule::kArrived);
         for (const Partner& p : partners_) {
             arrivals_.await(steps_, p.leader);
-            nodes_.fill_row(steps_, p.to, p.outgoing, nodes_.seat());
+            nodes_.fill_row(steps_, p.to, p.outgoing, nodes_.index_on_node());
         }
         nodes_.leave_for_mates(steps_);
         if (shares()) steps_.raise(kFilled);
@@ -103,9 +103,9 @@ class Scheme {
         const Place own_block = sent(shape_.exchange, shape_.rank, shape_.rank);
         if (shares()) steps_.copy(own_block, left_by(shape_.rank)).raise(schedule::kArrived);
         if (!leads()) return;
-        steps_.copy(own_block, {shape_.rank, Area::scratch, 1 + nodes_.seat()});
-        for_mates([&](std::int32_t mate, std::int32_t seat) {
-            steps_.copy(left_by(mate), {shape_.rank, Area::scratch, 1 + seat});
+        steps_.copy(own_block, {shape_.rank, Area::scratch, 1 + nodes_.index_on_node()});
+        for_mates([&](std::int32_t mate, std::int32_t index_on_node) {
+            steps_.copy(left_by(mate), {shape_.rank, Area::scratch, 1 + index_on_node});
         });
     }
     // Where a rank leaves its block for its mates; behind that leaders have the node's bundle.
@@ -113,17 +113,17 @@ class Scheme {
     template <class Use>
     void for_mates(Use use) {
         for (std::int32_t i = 1; i < nodes_.own_size(); ++i) {
-            std::int32_t seat = (nodes_.seat() + i) % nodes_.own_size();
-            std::int32_t mate = nodes_.mates()[static_cast<std::size_t>(seat)];
+            std::int32_t index_on_node = (nodes_.index_on_node() + i) % nodes_.own_size();
+            std::int32_t mate = nodes_.own_ranks()[static_cast<std::size_t>(index_on_node)];
             arrivals_.await(steps_, mate);
-            use(mate, seat);
+            use(mate, index_on_node);
         }
     }
 
     // All go through the distances upwards, and start the messages of a distance before they wait for those
     // of that distance to come to a mate: no two wait for each other.
     void exchange() {
-        for (std::int32_t mate : nodes_.mates())
+        for (std::int32_t mate : nodes_.own_ranks())
             if (personal_ && leads()) filled_.await(steps_, mate);
         const std::int32_t least = personal_ ? kLeastWindow : kLeastGatherWindow;
         std::size_t window = std::max(kNodeWindow / leaders_of(nodes_.own()), least);
@@ -131,7 +131,7 @@ class Scheme {
         take_from_mates();
         for (std::size_t i = 0; i < own_.size(); ++i) {
             steps_.complete(static_cast<std::int32_t>(2 * (std::min(own_.size(), i + window) - i - 1)));
-            if (shares()) steps_.raise(kThere + static_cast<Milestone>(i));
+            if (shares()) steps_.raise(kFirstBundle + static_cast<Milestone>(i));
             if (i + window < own_.size()) start(partners_[own_[i + window]]);
             take_up_to(own_[i]);
         }
@@ -151,7 +151,7 @@ class Scheme {
     void take_up_to(std::ptrdiff_t last) {
         for (; taken_ <= last; ++taken_) {
             const Partner& p = partners_[static_cast<std::size_t>(taken_)];
-            if (p.leader != shape_.rank) steps_.wait(p.leader, kThere + static_cast<Milestone>(p.turn));
+            if (p.leader != shape_.rank) steps_.wait(p.leader, kFirstBundle + static_cast<Milestone>(p.turn));
             if (personal_) {
                 nodes_.take_column(steps_, nodes_.ranks_of(p.from), p.incoming);
                 continue;
@@ -180,6 +180,6 @@ class Scheme {
 
 }  // namespace
 
-schedule::Schedule make_multileader(const Shape& shape) { return Scheme(shape).take(); }
+schedule::Schedule make_multileader(const Shape& shape) { return MultileaderScheme(shape).take(); }
 
 }  // namespace coco::algorithms

@@ -85,14 +85,14 @@ struct Load {
 void send(Courier& courier, std::int32_t to, const Load& load) {
     if (load.lies_together()) return courier.send(to, load.at[0], load.total());
     Load packed = load;
-    packed.lay(courier.room(load.total()));
+    packed.lay(courier.new_scratch(load.total()));
     for (std::size_t i = 0; i < load.at.size(); ++i) courier.copy(load.at[i], packed.at[i], load.blocks[i]);
     courier.send(to, packed.at[0], load.total());
 }
 
 // Places that do not lie together are replaced by room that does.
 void receive(Courier& courier, std::int32_t from, Load& load) {
-    if (!load.lies_together()) load.lay(courier.room(load.total()));
+    if (!load.lies_together()) load.lay(courier.new_scratch(load.total()));
     courier.receive(from, load.at[0], load.total());
 }
 
@@ -120,7 +120,7 @@ class Personal {
             for (std::int32_t r : receivers) load.add({}, all_.blocks(sender, r));
             // What is all for this participant may go to its end at once.
             bool mine = receivers.size() == 1 && receivers[0] == all_.me;
-            load.lay(mine ? courier_.wanted(sender) : courier_.room(load.total()));
+            load.lay(mine ? courier_.wanted(sender) : courier_.new_scratch(load.total()));
             receive(courier_, sender, load);
             for (std::size_t i = 0; i < receivers.size(); ++i) at_[{sender, receivers[i]}] = load.at[i];
         }

@@ -20,7 +20,7 @@ Nodes::Nodes(const Shape& shape)
         ranks_[static_cast<std::size_t>(shape.map->node[static_cast<std::size_t>(r)])].push_back(r);
 }
 
-std::int32_t Nodes::place_in(const std::vector<std::int32_t>& ranks) const {
+std::int32_t Nodes::index_in(const std::vector<std::int32_t>& ranks) const {
     return static_cast<std::int32_t>(std::ranges::find(ranks, shape_.rank) - ranks.begin());
 }
 
@@ -44,7 +44,7 @@ void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle, std::int32
 }
 
 void Nodes::take_column(Builder& steps, std::span<const std::int32_t> senders, Place bundle) const {
-    Place source = behind(bundle, seat());
+    Place source = behind(bundle, index_on_node());
     for (std::int32_t sender : senders) {
         steps.copy(source, received(sender, shape_.rank));
         source = behind(source, own_size());
@@ -53,17 +53,17 @@ void Nodes::take_column(Builder& steps, std::span<const std::int32_t> senders, P
 
 void Nodes::leave_for_mates(Builder& steps) const {
     for (std::int32_t i = 0; i < own_size(); ++i)
-        if (mates()[static_cast<std::size_t>(i)] != shape_.rank)
-            steps.copy(sent(shape_.exchange, shape_.rank, mates()[static_cast<std::size_t>(i)]),
+        if (own_ranks()[static_cast<std::size_t>(i)] != shape_.rank)
+            steps.copy(sent(shape_.exchange, shape_.rank, own_ranks()[static_cast<std::size_t>(i)]),
                        {shape_.rank, Area::scratch, i});
 }
 
 void Nodes::take_from_mates(Builder& steps, std::initializer_list<Waits*> waits) const {
     // Each begins behind itself, so that not all read one mate.
     for (std::int32_t i = 1; i < own_size(); ++i) {
-        std::int32_t mate = mates()[static_cast<std::size_t>((seat() + i) % own_size())];
+        std::int32_t mate = own_ranks()[static_cast<std::size_t>((index_on_node() + i) % own_size())];
         for (Waits* w : waits) w->await(steps, mate);
-        steps.copy({mate, Area::scratch, seat()}, received(mate, shape_.rank));
+        steps.copy({mate, Area::scratch, index_on_node()}, received(mate, shape_.rank));
     }
 }
 

@@ -40,9 +40,9 @@ class Nodes {
     std::int32_t size_of(std::int32_t node) const { return static_cast<std::int32_t>(ranks_of(node).size()); }
     std::int32_t own() const { return own_; }  // this rank's node
     std::int32_t own_size() const { return size_of(own_); }
-    const std::vector<std::int32_t>& mates() const { return ranks_of(own_); }  // this rank included
-    std::int32_t place_in(const std::vector<std::int32_t>& ranks) const;       // of this rank
-    std::int32_t seat() const { return place_in(mates()); }
+    const std::vector<std::int32_t>& own_ranks() const { return ranks_of(own_); }  // this rank included
+    std::int32_t index_in(const std::vector<std::int32_t>& ranks) const;           // of this rank
+    std::int32_t index_on_node() const { return index_in(own_ranks()); }
 
     // The ranks of a node in so many teams. Requires: no more teams than the smallest node has ranks.
     std::span<const std::int32_t> team(std::int32_t node, std::int32_t teams, std::int32_t number) const;

@@ -67,7 +67,7 @@ bool receivers_copy(const Choice& choice) {
 }
 
 // Whether a rule goes by a block that other ranks may not see, for an algorithm that all must run.
-bool parts_ranks(const Rule& rule, const Facts& facts) {
+bool would_divide_ranks(const Rule& rule, const Facts& facts) {
     return facts.block_is_own && facts.block_bytes && !receivers_copy(rule.choice);
 }
 
@@ -77,7 +77,7 @@ Verdict first_match(const Policy& policy, const Facts& facts) {
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {
         const Rule& rule = policy.rules[i];
         if (rule.collective != facts.collective || first_failing(rule, facts).name != nullptr) continue;
-        if (parts_ranks(rule, facts)) continue;
+        if (would_divide_ranks(rule, facts)) continue;
         verdict.choice = rule.choice;
         verdict.rule = static_cast<int>(i);
         break;

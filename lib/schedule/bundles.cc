@@ -44,15 +44,15 @@ Bundling::Bundling(const topology::NodeMap& map, std::int32_t rank, const Neighb
                    bool personal, const Leading& leading)
     : leaders_(map, leading),
       rank_(rank),
-      here_(leaders_.node_of(rank)),
-      near_(neighborhood),
+      own_node_(leaders_.node_of(rank)),
+      neighborhood_(neighborhood),
       personal_(personal),
       combined_(leading.threshold != 0) {
     auto is_other_mate = [&](std::int32_t to) {
-        return to >= 0 && to != rank && leaders_.node_of(to) == here_;
+        return to >= 0 && to != rank && leaders_.node_of(to) == own_node_;
     };
-    if (std::ranges::any_of(near_.destinations, is_other_mate))
-        bundles_.staged_blocks = personal ? near_.send_blocks() : 1;
+    if (std::ranges::any_of(neighborhood_.destinations, is_other_mate))
+        bundles_.staged_blocks = personal ? neighborhood_.send_blocks() : 1;
     bundles_.scratch_blocks = bundles_.staged_blocks;
 }
 
@@ -62,17 +62,17 @@ bool Bundling::is_same_block(const Edge& a, const Edge& b) const {
 
 Bundling::Mail Bundling::ask() const {
     Mail mail;
-    for (const Edge& edge : near_.incoming) {
+    for (const Edge& edge : neighborhood_.incoming) {
         const std::int32_t from = leaders_.node_of(edge.sender);
-        if (from == here_) continue;
-        mail.send({edge, -1, -1, -1}, leaders_.receiver(from, here_));
+        if (from == own_node_) continue;
+        mail.send({edge, -1, -1, -1}, leaders_.receiver(from, own_node_));
     }
     return mail;
 }
 
 Bundling::Mail Bundling::assign(std::vector<Bundled> asked) {
     std::ranges::sort(asked, {}, [&](const Bundled& b) {
-        return std::tuple(leaders_.distance(leaders_.node_of(b.edge.sender), here_), b.edge.sender,
+        return std::tuple(leaders_.distance(leaders_.node_of(b.edge.sender), own_node_), b.edge.sender,
                           b.edge.sent, b.edge.receiver, b.edge.received);
     });
     Mail mail;
@@ -99,16 +99,16 @@ Bundling::Mail Bundling::assign(std::vector<Bundled> asked) {
 
 void Bundling::begin_incoming(std::int32_t from) {
     const auto turn = static_cast<std::int32_t>(bundles_.incoming.size());
-    bundles_.incoming.push_back({leaders_.sender(from, here_), bundles_.scratch_blocks, 0, turn, {}, {}});
+    bundles_.incoming.push_back({leaders_.sender(from, own_node_), bundles_.scratch_blocks, 0, turn, {}, {}});
 }
 
 Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
     for (const Bundled& block : assigned)
-        if (leaders_.node_of(block.edge.receiver) == here_) bundles_.taken.push_back(block);
-    std::erase_if(assigned, [&](const Bundled& b) { return leaders_.node_of(b.edge.receiver) == here_; });
+        if (leaders_.node_of(block.edge.receiver) == own_node_) bundles_.taken.push_back(block);
+    std::erase_if(assigned, [&](const Bundled& b) { return leaders_.node_of(b.edge.receiver) == own_node_; });
     // In the order in which the other leader wants them.
     std::ranges::sort(assigned, {}, [&](const Bundled& b) {
-        return std::tuple(leaders_.distance(here_, leaders_.node_of(b.edge.receiver)), b.index);
+        return std::tuple(leaders_.distance(own_node_, leaders_.node_of(b.edge.receiver)), b.index);
     });
     Mail mail;
     for (Bundled& block : assigned) {
@@ -129,7 +129,7 @@ void Bundling::load(Bundle& bundle, const Edge& edge) const {
         bundle.fillers.push_back(edge.sender);
     ++bundle.blocks;
     if (personal_)
-        bundle.loads = {{here_, bundle.blocks}};
+        bundle.loads = {{own_node_, bundle.blocks}};
     else
         bundle.loads.push_back({edge.sender, 1});
 }

@@ -121,8 +121,8 @@ class Bundling {
     void load(Bundle& bundle, const Edge& edge) const;
 
     const Leaders leaders_;
-    const std::int32_t rank_, here_;
-    const Neighborhood& near_;
+    const std::int32_t rank_, own_node_;
+    const Neighborhood& neighborhood_;
     const bool personal_, combined_;
     std::vector<Bundled> numbered_;
     Bundles bundles_;

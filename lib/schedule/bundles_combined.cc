@@ -26,17 +26,17 @@ BundleCombining::BundleCombining(const topology::NodeMap& map, std::int32_t rank
                                  const Leading& leading, Bundles begun, std::vector<Bundled> numbered)
     : leaders_(map, leading),
       rank_(rank),
-      here_(leaders_.node_of(rank)),
+      own_node_(leaders_.node_of(rank)),
       personal_(personal),
       leading_(leading),
       bundles_(std::move(begun)),
       numbered_(std::move(numbered)) {
     for (std::int32_t layer = 0; layer < leaders_.layers(); ++layer)
-        if (leaders_.in_layer(here_, layer) == rank) layers_[layer];
+        if (leaders_.in_layer(own_node_, layer) == rank) layers_[layer];
     for (const Bundle& bundle : bundles_.outgoing) {
         const std::int32_t to = leaders_.node_of(bundle.peer);
         layers_.at(leaders_.layer_of(to)).to[to] = bundle.blocks;
-        contents_[{here_, to}] = bundle.loads;
+        contents_[{own_node_, to}] = bundle.loads;
     }
 }
 
@@ -103,15 +103,15 @@ std::vector<Letter> BundleCombining::introduce() const {
     std::vector<Letter> letters;
     for (const auto& [number, layer] : layers_)
         for (const auto& [to, blocks] : layer.to)
-            letters.push_back({leaders_.in_layer(to, number), {here_, blocks}});
+            letters.push_back({leaders_.in_layer(to, number), {own_node_, blocks}});
     return letters;
 }
 
 void BundleCombining::hear_introductions(std::span<const Letter> letters) {
     for (const Letter& letter : letters)
-        layers_.at(leaders_.layer_of(here_)).from[letter.words[0]] = letter.words[1];
+        layers_.at(leaders_.layer_of(own_node_)).from[letter.words[0]] = letter.words[1];
     for (auto& [number, layer] : layers_)
-        layer.maker.emplace(here_, layer.to, layer.from, leading_.threshold, leading_.depth);
+        layer.maker.emplace(own_node_, layer.to, layer.from, leading_.threshold, leading_.depth);
 }
 
 // The makers' letters go between nodes: behind the layer and the node that they come from.
@@ -120,7 +120,7 @@ std::vector<Letter> BundleCombining::speak_in_layers() {
     for (auto& [number, layer] : layers_)
         for (Letter& letter : layer.maker->speak()) {
             letter.rank = leaders_.in_layer(letter.rank, number);
-            letter.words.insert(letter.words.begin(), {number, here_});
+            letter.words.insert(letter.words.begin(), {number, own_node_});
             letters.push_back(std::move(letter));
         }
     return letters;
@@ -148,16 +148,16 @@ void BundleCombining::collect() {
     }
     sort_trades(sends_.trades);
     std::ranges::sort(sends_.cargoes, {}, [&](const Cargo& cargo) {
-        return std::pair(cargo.level, leaders_.distance(here_, cargo.rank));
+        return std::pair(cargo.level, leaders_.distance(own_node_, cargo.rank));
     });
 }
 
 std::vector<Letter> BundleCombining::tell_arrivals() const {
     std::vector<Letter> letters;
     for (const Cargo& cargo : ending_here_) {
-        std::vector<std::int32_t> words{kArrival, leaders_.sender(cargo.rank, here_)};
+        std::vector<std::int32_t> words{kArrival, leaders_.sender(cargo.rank, own_node_)};
         append(words, cargo.loads);
-        letters.push_back({leaders_.receiver(cargo.rank, here_), std::move(words)});
+        letters.push_back({leaders_.receiver(cargo.rank, own_node_), std::move(words)});
     }
     if (personal_) return letters;
     std::set<Way> carried;
@@ -180,7 +180,7 @@ void BundleCombining::hear_arrivals(std::span<const Letter> letters) {
 // What carries least is there first.
 void BundleCombining::lay_out_arrivals() {
     std::ranges::sort(arriving_, {}, [&](const Arrival& a) {
-        return std::pair(a.loads.size(), leaders_.distance(leaders_.node_of(a.from), here_));
+        return std::pair(a.loads.size(), leaders_.distance(leaders_.node_of(a.from), own_node_));
     });
     std::int32_t turn = 0;
     for (const Arrival& arrival : arriving_) {
@@ -196,14 +196,14 @@ std::vector<Letter> BundleCombining::tell_places() const {
     for (std::size_t i = 0; i < arriving_.size(); ++i) {
         std::int32_t at = bundles_.incoming[i].first;
         for (const Load& load : arriving_[i].loads) {
-            letters.push_back({leaders_.receiver(load.origin, here_),
+            letters.push_back({leaders_.receiver(load.origin, own_node_),
                                {kPlace, load.origin, at, bundles_.incoming[i].turn}});
             at += load.blocks;
         }
     }
     for (const Letter& asking : asking_) {
-        std::vector<std::int32_t> words{kContents, here_, asking.words[1]};
-        append(words, contents_.at({here_, asking.words[1]}));
+        std::vector<std::int32_t> words{kContents, own_node_, asking.words[1]};
+        append(words, contents_.at({own_node_, asking.words[1]}));
         letters.push_back({asking.rank, std::move(words)});
     }
     return letters;
@@ -244,7 +244,7 @@ void BundleCombining::name_ranks() {
 }
 
 Cargo BundleCombining::name_ranks(const Cargo& cargo) const {
-    Cargo named{leaders_.receiver(here_, cargo.rank), {}, cargo.level};
+    Cargo named{leaders_.receiver(own_node_, cargo.rank), {}, cargo.level};
     for (const Load& load : cargo.loads) {
         if (personal_) {
             named.loads.push_back(load);

@@ -72,7 +72,7 @@ class BundleCombining {
     Cargo name_ranks(const Cargo& cargo) const;
 
     const Leaders leaders_;
-    const std::int32_t rank_, here_;
+    const std::int32_t rank_, own_node_;
     const bool personal_;
     const Leading leading_;
     Bundles bundles_;

@@ -15,21 +15,22 @@ void append(std::vector<Load>& to, const std::vector<Load>& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-bool is_afar(const topology::NodeMap& map, std::int32_t rank, std::int32_t other) {
+bool is_on_other_node(const topology::NodeMap& map, std::int32_t rank, std::int32_t other) {
     return other >= 0 &&
            map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
 }
-CombiningMaker::Blocks blocks_to(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& near) {
+CombiningMaker::Blocks blocks_to(const topology::NodeMap& map, std::int32_t rank,
+                                 const Neighborhood& neighborhood) {
     CombiningMaker::Blocks blocks;
-    for (std::int32_t to : near.destinations)
-        if (is_afar(map, rank, to)) ++blocks[to];
+    for (std::int32_t to : neighborhood.destinations)
+        if (is_on_other_node(map, rank, to)) ++blocks[to];
     return blocks;
 }
 CombiningMaker::Blocks blocks_from(const topology::NodeMap& map, std::int32_t rank,
-                                   const Neighborhood& near) {
+                                   const Neighborhood& neighborhood) {
     CombiningMaker::Blocks blocks;
-    for (const Edge& edge : near.incoming)
-        if (is_afar(map, rank, edge.sender)) ++blocks[edge.sender];
+    for (const Edge& edge : neighborhood.incoming)
+        if (is_on_other_node(map, rank, edge.sender)) ++blocks[edge.sender];
     return blocks;
 }
 
