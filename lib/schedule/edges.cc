@@ -120,7 +120,7 @@ std::vector<std::int32_t> CurveCut::copiers_of(std::span<const CurveEdge> gather
                 before += weight_of(r, step);
             }
         }
-        // The share in which the middle of the edge lies.
+        // An edge belongs to the share in which its middle lies.
         std::uint64_t middle = 2 * before + gathered[i].weight;
         copiers.push_back(group[static_cast<std::size_t>(middle * group.size() / (2 * total))]);
         before += gathered[i].weight;

@@ -8,7 +8,7 @@
 namespace coco::schedule {
 namespace {
 
-// A part of the matrix and its two halves on the curve.
+// A part of the matrix, which knows its two halves in the order of the curve.
 struct Box {
     Cell corner;
     Matrix size;
@@ -25,7 +25,7 @@ struct Box {
     }
 };
 
-// Appends the cells of `box` whose positions in it are at or above `first`, until `cells` is `wanted` long.
+// Appends the cells of `box` from position `first` of its own curve on, until `cells` has `wanted` cells.
 void walk(const Box& box, std::int64_t first, std::size_t wanted, std::vector<Cell>& cells) {
     if (cells.size() == wanted) return;
     if (box.single()) {
@@ -53,10 +53,11 @@ bool can_extract() { return false; }
 
 }  // namespace
 
-// As the recursion of boxes, but with lengths alone: multinode_morton asks for thousands of cells.
+// Does what the recursion of boxes does, but with the lengths of sides alone, as multinode_morton asks for
+// thousands of cells.
 std::int64_t morton_position(Matrix matrix, Cell cell) {
     std::int64_t position = 0;
-    // Into the half of `extent` in which `at` is; the other side is `width` long.
+    // Goes into that half of the side `extent` in which `at` lies. The other side is `width` long.
     auto halve = [&](std::int32_t& extent, std::int32_t& at, std::int32_t width) {
         std::int32_t first = (extent + 1) / 2;
         bool second = at >= first;

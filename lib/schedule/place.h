@@ -6,8 +6,7 @@
 //            bcast: on the root only, segment `index`
 //   recv     alltoall and allgather: block `index` comes from rank `index`;
 //            bcast: on the others, segment `index`
-//   scratch  the owner's space on the shared heap for this call; what an index means is the algorithm's
-//            affair
+//   scratch  the owner's space on the shared heap for this call; each algorithm decides what an index means
 #pragma once
 #include <cstdint>
 

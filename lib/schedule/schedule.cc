@@ -6,7 +6,8 @@
 
 namespace coco::schedule {
 
-// Whether this very arrival was waited for just now; the caller takes it over.
+// Whether a wait for the arrival of `rank` came just before. If so, it is taken out: the caller makes it part
+// of a copy.
 bool Builder::fold_arrival(std::int32_t rank) { return std::erase(arrivals_, rank) != 0; }
 
 void Builder::write_arrivals() {
@@ -30,14 +31,15 @@ void Builder::append_wait(std::int32_t rank, Milestone milestone) {
     schedule_.steps.push_back(step);
 }
 
-// Makes `copy`, of one block, part of the last step. Returns: false if it does not continue it.
+// Makes `copy`, which has one block, part of the last step. Returns: false if it does not go on where that
+// step ends.
 bool Builder::lengthen(const Step& copy) {
     if (schedule_.steps.empty() || schedule_.steps.back().act != Act::copy) return false;
     Step longer = schedule_.steps.back();
-    // The last step's own wait for its target comes before both; a second one would not.
+    // A wait for the target comes before the first block of a step only: this copy must not need another one.
     if (longer.after_source != copy.after_source || copy.after_target) return false;
     if (longer.count == 1) longer.along_owners = longer.source_owner != copy.source_owner;
-    // One owner is waited for once.
+    // If all blocks have one owner, the step waits for that owner once.
     if (longer.after_source && !longer.along_owners) return false;
     if (longer.source(longer.count) != copy.source(0) || longer.target(longer.count) != copy.target(0))
         return false;
@@ -50,7 +52,7 @@ Builder& Builder::copy(Place source, Place target) {
     Step step{};
     step.act = Act::copy;
     step.count = 1;
-    step.after_target = fold_arrival(target.owner);  // the first wait of a copy, should both be one rank's
+    step.after_target = fold_arrival(target.owner);  // first: one rank may own both
     step.after_source = fold_arrival(source.owner);
     step.source_area = source.area;
     step.target_area = target.area;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A schedule: the steps of one rank, as data. It depends on the shape alone (collective, rank, node map,
-// root, segments, parameters): no addresses, byte counts, datatypes, time or environment. Made once per shape
-// and kept with the communicator; walked by exec, proved by tests/schedule's simulator.
+// root, segments, parameters): no addresses, byte counts, datatypes, time or environment. A schedule is made
+// once for a shape and kept with the communicator. Exec walks it, and the simulator in tests/schedule proves
+// it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,19 +14,20 @@ namespace coco::schedule {
 
 struct Schedule {
     std::vector<Step> steps;
-    // How many blocks of scratch this rank owns in a call (each at most one block, or one segment, long).
+    // How many blocks of scratch this rank owns in a call. Each has room for one block, or one segment.
     std::int32_t scratch_blocks = 0;
 };
 
-// Makes a schedule of single blocks and ranks, in the order of the calls, in as few steps as it can: a wait
-// for a rank's arrival just before a copy that touches its area becomes part of the copy; a copy or a wait
-// that goes on where the step before ended lengthens that step. Requires (copy): places inside their areas.
+// Makes a schedule from copies of single blocks and waits for single ranks, in the order in which its
+// functions are called, and in as few steps as it can. A wait for a rank's arrival just before a copy that
+// touches an area of that rank becomes part of the copy. A copy or a wait that goes on where the step before
+// it ended lengthens that step. Requires (copy): the places are inside their areas.
 class Builder {
   public:
     Builder& copy(Place source, Place target);
     Builder& raise(Milestone milestone);
     Builder& wait(std::int32_t rank, Milestone milestone);
-    // first: in an area of the rank whose schedule it is. Requires: blocks > 0.
+    // first: a place in an area of the rank whose schedule is made. Requires: blocks > 0.
     Builder& send(std::int32_t to, Place first, std::int32_t blocks);
     Builder& receive(std::int32_t from, Place first, std::int32_t blocks);
     Builder& complete(std::int32_t left = 0);
@@ -43,7 +45,7 @@ class Builder {
     Builder& append(const Step& step);
 
     Schedule schedule_;
-    std::int32_t under_way_ = 0;          // messages
+    std::int32_t under_way_ = 0;          // messages that were started and not completed
     std::vector<std::int32_t> arrivals_;  // waits for kArrived that a copy may still take in
 };
 

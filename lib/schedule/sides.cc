@@ -11,7 +11,7 @@ namespace {
 std::int32_t send_side(std::int32_t rank) { return 2 * rank; }
 std::int32_t recv_side(std::int32_t rank) { return 2 * rank + 1; }
 
-// Every side points to one that is no larger, on the way to the least of its group.
+// A union-find structure: every side points to a side that is no larger, and so on to the least of its group.
 std::int32_t& parent(std::span<std::int32_t> sides, std::int32_t side) {
     return sides[static_cast<std::size_t>(side)];
 }
@@ -31,12 +31,13 @@ void unite(std::span<std::int32_t> sides, std::int32_t a, std::int32_t b) {
     if (a != b) parent(sides, std::max(a, b)) = std::min(a, b);
 }
 
-// In order, so that what each points to is the least of its group already.
+// Goes upwards, so that the side to which each one points already points to the least of its group.
 void flatten(std::span<std::int32_t> sides) {
     for (std::int32_t& least : sides) least = parent(sides, least);
 }
 
-// The groups of a rank's sides, the lower first; -1: no edges on a side, which are left out where possible.
+// The groups of a rank's two sides, the lower first. A side without edges counts as the other one; kNone:
+// neither side has edges.
 using Groups = std::pair<std::int32_t, std::int32_t>;
 
 constexpr std::int32_t kNone = -1;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which sides of which ranks have blocks of one size in every right program. In a plain form of neighbours a
-// rank sends blocks of one size and receives blocks of one size; MPI asks only that both ends of an edge name
-// the same. So the send side of a rank and the receive side of its neighbour are alike, and with them all
-// that edges join so. Where each rank has sides in the same group, or in the same two, the larger of the two
-// sizes that a rank knows is the same number on all ranks. Called by comm, which lets the MPI library join
-// what the ranks know. Thread safety: pure functions.
+// Which sides have blocks of one size in every right program. A side is all that a rank sends, or all that it
+// receives. In a plain form of neighbours each side has one block size, and MPI asks only that both ends of
+// an edge name the same size. So an edge makes the send side of its sender and the receive side of its
+// receiver equal, and all sides that edges join in this way form a group. If the sides of each rank are in
+// the same group, or in the same two groups, then the larger of the two sizes that a rank knows is the same
+// number on all ranks. Called by comm, which lets the MPI library join what the ranks know. Thread safety:
+// pure functions.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,17 +16,17 @@
 
 namespace coco::schedule {
 
-// By side (2 * rank: send, 2 * rank + 1: receive) the least side that is known to be alike, 2 * ranks
-// numbers. A side without edges is like no other. What is known has one such form: joined in any order it is
-// the same.
+// Sides have numbers: 2 * rank is a rank's send side, 2 * rank + 1 its receive side. For each side, the array
+// has the least side of its group, as far as is known: 2 * ranks numbers. A side without edges is alone in
+// its group. The order in which knowledge is joined does not change the result.
 using Sides = std::vector<std::int32_t>;
 
-// What this rank knows by its own edges.
+// What one rank knows by its own edges.
 Sides sides_of(std::int32_t rank, std::int32_t ranks, const Neighborhood& neighborhood);
-// What both know together. Requires: of as many ranks.
+// Adds what `more` knows to `sides`. Requires: both are of the same number of ranks.
 void join_sides(std::span<const std::int32_t> more, std::span<std::int32_t> sides);
-// Of how many groups all ranks have their sides, if they are the same one or two; else 0. sides: joined over
-// all ranks. A side without edges is in none; a rank without edges never agrees.
+// The number of groups, 1 or 2, if the sides of each rank are in these same groups; else 0. A side without
+// edges does not count; if some rank has no edges at all, the result is 0. sides: joined over all ranks.
 std::int32_t groups_of_all(std::span<const std::int32_t> sides);
 
 }  // namespace coco::schedule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which rank of a communicator sits where: node, NUMA domain, core. Plain integers; found by comm or
-// invented. Thread safety: immutable once built.
+// On which node and in which NUMA domain each rank of a communicator is, as plain integers. The map is made
+// by comm from what it has found, or from an invented machine. Thread safety: immutable once built.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,8 +12,8 @@
 namespace coco::topology {
 
 struct NodeMap {
-    // By rank. Nodes are numbered 0, 1, ... in the order in which the ranks name them first, and so are the
-    // domains, over all nodes: a domain belongs to one node.
+    // Both arrays are indexed by rank. Nodes are numbered 0, 1, ... in the order in which they first occur,
+    // and so are the domains, across all nodes: a domain belongs to one node.
     std::vector<std::int32_t> node;
     std::vector<std::int32_t> domain;
 
@@ -25,7 +25,8 @@ struct NodeMap {
     std::vector<std::int32_t> ranks_in_domain(std::int32_t domain_index) const;
 };
 
-// A map from any labels: equal label = same node; a domain label counts within its node.
+// Makes a map from labels, indexed by rank. Ranks with equal node labels are on one node. Domain labels are
+// compared within a node only.
 NodeMap make_node_map(const std::vector<std::uint64_t>& node_label,
                       const std::vector<std::uint64_t>& domain_label);
 // `ranks` ranks on one node with `domains` domains of (nearly) equal numbers of consecutive ranks.
@@ -38,8 +39,8 @@ struct Invented {
 };
 // Returns: nothing if the text is not of that form (then `error` says why).
 std::optional<Invented> parse_invented(std::string_view text, std::string& error);
-// Deals `world_ranks` ranks to the invented nodes and domains in rank order, as evenly as possible, the first
-// ones one more. Returns: the node and the domain within it of rank `world_rank`.
+// Deals `world_ranks` ranks to the invented nodes and domains in rank order, as evenly as possible: the first
+// ones get one more. Returns: the node of rank `world_rank`, and its domain within that node.
 struct Seat {
     std::int32_t node;
     std::int32_t domain;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cutting `total` things in a row into `parts` nearly equal shares, the first ones one longer: ranks over
-// nodes and domains, a curve over ranks. Requires everywhere: parts >= 1. Thread safety: pure functions.
+// Cuts `total` things in a row into `parts` nearly equal shares, of which the first ones are one longer. Used
+// to deal ranks to nodes and domains, and the cells of a curve to ranks. Requires (all): parts >= 1. Thread
+// safety: pure functions.
 #pragma once
 #include <cstdint>
 
@@ -17,7 +18,7 @@ constexpr Share share_of(std::int64_t total, std::int64_t parts, std::int64_t pa
     return {part * least + (part < longer ? part : longer), least + (part < longer ? 1 : 0)};
 }
 
-// The part in whose share `position` lies. Requires: 0 <= position < total.
+// The number of the part in whose share `position` lies. Requires: 0 <= position < total.
 constexpr std::int64_t part_of(std::int64_t total, std::int64_t parts, std::int64_t position) {
     std::int64_t least = total / parts, longer = total % parts;
     std::int64_t in_longer = longer * (least + 1);
