@@ -106,7 +106,7 @@ Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
     for (const Bundled& block : assigned)
         if (leaders_.node_of(block.edge.receiver) == own_node_) bundles_.taken.push_back(block);
     std::erase_if(assigned, [&](const Bundled& b) { return leaders_.node_of(b.edge.receiver) == own_node_; });
-    // In the order in which the other leader wants them.
+    // Sorted in the order in which the receiving leader wants the blocks.
     std::ranges::sort(assigned, {}, [&](const Bundled& b) {
         return std::tuple(leaders_.distance(own_node_, leaders_.node_of(b.edge.receiver)), b.index);
     });
@@ -124,7 +124,7 @@ Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
 }
 
 void Bundling::load(Bundle& bundle, const Edge& edge) const {
-    // A sender's blocks lie behind one another.
+    // The blocks of one sender come one after the other, so it is enough to compare with the last filler.
     if (edge.sender != rank_ && (bundle.fillers.empty() || bundle.fillers.back() != edge.sender))
         bundle.fillers.push_back(edge.sender);
     ++bundle.blocks;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bundles of edges: what the ranks of a node owe those of another, in one message between a leader on either
-// side. Which blocks are in which bundle, and where, is worked out once for a neighbourhood, by all ranks
-// together. Called by comm, which carries the mail, and read by the algorithm aggregate. No rank learns more
-// than its own edges and the bundles that it leads. Where nodes combine what they send to nodes that they
-// have in common, bundles_combined.h goes on from here. Thread safety: pure functions, immutable objects.
+// Bundles of edges: the blocks that the ranks of one node owe those of another, in one message between a
+// leader on either side. All ranks together work out once for a neighbourhood which blocks are in which
+// bundle, and where. Called by comm, which carries the letters, and read by the algorithm aggregate. No rank
+// learns more than its own edges and the bundles that it leads. If nodes combine their bundles,
+// bundles_combined.h goes on from here. The whole story: docs/design/neighbors.md. Thread safety: pure
+// functions, immutable objects.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,34 +16,35 @@
 
 namespace coco::schedule {
 
-// A block in a bundle. Travels between ranks as bytes.
+// A block in a bundle. Sent between ranks as bytes.
 struct Bundled {
-    Edge edge;            // in an allgather a block serves many edges: of the filler's, any of them
-    std::int32_t leader;  // in whose scratch it lies
-    std::int32_t index;   // there
-    std::int32_t turn;    // of those in which bundles come to the leader
+    Edge edge;            // in an allgather a block serves several edges: this is any of them
+    std::int32_t leader;  // the rank in whose scratch the block lies
+    std::int32_t index;   // which block of that scratch it is
+    std::int32_t turn;    // the number of its bundle among those that come to the leader, in their order
 };
 
-// Seen from the leader that it lies with.
+// A bundle as the leader sees it that has it in its scratch.
 struct Bundle {
-    std::int32_t peer;   // the leader at its other end
-    std::int32_t first;  // block of scratch
+    std::int32_t peer;   // the leader at the other end of the message
+    std::int32_t first;  // the bundle's first block of scratch
     std::int32_t blocks;
-    std::int32_t turn;                  // incoming: see Bundled
-    std::vector<std::int32_t> fillers;  // outgoing: the mates that leave blocks in it, without the leader
-    // Outgoing: its blocks; in an allgather by the ranks whose they are, else all as the node's.
+    std::int32_t turn;                  // if incoming: see Bundled
+    std::vector<std::int32_t> fillers;  // if outgoing: the mates of the leader that copy blocks into it
+    // If outgoing, its blocks: in an allgather by the ranks to which they belong, else all as the node's.
     std::vector<Load> loads;
     friend bool operator==(const Bundle&, const Bundle&) = default;
 };
 
-// What one rank knows. Its scratch: at the bottom what it stages for mates, then the bundles.
+// What one rank knows of the bundles. Its scratch has first the blocks that it stages for mates, then the
+// bundles that it leads.
 struct Bundles {
-    // That it leads. incoming: by turn.
+    // The bundles that the rank leads; incoming ones by turn.
     std::vector<Bundle> incoming, outgoing;
-    std::vector<Bundled> filled;  // where it leaves its blocks for other nodes
-    std::vector<Bundled> taken;   // where it finds those of its edges from other nodes
-    // What becomes of the outgoing ones. A cargo's rank is the peer of the bundle, or of what would be its
-    // bundle to that node.
+    std::vector<Bundled> filled;  // where the rank leaves its blocks for other nodes
+    std::vector<Bundled> taken;   // where the rank finds the blocks that come to it from other nodes
+    // How the outgoing bundles are sent. A cargo's rank is the leader that receives from this node on the
+    // destination node.
     CombinedSends sends;
     std::int32_t staged_blocks = 0;
     std::int32_t scratch_blocks = 0;
@@ -50,16 +52,17 @@ struct Bundles {
 
 // Which ranks speak for their nodes.
 struct Leading {
-    std::int32_t leaders = 0;    // of each node, or all that it has; 0: all
-    std::int32_t threshold = 0;  // nodes in common that make two nodes combine; 0: none do
-    std::int32_t depth = 1;      // how often what goes to a node is combined; 0: any number
+    std::int32_t leaders = 0;    // ranks of each node that lead (fewer on a smaller node); 0: all
+    std::int32_t threshold = 0;  // two nodes with this many destinations in common combine; 0: none do
+    std::int32_t depth = 1;      // how often what goes to one node may be combined; 0: any number
     friend bool operator==(const Leading&, const Leading&) = default;
 };
 
-// Who leads what. Where nodes do not combine, leaders are chosen by distance, as in multileader: the node i
-// places on is the partner of rank (i - 1) mod L of a node of L leaders. Where they do, what goes to a node
-// is led on every other by the rank of the same number, so that those who can combine are the same: there the
-// nodes are dealt to the leaders in layers. Who receives is chosen by distance always.
+// Which rank of a node leads which bundle. If nodes do not combine, leaders are chosen by distance, as in
+// multileader: on a node of L leaders, leader (i - 1) mod L exchanges with the node i places further on. If
+// nodes combine, all bundles to one node are led by the leaders of the same number on all nodes, so that
+// these can combine them: the nodes are dealt to the leaders in layers. The receiving leader is always chosen
+// by distance.
 class Leaders {
   public:
     Leaders(const topology::NodeMap& map, const Leading& leading);
@@ -67,7 +70,7 @@ class Leaders {
     std::int32_t node_of(std::int32_t rank) const { return map_.node[static_cast<std::size_t>(rank)]; }
     std::int32_t ranks() const { return map_.ranks(); }
     std::int32_t distance(std::int32_t from, std::int32_t to) const;
-    // Of the bundle from node to node: on the first, and on the second.
+    // The leaders of the bundle from one node to another: on the first node, and on the second.
     std::int32_t sender(std::int32_t from, std::int32_t to) const;
     std::int32_t receiver(std::int32_t from, std::int32_t to) const;
 
@@ -84,8 +87,8 @@ class Leaders {
     std::int32_t layers_ = 1;
 };
 
-// How a rank comes to know them: it asks, then answers twice what has come to it, in the order of the
-// functions, each time together with all other ranks.
+// How a rank comes to know its bundles. All ranks call the functions in their order here. After each of the
+// first three, all ranks exchange the letters that it returned, and give what came to the next function.
 class Bundling {
   public:
     struct Mail {
@@ -97,22 +100,22 @@ class Bundling {
         }
     };
 
-    // personal: a block for each edge (alltoall), else for each sender and node (allgather).
+    // personal: there is a block for each edge (alltoall), else one for each sender and node (allgather).
     Bundling(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood, bool personal,
              const Leading& leading);
 
-    // Receivers tell the leaders that receive for them which edges they have.
+    // As a receiver: tells the leaders that receive for this rank which edges it has.
     Mail ask() const;
-    // Those give each block its place, and tell the receivers and the leaders that send. Where nodes combine,
-    // a leader does not know yet what it will receive: places are within bundles then, and the receivers are
-    // told later.
+    // As a leader that receives: gives each block its place, and tells the receivers and the leaders that
+    // send. If nodes combine, the leader does not know yet what it will receive: places are within bundles
+    // then, and the receivers are told later.
     Mail assign(std::vector<Bundled> asked);
-    // Those give each block its place on their side, and tell the senders.
+    // As a leader that sends: gives each block its place on this side, and tells the senders.
     Mail lay_out(std::vector<Bundled> assigned);
-    // Where nodes combine: without what it takes and what comes.
+    // The bundles. If nodes combine, `taken` and `incoming` are still missing.
     Bundles finish(std::vector<Bundled> laid_out);
 
-    // Where nodes combine, after assign(): the edges that it was asked for, with places within bundles.
+    // If nodes combine, after assign(): the edges that this leader was asked for, with places within bundles.
     std::vector<Bundled> take_numbered() { return std::move(numbered_); }
 
   private:
@@ -128,8 +131,8 @@ class Bundling {
     Bundles bundles_;
 };
 
-// The order in which a rank takes its blocks: as they come; its own bundles first, then those of the mates
-// after it: not all begin with the same leader.
+// Sorts blocks in the order in which a rank takes them: by turn, as bundles come; within a turn first from
+// its own bundles, then from those of the ranks after it, so that not all ranks begin with the same leader.
 void sort_taken(std::vector<Bundled>& taken, std::int32_t rank, std::int32_t ranks);
 
 }  // namespace coco::schedule

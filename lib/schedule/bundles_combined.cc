@@ -8,7 +8,7 @@
 namespace coco::schedule {
 namespace {
 
-// First words of letters.
+// The first word of a letter: what the letter is about.
 enum Word : std::int32_t { kArrival, kAsk, kPlace, kContents };
 
 void append(std::vector<std::int32_t>& words, const std::vector<Load>& loads) {
@@ -114,7 +114,7 @@ void BundleCombining::hear_introductions(std::span<const Letter> letters) {
         layer.maker.emplace(own_node_, layer.to, layer.from, leading_.threshold, leading_.depth);
 }
 
-// The makers' letters go between nodes: behind the layer and the node that they come from.
+// The letters of the makers go from node to node. Before their words stand the layer and the sending node.
 std::vector<Letter> BundleCombining::speak_in_layers() {
     std::vector<Letter> letters;
     for (auto& [number, layer] : layers_)
@@ -133,8 +133,8 @@ void BundleCombining::hear_in_layers(std::span<const Letter> letters) {
     for (auto& [number, layer] : layers_) layer.maker->hear(std::exchange(layer.inbox, {}));
 }
 
-// A rank that leads several layers goes through them in turn within each iteration of a level, as do its
-// partners.
+// A rank that leads several layers goes through the layers in their order within each iteration of a level.
+// Its partners do the same.
 void BundleCombining::collect() {
     for (auto& [number, layer] : layers_) {
         Combining made = layer.maker->take();
@@ -177,7 +177,7 @@ void BundleCombining::hear_arrivals(std::span<const Letter> letters) {
     lay_out_arrivals();
 }
 
-// What carries least is there first.
+// Arrivals that carry least are expected first, and get the first turns.
 void BundleCombining::lay_out_arrivals() {
     std::ranges::sort(arriving_, {}, [&](const Arrival& a) {
         return std::pair(a.loads.size(), leaders_.distance(leaders_.node_of(a.from), own_node_));
@@ -231,8 +231,8 @@ std::vector<Letter> BundleCombining::tell_receivers() const {
     return letters;
 }
 
-// Trades are told in ranks: those that a cargo goes to from here, and in an allgather those whose blocks are
-// in it.
+// Puts ranks in place of nodes: the leader to which a cargo goes from here, and in an allgather the ranks
+// whose blocks are in it.
 void BundleCombining::name_ranks() {
     bundles_.sends = std::move(sends_);
     auto rename = [&](std::vector<Cargo>& cargoes) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Aggregation and combining composed: nodes that send bundles to nodes that they have in common combine
-// these, as ranks combine what they send to neighbours (schedule/combining.h). The graph is that of the
-// nodes; it falls into layers, by who leads on every node what goes to a node (bundles.h, Leaders), and each
-// layer is combined by its leaders alone. Called by comm, which carries the letters. Thread safety: pure
-// functions, one object for each rank.
+// Aggregation and combining together: two nodes that send bundles to common destinations combine these
+// bundles, as ranks combine what they send to common neighbours (schedule/combining.h). The vertices of the
+// graph are the nodes. It falls into layers (bundles.h, Leaders), and the leaders of each layer combine among
+// themselves. Called by comm, which carries the letters. Thread safety: pure functions, one object for each
+// rank.
 //
-// No rank learns more than the bundles that it leads, carries or receives, and one of each node those that
-// end there.
+// No rank learns more than the bundles that it leads, carries or receives. One rank of each node also learns
+// which bundles end there.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -20,10 +20,10 @@
 
 namespace coco::schedule {
 
-// Finishes one rank's bundles. All ranks go through the same rounds, as of CombiningMaker.
+// Finishes the bundles of one rank. All ranks go through the same rounds, as with CombiningMaker.
 class BundleCombining {
   public:
-    // begun: of Bundling::finish(). numbered: of Bundling::take_numbered().
+    // begun: what Bundling::finish() returned. numbered: what Bundling::take_numbered() returned.
     BundleCombining(const topology::NodeMap& map, std::int32_t rank, bool personal, const Leading& leading,
                     Bundles begun, std::vector<Bundled> numbered);
 
@@ -38,23 +38,23 @@ class BundleCombining {
 
   private:
     enum class Stage : std::uint8_t {
-        introductions,  // leaders tell one rank of each node what they have for it
+        introductions,  // leaders tell one rank of each node, its chief, what they have for that node
         pattern,        // the rounds of combining, in all layers at once
-        arrivals,       // that one tells those who receive what will come to them, and when
-        places,         // they lay it out, and tell those who have numbered the blocks where it will be
+        arrivals,       // the chief tells the leaders that receive what will come to them
+        places,         // they lay it out, and tell the leaders that numbered the blocks where it will be
         receivers,      // these tell the receivers
         done
     };
     struct Layer {
         CombiningMaker::Blocks to, from;
-        std::optional<CombiningMaker> maker = {};  // once it is known what comes
+        std::optional<CombiningMaker> maker = {};  // made when the introductions have come
         std::vector<Letter> inbox;
     };
     struct Arrival {
-        std::int32_t from;        // leader
-        std::vector<Load> loads;  // of nodes
+        std::int32_t from;        // the leader that sends
+        std::vector<Load> loads;  // their origins are nodes
     };
-    using Way = std::pair<std::int32_t, std::int32_t>;  // from node to node
+    using Way = std::pair<std::int32_t, std::int32_t>;  // from a node to a node
 
     std::vector<Letter> introduce() const;
     std::vector<Letter> speak_in_layers();
@@ -77,15 +77,15 @@ class BundleCombining {
     const Leading leading_;
     Bundles bundles_;
     std::vector<Bundled> numbered_;
-    std::map<std::int32_t, Layer> layers_;   // that this rank leads
-    CombiningMaker clock_{0, {}, {}, 0, 0};  // knows the round, also where the rank leads none
+    std::map<std::int32_t, Layer> layers_;   // those that this rank leads
+    CombiningMaker clock_{0, {}, {}, 0, 0};  // counts the rounds on ranks that lead no layer
     Stage stage_ = Stage::introductions;
-    CombinedSends sends_;             // in nodes
-    std::vector<Cargo> ending_here_;  // in nodes
-    std::vector<Arrival> arriving_;   // at this rank
-    std::vector<Letter> asking_;      // who asks for what is in this rank's bundles, and to which node
-    std::map<Way, std::vector<Load>> contents_;  // allgather: of bundles that it carries or leads
-    std::map<std::int32_t, Bundled> places_;     // by node: where its bundle begins; the edge does not count
+    CombinedSends sends_;             // with nodes in place of ranks
+    std::vector<Cargo> ending_here_;  // what comes to this node, with nodes in place of ranks
+    std::vector<Arrival> arriving_;   // what comes to this rank
+    std::vector<Letter> asking_;  // which rank asks for the contents of this rank's bundles, to which node
+    std::map<Way, std::vector<Load>> contents_;  // allgather: of the bundles that this rank carries or leads
+    std::map<std::int32_t, Bundled> places_;     // by sending node: where its bundle begins; no edge is set
 };
 
 }  // namespace coco::schedule

@@ -8,7 +8,7 @@
 namespace coco::schedule {
 namespace {
 
-// First words of letters about outcomes.
+// The first word of a letter about the outcome of an iteration.
 enum Outcome : std::int32_t { kOffloaded, kOnloaded, kOnloadedForGood, kGiven };
 
 void append(std::vector<Load>& to, const std::vector<Load>& more) {
@@ -186,8 +186,8 @@ void CombiningMaker::choose() {
     settled_now_ = true;
 }
 
-// At each rank a strict order, the same from both ends of a pair: so a pair that counts for most is the
-// choice of both.
+// A strict order of a rank's friends. Both ranks of a pair give the pair the same key, so the pair with the
+// highest key is the choice of both.
 bool CombiningMaker::counts_for_more(std::int32_t a, std::int32_t b) const {
     auto key = [&](std::int32_t other) { return std::pair(friends_.at(other).common, -(rank_ ^ other)); };
     return key(a) > key(b);
@@ -245,7 +245,7 @@ std::vector<Letter> CombiningMaker::divide() {
     return letters;
 }
 
-// Before onloads, which may end what offloads add to.
+// Offloads are read first: they add to what a neighbour will send, and an onload for good ends that.
 void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
     for (const Letter& letter : letters)
         if (letter.words[0] == kOffloaded) {
@@ -262,7 +262,7 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
     }
 }
 
-// What the partner has for our half of the common neighbours, behind the highest level of what it gives.
+// words: the highest level of what the partner gives, then its cargo for our half of the common neighbours.
 void CombiningMaker::take_over(std::span<const std::int32_t> words) {
     Trade& trade = made_.sends.trades.back();
     trade.level = 1 + std::max(trade.level, words[0]);
