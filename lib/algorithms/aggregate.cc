@@ -71,7 +71,8 @@ class AggregateScheme {
                    shape_.map->node[static_cast<std::size_t>(shape_.rank)];
     }
 
-    // The blocks for mates, each where it is in the send area; an allgather's one.
+    // Copies the blocks for mates to scratch, each to its index in the send area; in an allgather there is
+    // one.
     void stage() {
         const auto& destinations = shape_.neighborhood->destinations;
         for (std::int32_t i = 0; i < shape_.neighborhood->send_blocks(); ++i) {
@@ -104,7 +105,7 @@ class AggregateScheme {
         fillers_[bundle.peer] = &bundle.fillers;
     }
 
-    // Returns: how many messages these are.
+    // Starts to receive the incoming bundles. Returns: the number of their messages.
     std::int32_t receive() {
         for (; received_ < all_.incoming.size(); ++received_) {
             const Bundle& b = all_.incoming[received_];
@@ -122,8 +123,8 @@ class AggregateScheme {
     void raise_bundle(std::int32_t turn) {
         if (shares_) steps_.raise(kFirstBundle + static_cast<Milestone>(turn));
     }
-    // A bundle is shown to the mates as soon as it is there. Nobody waits for another's before all of his own
-    // have come.
+    // Shows each incoming bundle to the mates as soon as it has come. A rank waits for bundles of other
+    // leaders only when all of its own have come.
     void show() {
         auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.sends.cargoes.size());
         for (const Bundle& bundle : all_.incoming) {
@@ -133,7 +134,7 @@ class AggregateScheme {
     }
 
     void take_from_other_nodes() {
-        std::map<std::int32_t, std::int32_t> seen;  // by leader, how many of its bundles
+        std::map<std::int32_t, std::int32_t> seen;  // by leader: how many of its bundles were waited for
         for (const Bundled& b : all_.taken) {
             if (b.leader != shape_.rank && seen[b.leader] <= b.turn) {
                 arrivals_.await(steps_, b.leader);
@@ -153,8 +154,8 @@ class AggregateScheme {
     schedule::Builder steps_;
     ScratchBlocks scratch_{shape_.rank, all_.scratch_blocks};
     Carried carried_{personal_, steps_, scratch_};
-    std::map<std::int32_t, const std::vector<std::int32_t>*> fillers_;  // by the bundle's peer
-    std::size_t received_ = 0;                                          // of what comes
+    std::map<std::int32_t, const std::vector<std::int32_t>*> fillers_;  // by the peer of the bundle
+    std::size_t received_ = 0;  // how many incoming bundles were asked for
     Waits arrivals_{shape_.rank, kArrived}, filled_{shape_.rank, kFilled};
 };
 

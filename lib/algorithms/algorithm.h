@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an algorithm is: a pure function from a shape to the schedule of one rank, and the facts by which
-// policy and exec handle it without knowing it by name. One file each; registry.cc has the rows.
+// An algorithm is a pure function from a shape to the schedule of one rank. Its row in the registry has the
+// facts by which policy and exec handle it without knowing its name. Each algorithm has a file; registry.cc
+// has the rows.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,41 +19,42 @@
 
 namespace coco::algorithms {
 
-// The words of the table of collectives, as policy and exec use them beside algorithms.
+// Names from the table of collectives, for policy and exec, which use them beside algorithms.
 using base::Collective;
 using base::CollectiveSet;
 using base::Exchange;
 using base::kCollectives;
 using base::set_of;
 
-// What may stand behind an algorithm's name: bruck:radix=4, leader:bruck,radix=4. Each row of the registry
-// says which it takes; the others keep their defaults.
+// The parameters that may follow an algorithm's name: bruck:radix=4, leader:bruck,radix=4. Each row of the
+// registry says which parameters the algorithm takes; the others keep their defaults.
 enum class Inner : std::uint8_t { pairwise, bruck, multinode_morton };
 inline constexpr int kInners = 3;
 std::string_view name_of(Inner inner);
 std::optional<Inner> inner_of(std::string_view name);
-// The way of a bcast between nodes. The cheapest is the tree or the chain.
+// The way of a bcast between nodes. `cheapest` is the tree or the chain, whichever sends less one after the
+// other.
 enum class Route : std::uint8_t { cheapest, tree, chain, scatter };
 inline constexpr int kRoutes = 4;
 std::string_view name_of(Route route);
 std::optional<Route> route_of(std::string_view name);
 
 struct Parameters {
-    std::uint64_t segment_bytes = 0;  // segment=: of a bcast; 0: from the caches
-    std::int32_t radix = 2;           // radix=: of Bruck's digits, of a bcast's tree; 2 or more
-    std::int32_t leaders = 0;         // leaders=: of each node; 0: all its ranks, or of leader and sloavx one
-    Inner inner = Inner::pairwise;    // a bare word: the exchange among leaders
-    Route route = Route::cheapest;    // route=: of a bcast
-    // threshold=: neighbours in common that make ranks combine, or nodes that make nodes; 0: of combining 4,
-    // of aggregate none do.
+    std::uint64_t segment_bytes = 0;  // segment=: bytes of a bcast's segment; 0: chosen by the caches
+    std::int32_t radix = 2;           // radix=: the base of Bruck's digits, or of a bcast's tree; 2 or more
+    std::int32_t leaders = 0;       // leaders=: of each node; 0: one in leader and sloavx, else all its ranks
+    Inner inner = Inner::pairwise;  // a bare word: the exchange among leaders
+    Route route = Route::cheapest;  // route=: the way of a bcast between nodes
+    // threshold=: how many common neighbours make ranks combine, or common destination nodes make nodes
+    // combine; 0: in combining 4, in aggregate nodes do not combine.
     std::int32_t threshold = 0;
-    std::int32_t depth = 1;  // depth=: how often what goes to one neighbour is combined; 0: any
+    std::int32_t depth = 1;  // depth=: how often what goes to one neighbour may be combined; 0: any number
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
 enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route, threshold, depth };
 using ParameterSet = std::uint32_t;
 constexpr ParameterSet set_of(Parameter p) { return ParameterSet{1} << static_cast<int>(p); }
-// As the user would write it, defaults left out: ":bruck,radix=4", or nothing.
+// The text that a user would write for these parameters, without defaults: ":bruck,radix=4", or nothing.
 std::string text_of(const Parameters& parameters);
 
 // All that a schedule depends on.
@@ -64,13 +66,13 @@ struct Shape {
     std::int32_t segments = 1;  // bcast: into how many segments the buffer is cut; 1 to kDone - 1
     Parameters parameters = {};
     // neighbor_*: what this rank knows of the process topology, and its share of the copies within its node
-    // (see Algorithm::cut). Else null.
+    // (see Algorithm::cut). Null for other exchanges.
     const schedule::Neighborhood* neighborhood = nullptr;
     const schedule::EdgeShare* share = nullptr;
-    // neighbor_*, aggregate: which bundles between nodes carry its edges. Else null.
+    // aggregate: the bundles between nodes that carry this rank's edges. Null for other algorithms.
     const schedule::Bundles* bundles = nullptr;
-    // combining: how its messages to and from other nodes are combined; null: not. What a rank sends and what
-    // it receives may have different sizes, and each is combined, or not, on all ranks that it concerns.
+    // combining: how this rank's messages to and from other nodes are combined; null: not at all. What a rank
+    // sends and what it receives may have different block sizes, so one may be combined and the other not.
     const schedule::CombinedSends* combined_sends = nullptr;
     const schedule::CombinedReceives* combined_receives = nullptr;
 };
@@ -82,17 +84,17 @@ inline constexpr CollectiveSet kAllgathers = base::collectives_that(
 inline constexpr CollectiveSet kNeighbors =
     base::collectives_that([](const auto& row) { return row.neighbor; });
 
-// How a row of the registry is run.
+// How exec runs an algorithm.
 enum class Executor : std::uint8_t {
     // On one node:
     pull,     // every rank reads its blocks from their senders' buffers and writes its own
     share,    // ranks copy for each other, from senders' buffers to receivers' buffers
     scratch,  // blocks go through shared scratch in one piece: any buffer will do
     ring,     // a bcast's segments go through a ring in the root's scratch
-    // On several, where neighbours' blocks also move within nodes:
-    messages,  // by messages of whole blocks, and scratch that the ranks of a node share
+    // On several nodes (blocks of neighbours also move within nodes):
+    messages,  // messages of whole blocks, and scratch that the ranks of a node share
     bundles,   // neighbours: what a node owes another goes in bundles (Shape::bundles)
-    combined,  // neighbours: as scratch within nodes; between them messages may be combined (combined_sends)
+    combined,  // neighbours: as `scratch` within nodes; messages between nodes are combined (combined_sends)
 };
 
 struct Algorithm {
@@ -102,14 +104,14 @@ struct Algorithm {
     CollectiveSet collectives;
     Executor executor;
     bool segmented;           // bcast: the executor chooses Shape::segments by size; others always get 1
-    ParameterSet parameters;  // those it takes
-    schedule::Cut cut;        // neighbor_*: who copies which edges within a node
+    ParameterSet parameters;  // the parameters that it takes
+    schedule::Cut cut;        // neighbor_*: which rank copies which edges within a node
     schedule::Schedule (*make_schedule)(const Shape& shape);
 
-    // Needs all ranks on one node; else it is for several, by messages.
+    // Whether the algorithm is for ranks on one node; else it is for several nodes, by messages.
     constexpr bool one_node() const { return executor <= Executor::ring; }
-    // Some rank reads another's send area, or writes another's recv area: it must be on the shared heap or
-    // staged.
+    // Whether some rank reads another's send area, or writes another's recv area. Such an area must be on the
+    // shared heap, or staged.
     constexpr bool reads_peer_send() const {
         return executor == Executor::pull || executor == Executor::share;
     }
@@ -117,7 +119,7 @@ struct Algorithm {
     constexpr bool is_eager() const { return executor == Executor::scratch; }
     constexpr bool needs_bundles() const { return executor == Executor::bundles; }
     constexpr bool combines() const { return executor == Executor::combined; }
-    // Tells the rows apart in 16 bits, for slots; never 0.
+    // A number of 16 bits that is different for each row, for slots; never 0.
     constexpr std::uint16_t mark() const {
         std::uint32_t hash = 0x811c9dc5u;  // FNV-1a, folded
         for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
@@ -127,14 +129,15 @@ struct Algorithm {
 
 // The table; one row for each algorithm. `mpi`, the PMPI function, is not in it.
 std::span<const Algorithm> registry();
-// The first row that is run in this way for this collective. Requires: there is one.
+// The first row that serves this collective and is run in this way. Requires: there is one.
 const Algorithm& row_for(Collective collective, Executor executor);
 // Returns: null if there is none of that name.
 const Algorithm* find(std::string_view name);
 inline bool serves(const Algorithm& a, Collective c) { return (a.collectives & set_of(c)) != 0; }
 inline bool takes(const Algorithm& a, Parameter p) { return (a.parameters & set_of(p)) != 0; }
 inline schedule::Leading leading_of(const Parameters& p) { return {p.leaders, p.threshold, p.depth}; }
-// Of all ways to write the same parameters the shortest, so that what is made for them is made once.
+// The same choice in its shortest form, so that equal choices compare equal and what is made for them is made
+// once.
 Parameters shortest(const Algorithm& algorithm, Parameters parameters);
 
 }  // namespace coco::algorithms

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The blocks of an all-to-all exchange as places, so that alltoall and allgather are one code in each
-// algorithm. Thread safety: pure functions.
+// The blocks of an all-to-all exchange as places, so that each algorithm has the same code for alltoall and
+// allgather. Thread safety: pure functions.
 #pragma once
 #include "algorithms/algorithm.h"
 
@@ -11,7 +11,7 @@ namespace coco::algorithms {
 inline schedule::Place sent(Exchange exchange, std::int32_t sender, std::int32_t receiver) {
     return {sender, schedule::Area::send, exchange == Exchange::alltoall ? receiver : 0};
 }
-// Where it ends.
+// Where the block from `sender` ends on `receiver`.
 inline schedule::Place received(std::int32_t sender, std::int32_t receiver) {
     return {receiver, schedule::Area::recv, sender};
 }

@@ -23,7 +23,7 @@ namespace {
 
 using schedule::Place;
 
-// Messages under way in a round, at most.
+// The largest number of messages under way in a round.
 constexpr std::int32_t kWindow = 32;
 
 class Personal {
@@ -52,7 +52,8 @@ class Personal {
             courier_.arrived(all_.at_distance(all_.me, -j), at_[j]);
     }
 
-    // The bundles of which the round's digit is `digit`: sent on in one message, others received for them.
+    // Sends on, in one message, the bundles whose distance has `digit` in this round, and receives as many
+    // others.
     void exchange(std::int32_t digit, std::vector<Place>& next) {
         std::vector<std::int32_t> distances;
         for (std::int32_t j = digit * w_; j < all_.count(); ++j)
@@ -82,7 +83,8 @@ class Personal {
         courier_.send(to, packed, out);
     }
 
-    // Of the bundle of distance j that `holder` has before this round: it has gone the lower digits' way.
+    // The blocks of the bundle with distance j that `holder` has before this round. It has gone the way of
+    // the lower digits already, so its sender is that far before the holder.
     std::int32_t blocks_of(std::int32_t holder, std::int32_t j) const {
         std::int32_t sender = all_.at_distance(holder, -(j % w_));
         return all_.blocks(sender, all_.at_distance(sender, j));
@@ -91,7 +93,7 @@ class Personal {
     const Participants& all_;
     const std::int32_t radix_;
     Courier& courier_;
-    std::vector<Place> at_;  // by distance to its receiver, when it began
+    std::vector<Place> at_;  // by distance from the first sender to the receiver: where that bundle is now
     std::int32_t w_ = 1;
 };
 
@@ -106,7 +108,7 @@ class Gather {
     }
 
   private:
-    // Has the bundles of `have` participants from itself on; receives the next ones.
+    // The participant has the bundles of `have` participants from itself on, and receives the next ones.
     void round(std::int32_t have) {
         std::int32_t end = have, messages = 0;
         for (std::int32_t digit = 1; digit < radix_ && std::int64_t{digit} * have < all_.count(); ++digit) {
@@ -126,8 +128,8 @@ class Gather {
         }
     }
 
-    // The bundles of `count` participants from `first` on, round: two messages where the areas begin with
-    // participant 0.
+    // Calls `use` for the bundles of `count` participants from `first` on, going round: once, or twice if the
+    // areas begin with participant 0 and the bundles reach round.
     template <class Use>
     void in_pieces(std::int32_t first, std::int32_t count, Use use) {
         std::int32_t before_wrap = courier_.is_ring() ? count : std::min(count, all_.count() - first);

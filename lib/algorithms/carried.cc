@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int32_t kBeforeTrades = -1;  // iteration
 
-// How many trades have the level of the first.
+// The number of trades that have the same level as the first one.
 std::size_t first_level(std::span<const Trade> trades) {
     auto end = std::ranges::find_if(trades, [&](const Trade& t) { return t.level != trades[0].level; });
     return static_cast<std::size_t>(end - trades.begin());
@@ -69,7 +69,7 @@ void Carried::post(Trades level, const Ready& ready) {
     for (const Trade& trade : level) {
         std::int32_t count = count_of(trade.taken);
         coming_.push_back(scratch_.take(count));
-        // Of one common neighbour one side has nothing to give.
+        // If there is only one common neighbour, one of the two partners has nothing to give.
         if (count != 0) steps_.receive(trade.partner, coming_.back(), count);
     }
     for (const Trade& trade : level) {
@@ -103,7 +103,7 @@ void Carried::send(const Cargo& cargo) {
     send(cargo.rank, blocks);
 }
 
-// The blocks of a message: in an allgather each origin's once.
+// The number of blocks in a message: in an allgather the block of an origin counts once.
 std::int32_t Carried::count_of(const std::vector<Cargo>& cargoes) const {
     std::set<std::int32_t> origins;
     std::int32_t blocks = 0;
@@ -134,7 +134,8 @@ void Carried::send(std::int32_t to, const Places& blocks) {
     steps_.send(to, together(blocks), static_cast<std::int32_t>(blocks.size()));
 }
 
-// Where they lie behind one another in scratch; packed if they do not.
+// A place where these blocks lie one after the other: their own, if they do so in scratch; else they are
+// packed.
 Place Carried::together(const Places& blocks) {
     auto is_next = [&](const Place& place) {
         return place.area == Area::scratch &&

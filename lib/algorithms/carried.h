@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a rank that combines carries: where the blocks are that it owes its neighbours, its own and those that
-// its partners have given it, and the messages that these make. Called by combining, and by aggregate, in
-// which the ranks are leaders of nodes. Thread safety: none; belongs to one schedule that is made.
+// What a rank that combines carries: the places of the blocks that it owes its neighbours, which are its own
+// and those that its partners have given it, and the messages that are made of them. Called by combining, and
+// by aggregate, in which the ranks are leaders of nodes. Thread safety: none; it belongs to the making of one
+// schedule.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,7 +17,7 @@
 
 namespace coco::algorithms {
 
-// Blocks of a rank's scratch, from one on.
+// Gives out the blocks of a rank's scratch one after the other, beginning with block `first`.
 class ScratchBlocks {
   public:
     ScratchBlocks(std::int32_t rank, std::int32_t first) : rank_(rank), next_(first) {}
@@ -34,19 +35,21 @@ schedule::Place behind(schedule::Place place, std::size_t blocks);
 
 class Carried {
   public:
-    // personal: a load has its number of blocks (alltoall), else the one block of its origin, which is a
-    // message's but once. scratch: for what is given and packed.
+    // personal: a load stands for its number of blocks (alltoall); else for the one block of its origin
+    // (allgather), which a message has only once. scratch: for blocks that are taken over or packed.
     Carried(bool personal, schedule::Builder& steps, ScratchBlocks& scratch)
         : personal_(personal), steps_(steps), scratch_(scratch) {}
 
-    // A block for `neighbor` that is there from the start; in the order of the neighbour's.
+    // Names a block of `origin` for `neighbor` that this rank has from the start. To be called for the blocks
+    // of a neighbour in their order.
     void own(std::int32_t neighbor, std::int32_t origin, schedule::Place place);
-    // Before anything of these cargoes is sent.
+    // Called before anything of these cargoes is sent.
     using Ready = std::function<void(std::span<const schedule::Cargo>)>;
-    // Starts to receive what the rank itself gets. Returns: how many messages these are.
+    // Starts to receive what is for the rank itself. Returns: the number of these messages.
     using Receive = std::function<std::int32_t()>;
-    // Trades, level by level with one wait for each; then cargo. What arrives, and cargo that needs nothing
-    // of the last level, is under way while the rank waits for that.
+    // Adds the steps for all trades, level by level with one wait for each level, and then for all cargo.
+    // With the last level the rank also starts to receive what arrives, and sends the cargo that needs
+    // nothing of that level.
     void carry(const schedule::CombinedSends& all, const Ready& ready, const Receive& receive);
 
   private:
@@ -66,13 +69,14 @@ class Carried {
     const bool personal_;
     schedule::Builder& steps_;
     ScratchBlocks& scratch_;
-    // Personal: by neighbour, and the iteration in which they were taken over, whatever its level.
+    // If personal: by neighbour, and by the iteration in which the blocks were taken over.
     std::map<std::pair<std::int32_t, std::int32_t>, Places> by_neighbor_;
-    std::map<std::int32_t, schedule::Place> by_origin_;  // not personal
-    // Not personal: where the block is among those of one neighbour.
+    // If not personal: where the block of an origin is; and where it is among the blocks for one neighbour,
+    // if that is another place.
+    std::map<std::int32_t, schedule::Place> by_origin_;
     std::map<std::pair<std::int32_t, std::int32_t>, schedule::Place> by_both_;
     std::map<std::vector<std::pair<schedule::Area, std::int32_t>>, schedule::Place> packed_;
-    Places coming_;  // by trade of a level
+    Places coming_;  // by trade of the level under way: where what is taken over will lie
 };
 
 }  // namespace coco::algorithms

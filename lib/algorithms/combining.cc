@@ -31,7 +31,7 @@ using schedule::kDone;
 using schedule::Load;
 using schedule::Place;
 
-// What comes from other nodes, and the copies that it needs once it is there.
+// The messages from other nodes, and the copies that are needed when they have come.
 class Arriving {
   public:
     Arriving(const Shape& shape, EdgeWalk& walk, ScratchBlocks& scratch)

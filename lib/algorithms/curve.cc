@@ -14,7 +14,7 @@ namespace {
 using schedule::Cell;
 using schedule::Matrix;
 
-// The blocks from one group to another; the receivers copy them.
+// The blocks that one group sends to another. The receiving group copies them.
 struct GroupPair {
     const Group& receivers;
     const Group& senders;

@@ -42,7 +42,7 @@ using schedule::Builder;
 using schedule::Milestone;
 using schedule::Place;
 
-// The ranks of a node that one leader speaks for, and their like on the other nodes.
+// The ranks of a node for which one leader speaks, and the ranks of the same team on the other nodes.
 class Team {
   public:
     Team(const Nodes& nodes, std::int32_t teams, std::int32_t number, bool personal)
@@ -61,7 +61,7 @@ class Team {
     }
     std::span<const std::int32_t> members() const { return members_of(nodes_.own()); }
     std::int32_t leader() const { return members()[0]; }
-    // Of this rank, which is a member.
+    // The index of this rank, which is a member, in its team.
     std::int32_t row(std::int32_t rank) const {
         return static_cast<std::int32_t>(std::ranges::find(members(), rank) - members().begin());
     }
@@ -80,7 +80,8 @@ struct ArrivedBundle {
     Place at;
 };
 
-// Both the leader and the other ranks of the node run the exchange: he sends, they follow.
+// Both the leader and the other ranks of its node run the exchange. The leader sends and receives; the others
+// only learn when bundles have come.
 class LeaderCourier final : public Courier {
   public:
     LeaderCourier(const Shape& shape, const Nodes& nodes, const Team& team, Builder& steps)
@@ -123,7 +124,7 @@ class LeaderCourier final : public Courier {
         flush();
         use_for_leader();
     }
-    // Of the leader.
+    // The number of scratch blocks of the leader.
     std::int32_t scratch() const { return next_; }
 
   private:
@@ -131,7 +132,8 @@ class LeaderCourier final : public Courier {
         std::vector<Place> outgoing, wanted;
     };
 
-    // What has come since the last time may be used: the leader says so, the others use it.
+    // The bundles that have come since the last call may be used: the leader says so by a milestone, and the
+    // other ranks copy their blocks out.
     void flush() {
         if (arrived_.empty()) return;
         if (is_leader() && nodes_.own_size() > 1) steps_.raise(++milestone_);
@@ -140,7 +142,7 @@ class LeaderCourier final : public Courier {
             (is_leader() ? for_leader_.push_back(bundle) : use(bundle));
         arrived_.clear();
     }
-    // The leader's own part of what came before: it takes that while messages are under way.
+    // The leader copies its own blocks out of bundles that came before, while messages are under way.
     void use_for_leader() {
         for (const ArrivedBundle& bundle : for_leader_) use(bundle);
         for_leader_.clear();
@@ -151,8 +153,9 @@ class LeaderCourier final : public Courier {
         return next_ - blocks;
     }
 
-    // Personal: a bundle to and from each other node, by number. Gather: one from each, round from the own
-    // one, so that an exchange by distance finds them together; curves want them by number.
+    // Lays the bundles out in the leader's scratch. Personal: one to and one from each other node, by number.
+    // Gather: one from each node; for bruck in the order of distance, beginning with the leader's own node,
+    // so that it finds them together; for the other exchanges by number.
     Firsts lay_out() {
         auto nodes = static_cast<std::size_t>(all_.count());
         Firsts firsts{std::vector<Place>(nodes), std::vector<Place>(nodes)};
@@ -207,7 +210,7 @@ class LeaderScheme {
     schedule::Schedule take() {
         fill();
         if (personal_ && !leads()) nodes_.take_from_mates(steps_, {&arrivals_});
-        // The own leader first: the others' bundles come meanwhile.
+        // This rank's own team comes first; the bundles of the other teams come meanwhile.
         follow(own_);
         if (personal_ && leads()) nodes_.take_from_mates(steps_, {&arrivals_});
         for (std::size_t i = 1; i < teams_.size(); ++i) follow((own_ + i) % teams_.size());
@@ -218,7 +221,7 @@ class LeaderScheme {
   private:
     bool leads() const { return couriers_[own_].is_leader(); }
 
-    // This rank's part of its team's bundles, and all of it for a leader.
+    // Copies this rank's blocks into the bundles of its team. A leader then waits for its team.
     void fill() {
         const Team& team = teams_[own_];
         LeaderCourier& courier = couriers_[own_];

@@ -3,15 +3,16 @@
 // The bcast of leader (its card is in leader.cc): from the root to the leaders of the other nodes, and on
 // each node from the leader to its mates. The root leads its own node.
 //
-// Between nodes the segments go along a tree over the nodes, so that one segment is everywhere after log_r N
-// hops, but the root sends it up to (r - 1) log_r N times. A chain sends each once and is long. The cheaper
-// one is taken unless the shape says which, in messages one after the other: S (children of the root) +
-// depth - 1. A leader sends a segment on as soon as it is there, while it receives the next ones. The third
-// way is in leader_scatter.cc. On a node the leader fills a ring in its scratch, as the root of segmented
-// does; its mates find the order of the segments in its schedule.
+// Between nodes the segments go along a tree or a chain. In a tree a segment is everywhere after log_r N
+// hops, but the root sends it up to (r - 1) log_r N times. In a chain each leader sends it once, but there
+// are N - 1 hops. Unless the shape names one, the cheaper one is taken, in messages one after the other,
+// which for S segments are S (children of the root) + depth - 1. A leader sends a segment on as soon as it
+// has come, while it receives the next ones. The third way is in leader_scatter.cc. On a node the leader
+// fills a ring in its scratch, as the root of segmented does. Its mates make the leader's schedule too, and
+// find the order of the segments there.
 //
-// Milestones: as of segmented. A leader raises i when its i-th segment is in the ring (so kArrived for the
-// first), its mates raise i when they have taken it, as long as the leader will wait for that.
+// Milestones, as in segmented: a leader raises i when its i-th segment is in the ring (so kArrived for the
+// first). Its mates raise i when they have taken it, as long as the leader will wait for that.
 #include "algorithms/leader_bcast.h"
 
 #include <algorithm>
@@ -71,10 +72,10 @@ schedule::Schedule BcastLeader::take() { return steps_.complete().raise(schedule
 
 void pass_along(const NodeTree& tree, BcastLeader& leader) {
     const std::vector<std::int32_t> children = tree.children(leader.node());
-    // Of four segments, what is received and what is sent on may be under way at once.
+    // The messages of four segments, received and sent on, may be under way at once.
     std::size_t messages = 4 * (children.size() + 1);
     std::int32_t ahead = messages <= static_cast<std::size_t>(BcastLeader::kMostUnderWay) ? 3 : 0;
-    std::vector<std::int32_t> started_until;  // by segment: how many messages have started when its own has
+    std::vector<std::int32_t> started_until;  // by segment: how many messages were started up to its own
     for (std::int32_t i = 0; i < leader.segments(); ++i) {
         std::int32_t end = std::min(i + 1 + ahead, leader.segments());
         while (leader.node() != 0 && static_cast<std::int32_t>(started_until.size()) < end) {
@@ -97,7 +98,7 @@ void send_over_nodes(const Shape& shape, BcastLeader& leader) {
     const NodeTree tree(leader.nodes(), shape.parameters.radix, false), chain(leader.nodes(), 2, true);
     Route route = shape.parameters.route;
     if (route == Route::scatter && shape.segments >= leader.nodes()) return scatter_and_gather(tree, leader);
-    // A single segment is nowhere sooner by a chain.
+    // A chain never brings a single segment sooner.
     bool is_cheaper = shape.segments > 1 &&
                       messages_in_turn(chain, shape.segments) < messages_in_turn(tree, shape.segments);
     bool by_chain = route == Route::chain || (route == Route::cheapest && is_cheaper);

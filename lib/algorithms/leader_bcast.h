@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a leader does in a bcast, whatever way the segments take between nodes: its messages, of which a
-// bounded number is under way, and the ring in its scratch by which its mates follow. Nodes are counted from
-// the root's, round (node_tree.h). Used by leader_bcast.cc and leader_scatter.cc, while schedules are made.
-// Thread safety: none.
+// What a leader does in a bcast, on whatever way the segments go between nodes: it sends and receives
+// messages, of which a bounded number is under way, and fills the ring in its scratch from which its mates
+// copy. Nodes are numbered from the root's node on (node_tree.h). Used by leader_bcast.cc and
+// leader_scatter.cc, while schedules are made. Thread safety: none.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace coco::algorithms {
 
-// Places of the ring.
+// The number of places in the ring.
 inline constexpr std::int32_t kBcastRing = 4;
 
 class BcastLeader {
@@ -26,18 +26,19 @@ class BcastLeader {
     std::int32_t segments() const { return shape_.segments; }
     std::int32_t nodes() const { return nodes_.count(); }
     std::int32_t node() const { return own_; }
-    std::int32_t rank_at(std::int32_t node) const;  // that leads it
+    std::int32_t rank_at(std::int32_t node) const;  // the rank that leads this node
 
-    // Starts a message of `blocks` segments; older ones are completed where too many would be under way.
+    // Start a message of `blocks` segments. If too many messages would be under way, older ones are
+    // completed.
     void send(std::int32_t to_node, std::int32_t first_segment, std::int32_t blocks);
     void receive(std::int32_t from_node, std::int32_t first_segment, std::int32_t blocks);
-    std::int32_t started() const { return started_; }  // messages
-    // Completes the first `messages` of those that were started.
+    std::int32_t started() const { return started_; }  // the number of messages started so far
+    // Completes the first `messages` messages that were started.
     void complete_first(std::int32_t messages);
 
-    // Puts a segment into the ring. Requires: it is there.
+    // Puts a segment into the ring. Requires: the leader has the segment.
     void show(std::int32_t segment);
-    // In the order in which they were shown.
+    // The segments in the order in which they were put into the ring.
     const std::vector<std::int32_t>& shown() const { return shown_; }
 
     schedule::Schedule take();
@@ -55,10 +56,10 @@ class BcastLeader {
     schedule::Builder steps_;
 };
 
-// Along a tree or chain, segment by segment.
+// Sends the segments along a tree or a chain, one after the other.
 void pass_along(const NodeTree& tree, BcastLeader& leader);
-// A part of the segments to each node, down the tree; then each part from its node to all. Requires: at least
-// as many segments as nodes. leader_scatter.cc
+// Sends each node a part of the segments, down the tree, and then each part from its node to all others:
+// leader_scatter.cc. Requires: at least as many segments as nodes.
 void scatter_and_gather(const NodeTree& tree, BcastLeader& leader);
 
 }  // namespace coco::algorithms

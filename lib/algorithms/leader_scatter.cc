@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scatter and allgather between the leaders of a bcast (van de Geijn; Thakur, Rabenseifner, Gropp 2005): each
-// node has a part of the segments for its own. The parts go down the tree, to each child those of all nodes
-// below it in one message; then every leader sends its part to all others, pairwise, but not to those that
-// had it on its way down, so that nobody sends to the root. The root sends about twice the buffer, however
-// many nodes there are, and no leader more than that.
+// Scatter and allgather between the leaders of a bcast (van de Geijn; Thakur, Rabenseifner, Gropp 2005). Each
+// node gets a part of the segments. The parts go down the tree: each child gets, in one message, the parts of
+// all nodes below it. Then every leader sends its part to all others, pairwise, but not to those through
+// which the part came down, so that nobody sends to the root. The root sends about twice the buffer, however
+// many nodes there are, and no leader sends more than that.
 //
-// Segments that a leader has are shown to its mates once the messages that it can start are under way.
+// A leader shows its mates the segments that it has once the messages that it can start are under way.
 #include "algorithms/exchange.h"
 #include "algorithms/leader_bcast.h"
 #include "topology/share.h"
@@ -16,7 +16,7 @@ namespace {
 
 using schedule::Place;
 
-// Participants are nodes, their bundles parts.
+// The participants are the nodes, and their bundles are the parts.
 class PartCourier final : public Courier {
   public:
     PartCourier(const NodeTree& tree, BcastLeader& leader) : tree_(tree), leader_(leader) {
@@ -30,7 +30,7 @@ class PartCourier final : public Courier {
     Place outgoing(std::int32_t) override { return wanted(leader_.node()); }
     Place wanted(std::int32_t from) override { return {0, schedule::Area::recv, first_of(from)}; }
     bool is_ring() const override { return false; }
-    // A pairwise gather needs neither.
+    // A pairwise gather needs neither new scratch nor copies.
     Place new_scratch(std::int32_t) override { __builtin_trap(); }
     void copy(Place, Place, std::int32_t) override { __builtin_trap(); }
     void send(std::int32_t to, Place first, std::int32_t blocks) override {
@@ -59,18 +59,18 @@ class PartCourier final : public Courier {
     topology::Share share(std::int32_t part) const {
         return topology::share_of(leader_.segments(), tree_.nodes(), part);
     }
-    // From the scatter.
+    // Whether the node has had the part since the scatter.
     bool has(std::int32_t node, std::int32_t part) const { return part >= node && part < tree_.end(node); }
 
     const NodeTree& tree_;
     BcastLeader& leader_;
-    std::vector<std::int32_t> unshown_;  // parts that are here and were not shown
-    std::vector<std::int32_t>
-        started_until_;  // by message of the exchange, sent or left out: started until then
+    std::vector<std::int32_t> unshown_;  // parts that have come and were not shown yet
+    // By message of the exchange, sent or left out: how many messages were started up to it.
+    std::vector<std::int32_t> started_until_;
 };
 
 void scatter(const NodeTree& tree, const PartCourier& parts, BcastLeader& leader) {
-    // So many may be under way when the exchange begins, which has a window of its own.
+    // This many messages may be under way when the exchange begins, which has a window of its own.
     constexpr std::int32_t kMost = BcastLeader::kMostUnderWay / 2;
     auto blocks_below = [&](std::int32_t node) {
         std::int32_t last = tree.end(node) - 1;

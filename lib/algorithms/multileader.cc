@@ -30,8 +30,8 @@ using schedule::Milestone;
 using schedule::Place;
 
 constexpr Milestone kFilled = 1, kFirstBundle = 2;
-// Pairs of messages at once, of a node and of a leader at least. In a gather fewer: what has come is copied
-// while more comes.
+// How many pairs of messages are under way at once: of a node, and at least of a leader. In a gather they are
+// fewer, so that what has come is copied while more comes.
 constexpr std::int32_t kNodeWindow = 16, kLeastWindow = 4, kLeastGatherWindow = 2;
 
 class MultileaderScheme {
@@ -46,12 +46,13 @@ class MultileaderScheme {
     }
 
   private:
-    // The nodes at one distance, before and behind, and who of this node speaks to them.
+    // The two nodes at one distance, behind and before this one, and the rank of this node that speaks to
+    // them.
     struct Partner {
         std::int32_t to, from;
         std::int32_t leader, to_leader, from_leader;  // ranks
-        std::int32_t turn;                            // how many the leader speaks to before
-        Place outgoing, incoming;                     // in the leader's scratch
+        std::int32_t turn;         // with how many partners its leader exchanges before this one
+        Place outgoing, incoming;  // in the leader's scratch
     };
 
     std::int32_t leaders_of(std::int32_t node) const {
@@ -68,7 +69,8 @@ class MultileaderScheme {
         return personal_ ? nodes_.own_size() * nodes_.size_of(p.from) : nodes_.size_of(p.from);
     }
 
-    // At the bottom of each scratch, the blocks for mates; allgather: one block, and a leader's bundle.
+    // Lays out the scratch of this node's ranks. At the bottom are the blocks for mates; in an allgather that
+    // is one block, and a leader has the bundle of its node behind it.
     void lay_out() {
         std::int32_t count = nodes_.count(), leaders = leaders_of(nodes_.own());
         std::int32_t bottom = nodes_.own_size() + (personal_ ? 0 : 1);
@@ -108,7 +110,7 @@ class MultileaderScheme {
             steps_.copy(left_by(mate), {shape_.rank, Area::scratch, 1 + index_on_node});
         });
     }
-    // Where a rank leaves its block for its mates; behind that leaders have the node's bundle.
+    // Allgather: the place where a rank leaves its block for its mates.
     static Place left_by(std::int32_t rank) { return {rank, Area::scratch, 0}; }
     template <class Use>
     void for_mates(Use use) {
@@ -120,8 +122,8 @@ class MultileaderScheme {
         }
     }
 
-    // All go through the distances upwards, and start the messages of a distance before they wait for those
-    // of that distance to come to a mate: no two wait for each other.
+    // All ranks go through the distances upwards. They start their own messages of a distance before they
+    // wait for a mate to receive those of that distance, so no two ranks wait for each other.
     void exchange() {
         for (std::int32_t mate : nodes_.own_ranks())
             if (personal_ && leads()) filled_.await(steps_, mate);
@@ -147,7 +149,7 @@ class MultileaderScheme {
             steps_.copy(left_by(mate), received(mate, shape_.rank));
         });
     }
-    // The bundles of partners, to `last`, that were not taken before.
+    // Takes this rank's blocks from the bundles of all partners up to `last` that it has not taken before.
     void take_up_to(std::ptrdiff_t last) {
         for (; taken_ <= last; ++taken_) {
             const Partner& p = partners_[static_cast<std::size_t>(taken_)];
@@ -172,7 +174,7 @@ class MultileaderScheme {
     const bool personal_ = shape_.exchange == Exchange::alltoall;
     Builder steps_;
     std::vector<Partner> partners_;  // by distance, from 1
-    std::vector<std::int32_t> own_;  // those that this rank speaks to: indices of partners
+    std::vector<std::int32_t> own_;  // indices of the partners to which this rank speaks
     std::ptrdiff_t taken_ = 0;
     Waits arrivals_{shape_.rank, schedule::kArrived}, filled_{shape_.rank, kFilled};
     std::int32_t scratch_ = 0;

@@ -28,7 +28,7 @@ namespace {
 using schedule::Cell;
 using schedule::Place;
 
-using Numbers = std::vector<std::int32_t>;      // of participants, ascending
+using Numbers = std::vector<std::int32_t>;      // numbers of participants, ascending
 using Lists = std::map<std::int32_t, Numbers>;  // by participant
 
 class Curve {
@@ -39,7 +39,7 @@ class Curve {
         return static_cast<std::int32_t>(topology::part_of(
             matrix_.cells(), matrix_.rows, schedule::morton_position(matrix_, {receiver, sender})));
     }
-    // The bundles that `owner` carries, without those to oneself.
+    // The bundles in the share of `owner`, without those from a participant to itself.
     std::vector<Cell> share_of(std::int32_t owner) const {
         auto share = topology::share_of(matrix_.cells(), matrix_.rows, owner);
         auto cells = schedule::morton_range(matrix_, share.first, share.count);
@@ -55,7 +55,7 @@ void sort_all(Lists& lists) {
     for (auto& [participant, list] : lists) std::ranges::sort(list);
 }
 
-// A list of bundles in one message, each with where it lies or shall lie.
+// The bundles of one message, each with the place where it lies or shall lie.
 struct Load {
     std::vector<Place> at;
     Numbers blocks;
@@ -90,7 +90,7 @@ void send(Courier& courier, std::int32_t to, const Load& load) {
     courier.send(to, packed.at[0], load.total());
 }
 
-// Places that do not lie together are replaced by room that does.
+// If the places do not lie one after the other, new scratch takes their place.
 void receive(Courier& courier, std::int32_t from, Load& load) {
     if (!load.lies_together()) load.lay(courier.new_scratch(load.total()));
     courier.receive(from, load.at[0], load.total());
@@ -118,7 +118,7 @@ class Personal {
             if (sender == all_.me) continue;
             Load load;
             for (std::int32_t r : receivers) load.add({}, all_.blocks(sender, r));
-            // What is all for this participant may go to its end at once.
+            // A message with the bundle for this participant alone may be received where that bundle ends.
             bool mine = receivers.size() == 1 && receivers[0] == all_.me;
             load.lay(mine ? courier_.wanted(sender) : courier_.new_scratch(load.total()));
             receive(courier_, sender, load);
@@ -156,7 +156,7 @@ class Personal {
             for (std::size_t i = 0; i < load.at.size(); ++i) courier_.arrived(from[owner][i], load.at[i]);
     }
 
-    // All other participants, by what `key` says of them.
+    // Lists of all other participants, by what `key` returns for them.
     template <class Key>
     Lists group(Key key) const {
         Lists lists;
@@ -168,7 +168,7 @@ class Personal {
     const Participants& all_;
     Courier& courier_;
     Curve curve_;
-    Lists rows_of_, columns_of_;                                 // of the own share: by sender, by receiver
+    Lists rows_of_, columns_of_;  // of this participant's share: by sender, by receiver
     std::map<std::pair<std::int32_t, std::int32_t>, Place> at_;  // by sender and receiver
 };
 
@@ -188,7 +188,7 @@ class Gather {
     }
 
   private:
-    // By participant: whether `owner` has fetched its bundle.
+    // For each participant: whether `owner` has fetched its bundle.
     std::vector<bool> fetched_by(std::int32_t owner) const {
         std::vector<bool> has(static_cast<std::size_t>(all_.count()));
         for (Cell cell : curve_.share_of(owner)) has[static_cast<std::size_t>(cell.column)] = true;
@@ -237,7 +237,7 @@ class Gather {
     const Participants& all_;
     Courier& courier_;
     Curve curve_;
-    Lists rows_;  // of the own share: senders by receiver
+    Lists rows_;  // of this participant's share: senders by receiver
     std::vector<bool> has_;
     Numbers fetched_;
 };

@@ -5,7 +5,7 @@
 
 namespace coco::algorithms {
 
-// Of the lowest digit that is not 0; of the root's: one that no node has.
+// The weight r^k of the lowest digit that is not 0. For the root: a weight that no node's digits have.
 std::int64_t NodeTree::lowest_weight(std::int32_t node) const {
     std::int64_t weight = 1;
     while (node == 0 ? weight < nodes_ : node / weight % radix_ == 0) weight *= radix_;

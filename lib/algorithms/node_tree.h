@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The nodes of a bcast as a tree, by their distance from the root's, round: 0 is the root's. In base r a node
-// hangs below the one whose number lacks its lowest digit (r = 2: the binomial tree), so that what hangs
-// below a node are the numbers right behind its own. In a chain each hangs below the one before it. Called by
-// the bcast of leader. Thread safety: immutable.
+// The nodes of a bcast as a tree. Nodes are numbered from the root's node on, going round: that one is 0. In
+// base r the parent of a node is the node whose number has 0 in place of its lowest digit that is not 0 (r =
+// 2: the binomial tree). So the nodes below a node have the numbers right behind its own. In a chain the
+// parent is the node before. Called by the bcast of leader. Thread safety: immutable.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -19,11 +19,11 @@ class NodeTree {
     std::int32_t nodes() const { return nodes_; }
     // Requires: node != 0.
     std::int32_t parent(std::int32_t node) const;
-    // Those with the most nodes below them first.
+    // Sorted: children with the most nodes below them come first.
     std::vector<std::int32_t> children(std::int32_t node) const;
-    // The node and those below it are [node, end).
+    // The node and all nodes below it have the numbers [node, end).
     std::int32_t end(std::int32_t node) const;
-    // From the root to the farthest.
+    // The number of edges from the root to the farthest node.
     std::int32_t depth() const;
 
   private:

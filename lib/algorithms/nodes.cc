@@ -59,7 +59,7 @@ void Nodes::leave_for_mates(Builder& steps) const {
 }
 
 void Nodes::take_from_mates(Builder& steps, std::initializer_list<Waits*> waits) const {
-    // Each begins behind itself, so that not all read one mate.
+    // Each rank begins with the rank behind itself, so that not all read the same mate.
     for (std::int32_t i = 1; i < own_size(); ++i) {
         std::int32_t mate = own_ranks()[static_cast<std::size_t>((index_on_node() + i) % own_size())];
         for (Waits* w : waits) w->await(steps, mate);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ranks by node, and how those of a node fill and empty the bundles of their leaders. The bundle from
-// node a to node b has a row for each rank of a (or of a team of a's ranks) with a block for each rank of b.
-// Called by the leader schemes. Thread safety: immutable once made.
+// The ranks by node, and how the ranks of a node fill and empty the bundles of their leaders. The bundle from
+// node a to node b has a row for each rank of a (or of a team of a's ranks), and a row has a block for each
+// rank of b. Called by the leader schemes. Thread safety: immutable once made.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -15,7 +15,7 @@
 
 namespace coco::algorithms {
 
-// Waits for one milestone of each rank once.
+// Adds waits for one milestone, at most once for each rank.
 class Waits {
   public:
     Waits(std::int32_t self, schedule::Milestone milestone) : self_(self), milestone_(milestone) {}
@@ -38,24 +38,29 @@ class Nodes {
         return ranks_[static_cast<std::size_t>(node)];
     }
     std::int32_t size_of(std::int32_t node) const { return static_cast<std::int32_t>(ranks_of(node).size()); }
-    std::int32_t own() const { return own_; }  // this rank's node
+    std::int32_t own() const { return own_; }  // the number of this rank's node
     std::int32_t own_size() const { return size_of(own_); }
-    const std::vector<std::int32_t>& own_ranks() const { return ranks_of(own_); }  // this rank included
-    std::int32_t index_in(const std::vector<std::int32_t>& ranks) const;           // of this rank
+    // The ranks of this rank's node, itself included.
+    const std::vector<std::int32_t>& own_ranks() const { return ranks_of(own_); }
+    // The index of this rank in `ranks`. Requires: it is there.
+    std::int32_t index_in(const std::vector<std::int32_t>& ranks) const;
     std::int32_t index_on_node() const { return index_in(own_ranks()); }
 
-    // The ranks of a node in so many teams. Requires: no more teams than the smallest node has ranks.
+    // Team `number` of the `teams` teams into which the ranks of a node are divided. Requires: no more teams
+    // than the smallest node has ranks.
     std::span<const std::int32_t> team(std::int32_t node, std::int32_t teams, std::int32_t number) const;
-    std::int32_t smallest() const;  // ranks of the node that has the fewest
+    std::int32_t smallest() const;  // the number of ranks of the smallest node
 
-    // A row, which is this rank's, of the bundle to `node`, which lies at `bundle` in a leader's scratch.
+    // Copies this rank's blocks for `node` to row `row` of the bundle that lies at `bundle` in a leader's
+    // scratch.
     void fill_row(schedule::Builder& steps, std::int32_t node, schedule::Place bundle,
                   std::int32_t row) const;
-    // This rank's column of a bundle whose rows are those of `senders`.
+    // Copies this rank's column out of a bundle whose rows belong to `senders`.
     void take_column(schedule::Builder& steps, std::span<const std::int32_t> senders,
                      schedule::Place bundle) const;
-    // The blocks among the ranks of the node, in two parts: before it raises kArrived each rank leaves its
-    // own in its scratch, at 0 and up, a block for each rank of the node; and takes its own from there.
+    // The exchange among the ranks of the node, in two parts. Before it raises kArrived, each rank leaves its
+    // blocks in its scratch from index 0 on, one for each rank of the node. Later it takes its own blocks
+    // from the others' scratch, after `waits` for each of them.
     void leave_for_mates(schedule::Builder& steps) const;
     void take_from_mates(schedule::Builder& steps, std::initializer_list<Waits*> waits) const;
 
@@ -65,7 +70,7 @@ class Nodes {
     std::int32_t own_;
 };
 
-// The bcast of the leader scheme. leader_bcast.cc
+// The bcast of the leader scheme: leader_bcast.cc.
 schedule::Schedule make_leader_bcast(const Shape& shape);
 
 }  // namespace coco::algorithms

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The plainest exchange among leaders: a message for each ordered pair. In step i a participant sends to the
-// one i places behind it and receives from the one i places before it; some steps are under way at once,
-// and all go through the steps in the same order, so that no two wait for each other.
+// participant i places behind it and receives from the one i places before it. Some steps are under way at
+// once. All participants go through the steps in the same order, so no two wait for each other.
 #include <algorithm>
 
 #include "algorithms/exchange.h"
 
 namespace coco::algorithms {
 namespace {
-// Steps under way at once. In a gather what has come is copied while more comes; of many messages at once all
-// would come at the end.
+// How many steps are under way at once. In a gather they are few, so that what has come is copied while more
+// comes: if many messages are under way, all of them come at the end.
 constexpr std::int32_t kPersonalWindow = 16, kGatherWindow = 4;
 }  // namespace
 
@@ -34,7 +34,7 @@ void exchange_pairwise(const Participants& all, Courier& courier) {
 
 void exchange_by(Inner inner, const Participants& all, std::int32_t radix, Courier& courier) {
     using Exchanger = void (*)(const Participants&, std::int32_t radix, Courier&);
-    // In the order of Inner.
+    // One for each value of Inner, in their order.
     constexpr Exchanger kExchangers[kInners] = {
         [](const Participants& a, std::int32_t, Courier& c) { exchange_pairwise(a, c); },
         exchange_bruck,

@@ -3,7 +3,7 @@
 
 namespace coco::algorithms {
 
-// Each is defined in the file of its name.
+// Each of these functions is defined in the file that has its name.
 using Maker = schedule::Schedule(const Shape&);
 Maker make_naive, make_morton, make_numa_morton, make_eager, make_direct, make_segmented;
 Maker make_bruck, make_multinode_morton, make_leader, make_multileader, make_sloav, make_sloavx;
@@ -13,10 +13,10 @@ namespace {
 
 constexpr CollectiveSet kExchanges = kAlltoalls | kAllgathers;
 constexpr CollectiveSet kBcast = set_of(Collective::bcast);
-// Columns of the table that are true or false.
+// Sets of collectives, and values, for the table below.
 constexpr CollectiveSet kPersonalSized =
     kAlltoalls & base::collectives_that([](const auto& row) { return row.sized; });
-// alltoallv has sloav instead.
+// The v and w forms of alltoall have sloav instead.
 constexpr CollectiveSet kFlat = set_of(Collective::alltoall) | kAllgathers;
 constexpr bool kCut = true, kWhole = false;
 constexpr ParameterSet kPlain = 0;
@@ -85,7 +85,7 @@ static_assert(marks_differ());
 constexpr std::string_view kInnerNames[kInners] = {"pairwise", "bruck", "multinode_morton"};
 constexpr std::string_view kRouteNames[kRoutes] = {"cheapest", "tree", "chain", "scatter"};
 
-// Which of the enumerators' names it is.
+// Returns: the enumerator whose name this is; nothing if there is none.
 template <class Enum, int count>
 std::optional<Enum> find_name(const std::string_view (&names)[count], std::string_view name) {
     for (int i = 0; i < count; ++i)

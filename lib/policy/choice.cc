@@ -38,7 +38,7 @@ std::optional<Error> read_leaders(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.leaders);
 }
 std::optional<Error> read_threshold(std::string_view value, Choice& choice) {
-    // 0 is said of nodes that do not combine.
+    // In aggregate 0 means that nodes do not combine.
     return read_number(value, choice.algorithm->needs_bundles() ? 0 : 1, choice.parameters.threshold);
 }
 std::optional<Error> read_depth(std::string_view value, Choice& choice) {
@@ -63,7 +63,7 @@ struct Reading {
     const char* form;
     std::optional<Error> (*read)(std::string_view value, Choice& choice);
 };
-// The word without a key comes last: it takes what no other does.
+// The word without a key comes last, as it matches whatever the others do not.
 constexpr Reading kReadings[] = {
     {Parameter::segment, "segment=", "segment=BYTES", read_bytes},
     {Parameter::radix, "radix=", "radix=NUMBER", read_radix},

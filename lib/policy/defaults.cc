@@ -7,8 +7,8 @@ namespace {
 constexpr std::string_view kRules = R"(# The built-in rules. The first that matches wins; no match means mpi.
 # Neighbours over several nodes. Figures: bench/neighbor on clusters of namespaces over TCP, to 8 x 4 ranks, against the
 # library's own; see bench/results. What aggregate gains goes with the edges from a node to another: degrees below make
-# it two and more. combining was no faster than both libraries' own on any of these clusters. The bundles are made in 5 to
-# 20 ms there, of which a call earns back some 100 us: who makes neighbours anew for a few calls does without.
+# it two and more. combining was no faster than both libraries' own on any of these clusters. Making the bundles takes 5 to
+# 20 ms there, and a call earns back some 100 us: so they are for programs that call often on the same neighbours.
 [[rule]]
 collective = "neighbor_alltoall"
 nodes = "2-8"

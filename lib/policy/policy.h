@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which algorithm a call gets. Rules come from COCO_POLICY or are the built-in ones, in the same TOML
-// language: an array of [[rule]] tables, the first that matches wins; no match means `mpi`. COCO_<COLLECTIVE>
-// and COCO_DISABLE go before all rules. Only facts that MPI makes equal on all ranks may be asked for. Thread
-// safety: a Policy is immutable once made. Fails: Error with one line for the user (variable or file with
-// line, what is wrong, what is allowed); never throws.
+// Chooses the algorithm for a call. Rules come from the file that COCO_POLICY names, or are the built-in ones
+// in the same TOML language: an array of [[rule]] tables, of which the first that matches wins; no match
+// means `mpi`. COCO_<COLLECTIVE> and COCO_DISABLE go before all rules. Rules may ask only for facts that are
+// equal on all ranks. Called by settings, dispatch and the coco command. Thread safety: a Policy is immutable
+// once made. Fails: returns an Error with one line for the user (variable or file with line, what is wrong,
+// what is allowed); never throws.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,16 +17,17 @@
 
 namespace coco::policy {
 
-// First and last value, both included; absent in a rule = any.
+// First and last value, both included. A condition that a rule does not have is the range of all values.
 struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = UINT64_MAX;
     bool contains(std::uint64_t value) const { return first <= value && value <= last; }
 };
-// "5", "2-8", "16-", "-8", with K/M/G. Returns: nothing if it is none of these.
+// Reads "5", "2-8", "16-" or "-8", with K, M, G or T. Returns: nothing if the text has none of these forms.
 std::optional<Range> parse_range(std::string_view text);
 
-// algorithm[:parameter[,parameter]], a parameter being key=value or a word; `mpi` has a null algorithm.
+// What a user writes as algorithm[:parameter[,parameter]]; a parameter is key=value or a word. For `mpi` the
+// algorithm is null.
 struct Choice {
     const algorithms::Algorithm* algorithm = nullptr;
     algorithms::Parameters parameters = {};
@@ -33,10 +35,9 @@ struct Choice {
 
 struct Rule {
     algorithms::Collective collective;
-    Range nodes, ranks, block, domains;  // ranks: per node, the largest; block: bytes; domains: NUMA domains
-    Range degree, calls;                 // as in Facts
+    Range nodes, ranks, block, domains, degree, calls;  // conditions on the members of Facts
     Choice choice;
-    std::string text;    // as written, for --explain and COCO_STATS
+    std::string text;    // as it was written, for --explain and to compare the rules of ranks
     std::string reason;  // the rule's own `reason = "..."`, if given
     int line = 0;
 };
@@ -44,38 +45,41 @@ struct Rule {
 struct Facts {
     algorithms::Collective collective;
     std::int32_t nodes;
-    std::int32_t ranks_per_node;  // the largest
-    std::int32_t domains;         // NUMA domains with ranks
-    // Bytes of a block where MPI makes that equal on all ranks (alltoall, allgather, bcast: the whole buffer;
-    // allgatherv: the largest block); absent for alltoallv and alltoallw. A rule with `block` never matches
-    // then.
+    std::int32_t ranks_per_node;  // of the node that has most
+    std::int32_t domains;         // NUMA domains that have ranks
+    // Bytes of a block, if all ranks know them (bcast: of the whole buffer; allgatherv: of the largest block;
+    // on several nodes alltoallv and alltoallw: of the largest block of the call before). If absent, a rule
+    // with `block` never matches.
     std::optional<std::uint64_t> block_bytes;
-    // Neighbours may send and receive blocks of unlike sizes, so that the one that this rank names is not
-    // what others do. Only algorithms in which receivers copy understand each other then, and may be chosen
-    // by it; all else, mpi too, is chosen as if no size were known.
+    // Neighbours may send and receive blocks of different sizes. If true, block_bytes is what this rank
+    // names, and other ranks may name another size. It may then decide only between algorithms in which
+    // receivers copy, as these understand each other. Everything else, mpi too, is chosen as if no size were
+    // known.
     bool block_is_own = false;
-    // neighbor_*: edges from a rank to other nodes, the mean of all ranks, rounded down; else absent, and a
-    // rule with `degree` never matches.
+    // neighbor_*: the number of edges from a rank to other nodes, as the mean of all ranks, rounded down. For
+    // other collectives it is absent, and a rule with `degree` never matches.
     std::optional<std::uint64_t> degree = std::nullopt;
-    // Of this collective on this communicator since it was set up, this one included.
+    // The number of calls of this collective on this communicator since it was set up, with this one.
     std::uint64_t calls = 1;
 };
 
 struct Policy {
     std::vector<Rule> rules;
-    std::optional<Choice> forced[algorithms::kCollectives];  // from the environment, disabled ones included
-    std::string source;                                      // "built-in" or the file's name
+    // By collective: what the environment forces; `mpi` if it is disabled.
+    std::optional<Choice> forced[algorithms::kCollectives];
+    std::string source;  // "built-in" or the file's name
 };
 
 struct Error {
     std::string line;
 };
 
-// The built-in rules' text.
+// The text of the built-in rules.
 std::string_view default_rules();
-// Reads rules. `source` is named in errors.
+// Reads rules. source: the name for error lines.
 std::optional<Error> parse_rules(std::string_view toml, std::string_view source, std::vector<Rule>& rules);
-// "bruck:radix=4" and the like for one collective. Returns: an error that lists the choices.
+// Reads a choice for one collective, such as "bruck:radix=4". Returns: an error that lists what is allowed,
+// if the text is wrong.
 std::optional<Error> parse_choice(std::string_view text, algorithms::Collective collective, Choice& choice);
 // The whole policy from the environment: COCO_DISABLE, COCO_<COLLECTIVE>, COCO_POLICY.
 std::optional<Error> from_environment(Policy& policy);
@@ -84,7 +88,8 @@ struct Verdict {
     Choice choice;
     int rule = -1;  // index of the rule; -1: forced, or no rule matched
     bool forced = false;
-    std::uint64_t last_call = UINT64_MAX;  // as long as `calls` is no larger, other facts alike, it stays
+    // The number of the last call for which the verdict holds if all other facts stay the same.
+    std::uint64_t last_call = UINT64_MAX;
 };
 Verdict select(const Policy& policy, const Facts& facts);
 // A few lines that say which rule applies to these facts and why the ones before it do not.

@@ -42,7 +42,7 @@ class Reader {
   private:
     static std::string text(std::string_view s) { return std::string(s); }
 
-    // One table may name several collectives: it becomes a rule for each.
+    // A table may name several collectives. It becomes one rule for each of them.
     std::optional<Error> read_rule(const toml::table& table) {
         Rule rule{};
         rule.line = static_cast<int>(table.source().begin.line);
@@ -125,7 +125,7 @@ class Reader {
         return std::nullopt;
     }
 
-    // In one fixed order, so that equal rules have equal texts on all ranks.
+    // The keys come in one fixed order, so that equal rules have equal texts on all ranks.
     static std::string text_of(const toml::table& table, Collective collective) {
         std::string line = "collective = \"" + text(base::name_of(collective)) + "\"";
         for (const char* key : {"nodes", "ranks", "domains", "block", "degree", "calls", "algorithm"}) {

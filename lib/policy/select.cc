@@ -6,7 +6,7 @@
 namespace coco::policy {
 namespace {
 
-// One condition of a rule against one fact.
+// One condition of a rule, and the fact that it asks for.
 struct Test {
     const char* name;
     Range range;
@@ -18,7 +18,7 @@ struct Test {
     }
 };
 
-// The first condition that fails; name is null if all hold.
+// The first condition that does not hold; its name is null if all hold.
 Test first_failing(const Rule& rule, const Facts& facts) {
     auto value = [](std::int32_t n) { return std::optional(static_cast<std::uint64_t>(n)); };
     const Test tests[] = {
@@ -48,7 +48,7 @@ std::string why_not(const Rule& rule, const Facts& facts) {
     return std::string(test.name) + " is " + std::to_string(*test.fact) + ", outside " + range;
 }
 
-// The last call for which no rule's `calls` begins or ceases to hold.
+// The number of the last call up to which no rule's condition on `calls` changes.
 std::uint64_t last_call_alike(const Policy& policy, const Facts& facts) {
     std::uint64_t last = UINT64_MAX;
     for (const Rule& rule : policy.rules) {
@@ -66,7 +66,8 @@ bool receivers_copy(const Choice& choice) {
     return algorithm != nullptr && algorithm->one_node() && !algorithm->writes_peer_recv();
 }
 
-// Whether a rule goes by a block that other ranks may not see, for an algorithm that all must run.
+// Whether the rule would decide by a block size that other ranks do not know, for an algorithm that all ranks
+// must run.
 bool would_divide_ranks(const Rule& rule, const Facts& facts) {
     return facts.block_is_own && facts.block_bytes && !receivers_copy(rule.choice);
 }
@@ -85,8 +86,8 @@ Verdict first_match(const Policy& policy, const Facts& facts) {
     return verdict;
 }
 
-// The facts by which all ranks choose alike: without the block, unless what they choose so is an algorithm in
-// which receivers copy; within those each may go by its own.
+// The facts by which all ranks choose alike: those without the block. If they lead to an algorithm in which
+// receivers copy, then all facts: among such algorithms each rank may choose by its own block.
 Facts common_to_all(const Policy& policy, const Facts& facts) {
     if (!facts.block_is_own) return facts;
     Facts common = facts;
