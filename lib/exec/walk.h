@@ -43,37 +43,39 @@ template <bool delayed, class View>
     return done([&] { return view.wait(rank, milestone); });
 }
 
-// Each returns whether it came to the end of the step; else `item` says how far it came.
+// A step's functions below take it up at block or rank `first`. Each returns kWhole where it came to the step's end,
+// else the block or rank before which it has to wait.
+inline constexpr std::int32_t kWhole = -1;
+
 template <bool delayed, class View>
-bool copy_places(const schedule::Step& step, View& view, std::int32_t& item) {
+[[gnu::always_inline]] inline std::int32_t copy_places(const schedule::Step& step, View& view,
+                                                       std::int32_t first) {
     if constexpr (requires { view.copy_run(step.source(0), step.target(0), 1); })
         if (!step.along_owners) {
-            if (step.after_source && !await<delayed>(step.source_owner, schedule::kArrived, view))
-                return false;
+            if (step.after_source && !await<delayed>(step.source_owner, schedule::kArrived, view)) return 0;
             view.copy_run(step.source(0), step.target(0), step.count);
-            return true;
+            return kWhole;
         }
-    for (std::int32_t i = item; i < step.count; ++i) {
-        if (step.after_source && !await<delayed>(step.source(i).owner, schedule::kArrived, view)) {
-            item = i;
-            return false;
-        }
+    for (std::int32_t i = first; i < step.count; ++i) {
+        if (step.after_source && !await<delayed>(step.source(i).owner, schedule::kArrived, view)) return i;
         view.copy(step.source(i), step.target(i));
     }
-    return true;
+    return kWhole;
 }
 
 // The same with addresses, which only go up. Inlined, a loop for each kind: as calls, or as one loop with
 // questions, a walk costs up to a third more at 64 B.
 template <bool delayed, class View>
-[[gnu::always_inline]] inline bool copy_rows(const schedule::Step& step, View& view, std::int32_t& item) {
+[[gnu::always_inline]] inline std::int32_t copy_rows(const schedule::Step& step, View& view,
+                                                     std::int32_t first) {
     const blocks::Row to = view.row(step.target_area, step.target_owner);
-    const blocks::Row* from = &view.row(step.source_area, step.source_owner);
-    std::byte* target = to.base + step.target_index * to.stride_bytes;
+    const blocks::Row* from = &view.row(step.source_area, step.source_owner) + first;
+    std::byte* target = to.base + (step.target_index + first) * to.stride_bytes;
     const std::int64_t index = step.source_index;
-    std::int32_t left = step.count;
+    std::int32_t left = step.count - first;
     if (!step.along_owners) {
-        if (step.after_source && !await<delayed>(step.source_owner, schedule::kArrived, view)) return false;
+        from -= first;  // one owner's, whose blocks are all copied at once
+        if (step.after_source && !await<delayed>(step.source_owner, schedule::kArrived, view)) return 0;
         const std::int64_t stride_bytes = from->stride_bytes;
         const std::byte* source = from->base + index * stride_bytes;
         for (; left != 0; --left, target += to.stride_bytes, source += stride_bytes)
@@ -82,45 +84,37 @@ template <bool delayed, class View>
         for (; left != 0; --left, target += to.stride_bytes, ++from)
             view.copy(target, from->base + index * from->stride_bytes);
     } else {
-        if (item != 0) [[unlikely]] {
-            left -= item;
-            target += item * to.stride_bytes;
-            from += item;
-        }
-        for (std::int32_t owner = step.source_owner + item; left != 0;
+        for (std::int32_t owner = step.source_owner + first; left != 0;
              --left, target += to.stride_bytes, ++from) {
-            if (!await<delayed>(owner++, schedule::kArrived, view)) [[unlikely]] {
-                item = step.count - left;
-                return false;
-            }
+            if (!await<delayed>(owner++, schedule::kArrived, view)) [[unlikely]]
+                return step.count - left;
             view.copy(target, from->base + index * from->stride_bytes);
         }
     }
-    return true;
+    return kWhole;
 }
 
 template <bool delayed, class View>
-[[gnu::always_inline]] inline bool copy_step(const schedule::Step& step, View& view, std::int32_t& item) {
+[[gnu::always_inline]] inline std::int32_t copy_step(const schedule::Step& step, View& view,
+                                                     std::int32_t first) {
     if constexpr (requires { view.open_for(step); })
-        if (!done([&] { return view.open_for(step); })) return false;
-    if (step.after_target && !await<delayed>(step.target_owner, schedule::kArrived, view)) return false;
+        if (!done([&] { return view.open_for(step); })) return first;
+    if (step.after_target && !await<delayed>(step.target_owner, schedule::kArrived, view)) return first;
     if constexpr (View::kRows)
-        return copy_rows<delayed>(step, view, item);
+        return copy_rows<delayed>(step, view, first);
     else
-        return copy_places<delayed>(step, view, item);
+        return copy_places<delayed>(step, view, first);
 }
 
 template <bool delayed, class View>
-bool wait_step(const schedule::Step& step, View& view, std::int32_t& item) {
-    for (std::int32_t i = item; i < step.count; ++i)
-        if (!await<delayed>(step.awaited(i), step.milestone, view)) {
-            item = i;
-            return false;
-        }
-    return true;
+[[gnu::always_inline]] inline std::int32_t wait_step(const schedule::Step& step, View& view,
+                                                     std::int32_t first) {
+    for (std::int32_t i = first; i < step.count; ++i)
+        if (!await<delayed>(step.awaited(i), step.milestone, view)) return i;
+    return kWhole;
 }
 
-// A message's step.
+// A message's step. Returns: whether it is done.
 template <class View>
 bool pass_step(const schedule::Step& step, View& view) {
     using schedule::Act;
@@ -134,29 +128,32 @@ bool pass_step(const schedule::Step& step, View& view) {
 }
 
 template <bool delayed, class View>
-bool walk_step(const schedule::Step& step, View& view, std::int32_t& item) {
+[[gnu::always_inline]] inline std::int32_t take_step(const schedule::Step& step, View& view,
+                                                     std::int32_t first) {
     using schedule::Act;
-    if (step.act == Act::wait) return wait_step<delayed>(step, view, item);
+    if (step.act == Act::copy) [[likely]]
+        return copy_step<delayed>(step, view, first);
+    if (step.act == Act::wait) return wait_step<delayed>(step, view, first);
     if constexpr (delayed) delay();
-    if (step.act == Act::raise) return done([&] { return view.raise(step.milestone); });
-    if constexpr (requires { view.complete(0); }) return pass_step(step, view);
-    return true;
+    if (step.act == Act::raise) return done([&] { return view.raise(step.milestone); }) ? kWhole : 0;
+    if constexpr (requires { view.complete(0); }) return pass_step(step, view) ? kWhole : 0;
+    return kWhole;
 }
 
 template <bool delayed, class View>
 bool walk_steps(const schedule::Schedule& schedule, View& view, Position& position) {
-    const std::size_t steps = schedule.steps.size();
-    std::int32_t item = position.item;
-    for (std::size_t i = position.step; i != steps; ++i, item = 0) {
-        const schedule::Step& step = schedule.steps[i];
-        const bool is_over = step.act == schedule::Act::copy ? copy_step<delayed>(step, view, item)
-                                                             : walk_step<delayed>(step, view, item);
-        if (!is_over) [[unlikely]] {
-            position = {i, item};
+    const schedule::Step* const begin = schedule.steps.data();
+    const schedule::Step* const end = begin + schedule.steps.size();
+    const schedule::Step* step = begin + position.step;
+    std::int32_t first = position.item;
+    for (; step != end; ++step, first = 0) {
+        const std::int32_t stopped = take_step<delayed>(*step, view, first);
+        if (stopped != kWhole) [[unlikely]] {
+            position = {static_cast<std::size_t>(step - begin), stopped};
             return false;
         }
     }
-    position = {steps, 0};
+    position = {schedule.steps.size(), 0};
     return true;
 }
 
