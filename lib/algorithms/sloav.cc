@@ -12,7 +12,7 @@
 // Steps:      per rank bruck's messages, each two where it brings more than 4 KiB of data; and one for each
 //             block above 16 KiB
 // Bytes:      per rank each block up to 16 KiB once for each digit of its distance that is not 0, packed
-//             each time; 32 bytes for each message, and 4 for each block in it, rounded up to 8; longer
+//             each time; 24 bytes for each message, and 4 for each block in it, rounded up to 8; longer
 //             blocks once
 // Scratch:    about P (r - 1) / r (ceil(log_r P) + r - 1) elements of 32 bytes
 // Good for:   many ranks and short blocks, above all where most are empty

@@ -8,12 +8,16 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace coco::blocks {
 
 // Requires: the blocks are the same or do not overlap.
 void copy_streaming(std::byte* target, const std::byte* source, std::size_t bytes);
 
 inline void copy_block(std::byte* target, const std::byte* source, std::size_t bytes) {
+    COCO_CHECK_DEAR(target == source || target + bytes <= source || source + bytes <= target,
+                    "blocks that are copied do not overlap");
     // Two moves that may overlap each other cover every length between one and two times their width.
     auto ends = [&]<class Word>(Word) {
         Word first, last;

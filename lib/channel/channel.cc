@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 
@@ -11,7 +12,10 @@ namespace coco::channel {
 
 void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
                    std::span<const std::int32_t> mates) {
+    COCO_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < peers.size(),
+               "a channel's rank is one of its peers");
     const Peer& own = peers[static_cast<std::size_t>(rank)];
+    COCO_CHECK(own.control != nullptr, "a channel is opened with a control block");
     id_ = id;
     rank_ = rank;
     control_ = own.control;
@@ -74,6 +78,7 @@ bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& b
 }
 
 bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
+    COCO_CHECK_DEAR(milestone != schedule::kArrived, "slots tell of arrival");
     if (!is_found(peer)) return false;
     const Peer& p = peers_[static_cast<std::size_t>(peer)];
     std::uint64_t target = milestone_value(p.epoch_base + epoch_, milestone);
@@ -116,6 +121,7 @@ Slot* Channel::open_slot() {
 
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {
     if (staged_.epoch != epoch_) {
+        COCO_CHECK(bytes <= kStageBytes, "what is staged fits into the stage ring");
         auto piece = stage_.take(base::round_up(bytes, base::kCacheLineBytes), 0, epoch_);
         staged_ = {.epoch = epoch_, .begin = piece.begin, .wait_epoch = piece.wait_epoch};
     }
@@ -124,6 +130,7 @@ std::byte* Channel::stage_bytes(std::uint64_t bytes) {
 
 Record Channel::open_record(Header header) {
     const std::uint64_t bytes = header.record_bytes();
+    COCO_CHECK(bytes <= kTapeBytes / 4, "several records fit onto a tape");
     if (recorded_.epoch != epoch_) {
         recorded_.left_at = tape_.head();
         auto piece = tape_.take(bytes, 8, epoch_);

@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "channel/control.h"
 #include "channel/control_pool.h"
 #include "channel/tape.h"
@@ -74,7 +75,10 @@ class Channel {
     // The number of this rank's control block among the process's: no two channels that are open have the same.
     std::uint64_t control_number() const { return control_->number; }
     std::uint64_t epoch() const { return epoch_; }
-    void begin_epoch() { ++epoch_; }
+    void begin_epoch() {
+        COCO_CHECK_DEAR(has_finished(), "a rank begins an epoch after it has finished the one before");
+        ++epoch_;
+    }
     // Whether waits return at once (Polling).
     bool polls() const { return polls_; }
 
@@ -128,6 +132,7 @@ class Channel {
     // Waits until all ranks of the node have finished `epoch`.
     bool wait_all_done(std::uint64_t epoch);
     void raise(schedule::Milestone milestone) {
+        COCO_CHECK_DEAR(!has_finished(), "a rank raises nothing after kDone");
         sync::raise(control_->flag.value, control_->flag.doorbell,
                     milestone_value(own_epoch_base_ + epoch_, milestone));
     }
@@ -152,6 +157,13 @@ class Channel {
 
   private:
     friend class Polling;
+
+    // Whether this rank has raised kDone of its last epoch.
+    bool has_finished() const {
+        // Relaxed: only this rank writes the word.
+        return control_->flag.value.load(std::memory_order_relaxed) >=
+               milestone_value(own_epoch_base_ + epoch_, schedule::kDone);
+    }
 
     // Finds a peer's control block, where that is not known yet.
     bool is_found(std::int32_t peer) {

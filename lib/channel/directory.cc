@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "channel/directory.h"
 
+#include "base/check.h"
+
 namespace coco::channel {
 
 bool Directory::add(std::uint64_t id, const ControlCard& card) {
+    COCO_CHECK(id % 2 == 1, "identities are odd");
+    COCO_CHECK_DEAR(find(id) == nullptr, "a communicator has one card in a directory");
     for (std::uint64_t step = 0; step < kEntries; ++step) {
         Entry& entry = entries_[place_of(id, step)];
         if (entry.id.load(std::memory_order_relaxed) != 0) continue;

@@ -27,7 +27,8 @@ bool drive_and_warn() {
         t_vigil.warn_at_ns = kNever;
         COCO_LOG(warn,
                  "rank " << t_vigil.rank << " of a communicator of " << t_vigil.ranks
-                         << " ranks has waited long for rank " << t_vigil.peer << " in its first exchange there: if the job hangs, their block sizes may differ");
+                         << " ranks has waited long for rank " << t_vigil.peer
+                         << " in its first exchange there: if the job hangs, their block sizes may differ");
     }
     return t_vigil.progress != nullptr && t_vigil.progress();
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
 #include "base/of_thread.h"
 #include "channel/control_pool.h"
 #include "comm/arrange.h"
@@ -228,6 +229,7 @@ bool count_neighbor_call(Comm& comm) {
 }
 
 Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
+    COCO_CHECK(key.exchange != algorithms::Exchange::bcast, "schedules of bcasts are kept apart");
     if (last_schedule < schedules.size() && schedules[last_schedule].key == key)
         return schedules[last_schedule];
     for (last_schedule = 0; last_schedule < schedules.size(); ++last_schedule)

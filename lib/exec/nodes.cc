@@ -55,7 +55,7 @@ class NodesFlight final : public ExchangeFlight {
     bool advance() noexcept override {
         if (scratch_ == nullptr) {
             scratch_ = messages::take_scratch(channel_, lane_.post);
-            if (scratch_ == nullptr && schedule_.scratch_blocks != 0) return false;
+            if (scratch_ == nullptr) return false;
             set_row(Area::scratch, comm_.rank, scratch_);
         }
         if (!walk(schedule_, *this, position_)) return false;

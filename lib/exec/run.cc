@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/check.h"
 #include "exec/limits.h"
 #include "exec/signature.h"
 #include "exec/ways.h"
@@ -30,6 +31,8 @@ bool is_of_one_size(const comm::Comm& comm, const Call& call) {
 Outcome run_on(const Order& order, const algorithms::Parameters& parameters, Later later) {
     const CommonFacts& common = order.call.common;
     comm::Comm& comm = order.comm;
+    COCO_CHECK(order.lane.channel.is_open(), "calls run on communicators that are set up");
+    COCO_CHECK_DEAR(serves(order.algorithm, common.collective), "an algorithm runs what it serves");
     order.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     if (base::is_neighbor(common.collective)) {

@@ -6,6 +6,7 @@
 #pragma once
 #include <utility>
 
+#include "base/check.h"
 #include "exec/call.h"
 
 namespace coco::exec {
@@ -19,7 +20,8 @@ Outcome fly(Later later, Args&&... args) {
         return {};
     }
     Way way(std::forward<Args>(args)...);
-    way.advance();
+    const bool is_over = way.advance();
+    COCO_CHECK(is_over, "a flight whose channel does not poll goes to its end");
     return way.outcome;
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "messages/format.h"
 #include "schedule/place.h"
 
@@ -74,6 +75,8 @@ void receive_load(Port& port, Loads<typename Port::Cargo>& loads, std::int32_t f
 // start what other heads, later ones, depend on before it is rid of the rest. Returns: false while a wait polls.
 template <class Port>
 [[nodiscard]] bool complete_loads(Port& port, Loads<typename Port::Cargo>& loads, std::size_t left) {
+    COCO_CHECK_DEAR(loads.through <= loads.known && loads.known <= loads.used,
+                    "heads are through before rests");
     const std::size_t end = loads.used - std::min(left, loads.used);
     for (; loads.known < end; ++loads.known) {
         auto& load = loads.all[loads.known];

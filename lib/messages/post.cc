@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 #include "os/clock.h"
@@ -29,6 +30,7 @@ class Watch {
 }  // namespace
 
 bool Post::complete(channel::Channel& channel, std::size_t left, std::int32_t& unlike) {
+    COCO_CHECK(wire != nullptr, "messages go by a wire");
     if (channel.polls() && !wire->is_through(left)) return false;
     Watch watch(channel);
     unlike = wire->complete(left, yields);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/bits.h"
+#include "base/check.h"
 
 namespace coco::sync {
 
@@ -54,6 +55,8 @@ void ring(Doorbell& bell);
 
 // Requires: value is above the word's, and only this thread raises it.
 inline void raise(std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t value) {
+    // Relaxed: only this thread raises the word.
+    COCO_CHECK_DEAR(word.load(std::memory_order_relaxed) < value, "a flag only grows");
     word.store(value, std::memory_order_release);
     // No fence between the store and this load: a sleeper missed in that window wakes by its own bound.
     if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]

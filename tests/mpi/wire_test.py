@@ -18,7 +18,7 @@ import tempfile
 CALLS = 2            # of each form and size, by nodes_test
 SIZES = [8, 600, 20000]
 LONE_BYTES = 3000
-HEAD_BYTES, ALONG_BYTES, STRAIGHT_BYTES = 32, 4096, 16384  # sloav's card
+HEAD_BYTES, ALONG_BYTES, STRAIGHT_BYTES = 24, 4096, 16384  # sloav's card
 SEGMENT_BYTES = 16384  # leader's bcast, unless the algorithm's parameter says else
 
 # Between participants; `bundles` are (from, to), of a gather (from, None).
