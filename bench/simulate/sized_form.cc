@@ -12,10 +12,10 @@ class SizedForm final : public Form {
 
     void prepare_world(const Plan&, double) override {
         world_.moves = false;
-        // A message of all blocks, and their lengths.
-        auto most = 2 * static_cast<std::size_t>(world_.ranks) * static_cast<std::size_t>(world_.per_node) *
-                    static_cast<std::size_t>(world_.block_bytes + kLengthBytes);
-        world_.any = std::vector<std::byte>(most + kHeadBytes + kAlongBytes);
+        // A message of all blocks.
+        const std::int32_t blocks = 2 * world_.ranks * world_.per_node;
+        world_.any = std::vector<std::byte>(SizedView::whole_format().most_bytes(blocks) +
+                                            static_cast<std::size_t>(blocks * world_.block_bytes));
     }
 
     void prepare(const Plan& plan) override {

@@ -1,67 +1,92 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // alltoallv of one simulated rank, as lib/exec/nodes_sized.cc does it, which needs a heap that processes
-// share and so cannot be compiled in. Modelled after it: scratch holds elements, so that copies to scratch
-// move no data; a message brings a head, lengths, and its data if that is short, else the data follows in a
-// second message; long blocks go straight to their receivers at the end. Elements are followed by name, and
-// so is where each ends; their bytes are counted, not moved. Not modelled: staging, refusals.
+// share and so cannot be compiled in. What that does with messages is compiled in: this is another port of
+// messages/carrier.h. Modelled after it: scratch holds elements, so that copies to scratch move no data; long
+// blocks go straight to their receivers at the end. Elements are followed by name, and so is where each ends;
+// their bytes are counted, not moved. Not modelled: staging, refusals.
 #pragma once
 #include <vector>
 
+#include "messages/carrier.h"
+#include "messages/opening.h"
 #include "view.h"
 
 namespace simulate {
-
-// These four as in lib/exec/nodes_sized.cc.
-inline constexpr std::int64_t kStraightBytes = 16 * 1024;
-inline constexpr std::int64_t kAlongBytes = 4096;
-inline constexpr std::int64_t kHeadBytes = 32;
-inline constexpr std::int64_t kLengthBytes = 4;
 
 class SizedView : public ClockedView {
   public:
     // phases: as in the paper of sloav, a message of four bytes says how long the next one is, and blocks
     // that are to be sent on are copied to their elements' segments.
     SizedView(World& world, int self, const coco::schedule::Schedule& schedule, bool phases)
-        : ClockedView(world, self), on_node_(shares_scratch(schedule)), phases_(phases) {}
+        : ClockedView(world, self),
+          on_node_(shares_scratch(schedule)),
+          phases_(phases),
+          format_(phases ? kPhases : whole_format()) {}
+
+    // How the messages of nodes_sized.cc look.
+    static coco::messages::Format whole_format() { return coco::messages::opened_format(true); }
 
     void copy(Place source, Place target) { put(target, element(source)); }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        Travel& travel = travels_.emplace_back(true, to, first, blocks);
-        Elements packed;
-        std::int64_t data_bytes = 0;
-        for (std::int32_t i = 0; i < blocks; ++i) {
-            packed.push_back(element(at(first, i)));
-            data_bytes += pack(packed.back());
-        }
-        rank(to).coming[self_].push_back(std::move(packed));
-        Parts parts = parts_of(blocks, data_bytes);
-        start_send(to, any(), parts.first_bytes, 0, travel.head);
-        if (parts.second_bytes != 0) start_send(to, any(), parts.second_bytes, 1, travel.rest);
+        coco::messages::send_load(*this, loads_, to, first, blocks);
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        Travel& travel = travels_.emplace_back(false, from, first, blocks);
-        std::int64_t most = phases_ ? kPhaseBytes : head_bytes(blocks) + kAlongBytes;
-        start_receive(from, any(), most, 0, travel.head);
+        coco::messages::receive_load(*this, loads_, from, first, blocks);
     }
-    void complete(std::int32_t left) {
-        std::size_t end = travels_.size() - static_cast<std::size_t>(left);
-        for (std::size_t i = through_; i < end; ++i) {
-            await(&travels_[i].head, 1);
-            if (!travels_[i].sends) fetch_rest(travels_[i]);
+    bool complete(std::int32_t left) {
+        return coco::messages::complete_loads(*this, loads_, static_cast<std::size_t>(left));
+    }
+
+    // As a port of messages/carrier.h.
+    using Part = coco::messages::Part;
+    struct Cargo {
+        Elements elements;
+        MPI_Request head = MPI_REQUEST_NULL, rest = MPI_REQUEST_NULL;
+
+        MPI_Request& request(Part part) { return part == Part::head ? head : rest; }
+    };
+    const coco::messages::Format& format() const { return format_; }
+    std::uint64_t pack(Cargo& cargo, Place first, std::int32_t blocks) {
+        for (std::int32_t i = 0; i < blocks; ++i) {
+            cargo.elements.push_back(element(at(first, i)));
+            charge_packing(cargo.elements.back());
         }
-        for (; through_ < end; ++through_) {
-            Travel& travel = travels_[through_];
-            if (travel.rest != MPI_REQUEST_NULL) await(&travel.rest, 1);
-            if (!travel.sends) unpack(travel);
+        return data_bytes(cargo.elements);
+    }
+    void start_send(Cargo& cargo, std::int32_t to, Part part, std::uint64_t bytes) {
+        if (part == Part::head) rank(to).coming[self_].push_back(std::move(cargo.elements));
+        ClockedView::start_send(to, any(), static_cast<std::int64_t>(bytes), tag_of(part),
+                                cargo.request(part));
+    }
+    void start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
+        ClockedView::start_receive(from, any(), static_cast<std::int64_t>(bytes), tag_of(part),
+                                   cargo.request(part));
+    }
+    std::uint64_t learn(Cargo& cargo, std::int32_t from, std::int32_t) {
+        auto& coming = rank(self_).coming[from];
+        cargo.elements = std::move(coming.front());
+        coming.pop_front();
+        return data_bytes(cargo.elements);
+    }
+    bool complete(Cargo& cargo, Part part) {
+        await(&cargo.request(part), 1);
+        return true;
+    }
+    void sent(Cargo&) {}
+    void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
+        for (std::int32_t i = 0; i < blocks; ++i) {
+            const Element& e = cargo.elements[static_cast<std::size_t>(i)];
+            if (phases_ && e.receiver != self_ && !goes_straight(e)) charge_copy(world_.bytes_of(e));
+            put(at(first, i), e);
         }
     }
 
     // After the walk: long blocks, from rank to rank.
     void go_straight() {
         std::vector<MPI_Request> requests;
-        if (world_.block_bytes <= kStraightBytes) return;
+        if (world_.block_bytes <= static_cast<std::int64_t>(coco::messages::kStraightBytes)) return;
         for (std::int32_t i = 1; i < world_.ranks; ++i) {
             std::int32_t to = (self_ + i) % world_.ranks, from = (self_ - i + world_.ranks) % world_.ranks;
             pass_straight({from, self_}, requests);
@@ -75,18 +100,9 @@ class SizedView : public ClockedView {
 
   private:
     static constexpr std::size_t kStraightWindow = 32;
-    static constexpr std::int64_t kPhaseBytes = 4;
-
-    struct Travel {
-        Travel(bool sends, std::int32_t peer, Place first, std::int32_t blocks)
-            : sends(sends), peer(peer), first(first), blocks(blocks) {}
-        bool sends;
-        std::int32_t peer;
-        Place first;
-        std::int32_t blocks;
-        Elements came = {};
-        MPI_Request head = MPI_REQUEST_NULL, rest = MPI_REQUEST_NULL;
-    };
+    // The first message is an opening of four bytes alone; lengths count as data.
+    static constexpr coco::messages::Format kPhases{.opening_bytes = 4, .length_bytes = 0, .along_bytes = 0};
+    static constexpr int kStraightTag = 2;
 
     static bool shares_scratch(const coco::schedule::Schedule& schedule) {
         using coco::schedule::Act;
@@ -94,17 +110,8 @@ class SizedView : public ClockedView {
             return step.act == Act::raise && step.milestone == coco::schedule::kArrived;
         });
     }
-    // Of a message; the second may be missing.
-    struct Parts {
-        std::int64_t first_bytes, second_bytes;
-    };
-    Parts parts_of(std::int32_t blocks, std::int64_t data_bytes) const {
-        std::int64_t head = head_bytes(blocks);
-        if (phases_) return {kPhaseBytes, head + data_bytes};
-        return data_bytes <= kAlongBytes ? Parts{head + data_bytes, 0} : Parts{head, data_bytes};
-    }
+    static int tag_of(Part part) { return part == Part::head ? 0 : 1; }
     static Place at(Place first, std::int32_t i) { return {first.owner, first.area, first.index + i}; }
-    static std::int64_t head_bytes(std::int32_t blocks) { return kHeadBytes + blocks * kLengthBytes; }
     std::byte* any() { return world_.any.data(); }
 
     Element element(Place place) {
@@ -113,7 +120,11 @@ class SizedView : public ClockedView {
         if (place.area == coco::schedule::Area::recv) return rank(self_).received[index];
         return {self_, place.index};
     }
-    bool goes_straight(const Element& element) const { return world_.bytes_of(element) > kStraightBytes; }
+    coco::messages::Item item_of(const Element& element) const {
+        const auto bytes = static_cast<std::uint64_t>(world_.bytes_of(element));
+        return {nullptr, bytes, bytes > coco::messages::kStraightBytes};
+    }
+    bool goes_straight(const Element& element) const { return item_of(element).straight; }
     // What a mate reads in place is no message.
     bool is_by_message(const Element& element) const {
         return !on_node_ || world_.map.node[element.sender] != world_.map.node[element.receiver];
@@ -130,42 +141,31 @@ class SizedView : public ClockedView {
         std::int64_t bytes = world_.bytes_of(element);
         if (bytes != 0 && !(goes_straight(element) && is_by_message(element))) charge_copy(bytes);
     }
-    // Returns: the bytes that it adds to a message.
-    std::int64_t pack(const Element& element) {
+    void charge_packing(const Element& element) {
         now_ += world_.costs.element_s;
-        std::int64_t bytes = goes_straight(element) ? 0 : world_.bytes_of(element);
-        if (bytes != 0) charge_copy(bytes);
+        const std::uint64_t bytes = item_of(element).travelling_bytes();
+        if (bytes != 0) charge_copy(static_cast<std::int64_t>(bytes));
+    }
+    // What a message brings besides its head.
+    std::uint64_t data_bytes(const Elements& elements) const {
+        std::uint64_t bytes = 0;
+        if (phases_) bytes += whole_format().head_bytes(static_cast<std::int32_t>(elements.size()));
+        for (const Element& e : elements) bytes += item_of(e).travelling_bytes();
         return bytes;
-    }
-    void fetch_rest(Travel& travel) {
-        auto& coming = rank(self_).coming[travel.peer];
-        travel.came = std::move(coming.front());
-        coming.pop_front();
-        std::int64_t bytes = 0;
-        for (const Element& e : travel.came) bytes += goes_straight(e) ? 0 : world_.bytes_of(e);
-        std::int64_t second_bytes = parts_of(travel.blocks, bytes).second_bytes;
-        if (second_bytes != 0) start_receive(travel.peer, any(), second_bytes, 1, travel.rest);
-    }
-    void unpack(const Travel& travel) {
-        for (std::int32_t i = 0; i < travel.blocks; ++i) {
-            const Element& e = travel.came[static_cast<std::size_t>(i)];
-            if (phases_ && e.receiver != self_ && !goes_straight(e)) charge_copy(world_.bytes_of(e));
-            put(at(travel.first, i), e);
-        }
     }
     void pass_straight(Element element, std::vector<MPI_Request>& requests) {
         if (!goes_straight(element) || !is_by_message(element)) return;
         std::int64_t bytes = world_.bytes_of(element);
         if (element.receiver == self_)
-            start_receive(element.sender, any(), bytes, 2, requests.emplace_back());
+            ClockedView::start_receive(element.sender, any(), bytes, kStraightTag, requests.emplace_back());
         else
-            start_send(element.receiver, any(), bytes, 2, requests.emplace_back());
+            ClockedView::start_send(element.receiver, any(), bytes, kStraightTag, requests.emplace_back());
     }
 
     const bool on_node_;  // the ranks of a node share scratch in this schedule
     const bool phases_;
-    std::vector<Travel> travels_;
-    std::size_t through_ = 0;
+    const coco::messages::Format format_;
+    coco::messages::Loads<Cargo> loads_;
 };
 
 }  // namespace simulate

@@ -21,6 +21,7 @@
 #include "heap/heap.h"
 #include "heap/segment.h"
 #include "messages/cargo.h"
+#include "messages/opening.h"
 #include "messages/scratch.h"
 
 namespace coco::exec {
@@ -32,6 +33,8 @@ using blocks::Which;
 using messages::Element;
 using messages::Item;
 using messages::kStraightBytes;
+using messages::News;
+using messages::Opening;
 using messages::Part;
 using messages::Post;
 using schedule::Area;
@@ -42,28 +45,12 @@ using schedule::Place;
 constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
 constexpr std::size_t kStraightWindow = 32;
 
-// What all ranks have to hear. Opens a rank's scratch and each message.
-struct News {
-    std::uint64_t refused = 0;  // some rank cannot take part
-    std::uint64_t largest_bytes = 0;
-
-    void hear(const News& other) {
-        refused |= other.refused;
-        largest_bytes = std::max(largest_bytes, other.largest_bytes);
-    }
-};
+// A rank's news, in its scratch.
 struct Board {
     std::atomic<std::uint64_t> refused, largest_bytes;  // the owner writes while mates read
     std::uint64_t unused[2];
 };
 static_assert(sizeof(Board) == sizeof(Element));
-
-// Opens a message.
-struct Opening {
-    News news;
-    std::uint32_t blocks;
-    std::uint32_t signature;
-};
 
 class SizedNodesFlight final : public ExchangeFlight {
   public:
@@ -79,8 +66,7 @@ class SizedNodesFlight final : public ExchangeFlight {
                                            return step.act == schedule::Act::raise &&
                                                   step.milestone == schedule::kArrived;
                                        })),
-          // Lengths have 32 bits in personal exchanges, of which there are many, else 64.
-          format_{.opening_bytes = sizeof(Opening), .length_bytes = personal_ ? 4u : 8u},
+          format_(messages::opened_format(personal_)),
           schedule_(schedule) {
         store_.make_rows(comm_.ranks);
         received_.resize(static_cast<std::size_t>(comm_.ranks));

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The messages of exchanges of all ranks over several nodes: what opens one, and their form. Used by
+// exec/nodes_sized.cc and by its model in bench/simulate. Knows no MPI.
+#pragma once
+#include "messages/format.h"
+
+namespace coco::messages {
+
+// What all ranks have to hear. Opens a rank's scratch and each message.
+struct News {
+    std::uint64_t refused = 0;  // some rank cannot take part
+    std::uint64_t largest_bytes = 0;
+
+    void hear(const News& other) {
+        refused |= other.refused;
+        largest_bytes = std::max(largest_bytes, other.largest_bytes);
+    }
+};
+
+// Opens a message.
+struct Opening {
+    News news;
+    std::uint32_t blocks;
+    std::uint32_t signature;
+};
+
+// Lengths have 32 bits in personal exchanges, of which there are many, else 64.
+inline Format opened_format(bool personal) {
+    return {.opening_bytes = sizeof(Opening), .length_bytes = personal ? 4u : 8u};
+}
+
+}  // namespace coco::messages
