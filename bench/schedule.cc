@@ -5,7 +5,7 @@
 // in for all ranks of a node. Twice: with copies alone, and with what a right program does besides, one look
 // at a flag for each peer that must have come, one for each that must be through. All flags are up.
 //
-//   build/mpich/bench/schedule [RANKS]        # default 64
+//   build/bench/schedule [RANKS]        # default 64
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -158,7 +158,7 @@ struct Made {
 std::vector<Made> make_all(int ranks, const coco::topology::NodeMap& map) {
     std::vector<Made> all;
     for (const auto& a : coco::algorithms::registry()) {
-        if (!serves(a, coco::algorithms::Collective::alltoall) || a.is_eager()) continue;
+        if (!serves(a, coco::algorithms::Collective::alltoall) || !a.one_node() || a.is_eager()) continue;
         Made made{a.name, {}};
         double begin = now_ns();
         for (int r = 0; r < ranks; ++r)
