@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The collectives that libcoco takes: one row for each, with all that other rooms ask of a collective. A new
-// one is a row here, a door (interpose/mpi_c.cc) and its reader (dispatch/read.cc). Thread safety: constants.
+// one is a row here, a door (interpose/mpi_c.cc) and its sides (dispatch/side_args.cc). Thread safety: constants.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // MPI's arguments -> exec's Call: bytes and blocks. In two parts, as the facts are two: what is common to all
-// ranks decides the path, what is local fills the buffers in once the path is chosen.
+// ranks decides the path (read_common.cc), what is local fills the buffers in once the path is chosen
+// (read_local.cc).
 #pragma once
 #include <span>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "comm/comm.h"
 #include "dispatch/args.h"
 #include "dispatch/datatype.h"
+#include "dispatch/type_packer.h"
 #include "exec/call.h"
 
 namespace coco::dispatch {
@@ -36,21 +38,6 @@ struct Common {
     bool send_dense = false, recv_dense = false;
 };
 Common read_common(const Args& args, const comm::Comm& comm);
-
-// Packs and unpacks blocks of one buffer by the MPI library.
-class TypePacker final : public blocks::Packer {
-  public:
-    struct Block {
-        std::byte* at;
-        std::int64_t count;
-        mpi::Datatype type;
-    };
-    void pack(std::int32_t block, std::byte* target) const override;
-    void unpack(std::int32_t block, const std::byte* source) const override;
-
-    std::vector<Block> blocks;
-    mpi::Comm comm{};
-};
 
 // What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has
 // grown.

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dispatch/type_packer.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "dispatch/datatype.h"
+#include "mpi/library.h"
+
+namespace coco::dispatch {
+namespace {
+
+// In the midst of a call there is no way back to MPI: the other ranks are in it.
+[[noreturn]] void stop_at(const char* what) {
+    base::log(base::LogLevel::error, base::Text()
+                                         << what << ": libcoco cannot go on (COCO_DISABLE=1 leaves it out)");
+    mpi::lib().Abort(mpi::lib().comm_world, mpi::lib().constants.err_other);
+    std::abort();
+}
+
+// The library packs int counts of elements, and ints of bytes, at a time. Of one element larger than that
+// only the functions with _c do.
+bool packs_large() { return mpi::lib().Pack_c != nullptr && mpi::lib().Unpack_c != nullptr; }
+
+// Where elements lie that are to be packed, by an address that is not null. MPICH's MPI_Pack and MPI_Unpack
+// refuse a null address even with a type of absolute addresses: the same elements are then named from another
+// address, by a type that is made for this one call. Were it kept as an attribute of the program's type, that
+// would never be freed: MPI counts every type that is made of it as a use of it.
+class NotNull {
+  public:
+    NotNull(std::byte* at, mpi::Datatype type) : at_(at), type_(type) {
+        if (at != nullptr) return;
+        const int one = 1;
+        const mpi::Aint behind = -kElsewhere;
+        made_ = mpi::lib().Type_create_hindexed(1, &one, &behind, type, &type_) == mpi::kSuccess &&
+                mpi::lib().Type_commit(&type_) == mpi::kSuccess;
+        at_ = base::displaced(at, kElsewhere);
+    }
+    ~NotNull() {
+        if (made_) mpi::lib().Type_free(&type_);
+    }
+    NotNull(const NotNull&) = delete;
+    NotNull& operator=(const NotNull&) = delete;
+
+    std::byte* at() const { return at_; }
+    mpi::Datatype type() const { return type_; }
+
+  private:
+    static constexpr mpi::Aint kElsewhere = 4096;
+    std::byte* at_;
+    mpi::Datatype type_;
+    bool made_ = false;
+};
+
+int pack_some(const NotNull& from, int count, std::byte* target, std::uint64_t bytes, mpi::Comm comm) {
+    if (mpi::Count done = 0; bytes > INT_MAX)
+        return mpi::lib().Pack_c(from.at(), count, from.type(), target, static_cast<mpi::Count>(bytes), &done,
+                                 comm);
+    int done = 0;
+    return mpi::lib().Pack(from.at(), count, from.type(), target, static_cast<int>(bytes), &done, comm);
+}
+
+int unpack_some(const std::byte* source, std::uint64_t bytes, const NotNull& to, int count, mpi::Comm comm) {
+    if (mpi::Count done = 0; bytes > INT_MAX)
+        return mpi::lib().Unpack_c(source, static_cast<mpi::Count>(bytes), &done, to.at(), count, to.type(),
+                                   comm);
+    int done = 0;
+    return mpi::lib().Unpack(source, static_cast<int>(bytes), &done, to.at(), count, to.type(), comm);
+}
+
+template <class Move>
+void in_portions(const TypePacker::Block& block, Move move) {
+    if (block.count == 0) return;  // perhaps of no type
+    const TypeFacts type = facts_of(block.type);
+    if (type.size_bytes > INT_MAX && !packs_large())
+        stop_at("a datatype with holes and more than 2 GiB of data in one element");
+    std::int64_t most = std::max<std::int64_t>(
+        1, INT_MAX / std::max<std::int64_t>(1, static_cast<std::int64_t>(type.size_bytes)));
+    for (std::int64_t done = 0; done < block.count; done += most) {
+        int count = static_cast<int>(std::min(most, block.count - done));
+        move(base::displaced(block.at, done * type.extent_bytes), count,
+             static_cast<std::uint64_t>(done) * type.size_bytes,
+             static_cast<std::uint64_t>(count) * type.size_bytes);
+    }
+}
+
+}  // namespace
+
+void TypePacker::pack(std::int32_t index, std::byte* target) const {
+    const Block& block = blocks[index];
+    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
+        if (pack_some(NotNull(at, block.type), count, target + done, bytes, comm) != mpi::kSuccess)
+            stop_at("packing failed");
+    });
+}
+
+void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
+    const Block& block = blocks[index];
+    in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
+        if (unpack_some(source + done, bytes, NotNull(at, block.type), count, comm) != mpi::kSuccess)
+            stop_at("unpacking failed");
+    });
+}
+
+}  // namespace coco::dispatch
