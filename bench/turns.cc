@@ -2,7 +2,6 @@
 #include "turns.h"
 
 #include <dlfcn.h>
-#include <immintrin.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+
+#include "os/cpu.h"
 
 namespace bench {
 namespace {
@@ -28,8 +29,9 @@ long read_bytes(const std::string& what, const std::string& text) {
 }
 
 void flush_cache(const Region& region) {
-    for (std::size_t i = 0; i < region.bytes; i += 64) _mm_clflush(region.at + i);
-    _mm_mfence();
+    for (std::size_t i = 0; i < region.bytes; i += coco::os::kLeastLineBytes)
+        coco::os::flush_line(region.at + i);
+    coco::os::end_flushing();
 }
 
 void touch(const Region& region) {

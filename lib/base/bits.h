@@ -7,14 +7,10 @@
 
 namespace coco::base {
 
-inline constexpr std::uint64_t kCacheLineBytes = 64;
-
 // The next multiple of `unit` at or above `value`. Requires: unit is a power of two.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) & ~(unit - 1);
 }
-// The next multiple of a cache line.
-constexpr std::uint64_t line_up(std::uint64_t bytes) { return round_up(bytes, kCacheLineBytes); }
 // The address `bytes` away from another, which may be null or point to what another process sees: pointer
 // arithmetic is defined within one object only, and empty blocks may have any address.
 template <class Byte>

@@ -57,7 +57,7 @@ bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target,
     constexpr std::uint64_t kBytesMost = 1024;
     std::uint64_t bytes = std::min(prefetch.bytes, kBytesMost);
     for (int i = 0; i < kSpins; ++i) {
-        for (std::uint64_t at = 0; at < bytes; at += base::kCacheLineBytes)
+        for (std::uint64_t at = 0; at < bytes; at += os::kLeastLineBytes)
             __builtin_prefetch(prefetch.at + at);
         if (word.load(std::memory_order_acquire) >= target) return true;  // pairs with sync::raise()
         os::pause();
@@ -122,7 +122,7 @@ Slot* Channel::open_slot() {
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {
     if (staged_.epoch != epoch_) {
         COCO_CHECK(bytes <= kStageBytes, "what is staged fits into the stage ring");
-        auto piece = stage_.take(base::round_up(bytes, base::kCacheLineBytes), 0, epoch_);
+        auto piece = stage_.take(os::line_up(bytes), 0, epoch_);
         staged_ = {.epoch = epoch_, .begin = piece.begin, .wait_epoch = piece.wait_epoch};
     }
     return wait_all_done(staged_.wait_epoch) ? control_->stage + staged_.begin : nullptr;

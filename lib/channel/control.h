@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/cpu.h"
 #include "schedule/step.h"
 #include "sync/flag.h"
 
@@ -84,7 +85,7 @@ struct alignas(4096) Control {
     sync::Flag flag;
     // Rank 0's: how many ranks have left the communicators that had this block, in all; each rank adds one
     // when it frees one.
-    alignas(base::kCacheLineBytes) std::atomic<std::uint64_t> leavers;
+    alignas(os::kLineBytes) std::atomic<std::uint64_t> leavers;
     std::uint64_t number;   // of the owner's blocks this is the so-manyth
     std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
     Slot slots[kSlots];

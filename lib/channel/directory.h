@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "os/cpu.h"
 #include "sync/flag.h"
 
 namespace coco::channel {
@@ -40,7 +41,7 @@ class Directory {
     sync::Flag& changes() { return changes_; }
 
   private:
-    struct alignas(base::kCacheLineBytes) Entry {
+    struct alignas(os::kLineBytes) Entry {
         std::atomic<std::uint64_t> id{0};  // 0: free
         ControlCard card{};
     };

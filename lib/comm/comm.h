@@ -5,6 +5,7 @@
 // MPI allows one collective at a time on a communicator; different ones share nothing but the process-wide
 // tables, which lock. Found by of(), which any thread may call.
 #pragma once
+#include "base/bits.h"
 #include "mpi/handles.h"
 
 #include <cstdint>

@@ -3,10 +3,10 @@
 // How a rank's blocks can be had by its neighbours on the node: it decides, lays out its piece of the stage
 // ring and fills in its slot.
 #include "exec/neighbor_flight.h"
+#include "os/cpu.h"
 
 namespace coco::exec {
 
-using base::line_up;
 using blocks::BlockAt;
 using blocks::Buffer;
 using blocks::Side;
@@ -14,6 +14,7 @@ using blocks::StagedBlock;
 using blocks::Where;
 using blocks::Which;
 using channel::Publish;
+using os::line_up;
 using schedule::Area;
 
 namespace {

@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "exec/neighbor_flight.h"
+#include "os/cpu.h"
 
 namespace coco::exec {
 
@@ -33,7 +34,7 @@ const schedule::EdgeShare& share_for(const Order& order, schedule::Cut cut) {
     if (const schedule::EdgeShare* known = comm::find_share(order.comm, common.collective, cut))
         return *known;
     std::vector<std::uint64_t> weights;
-    constexpr std::uint64_t kLeast = base::kCacheLineBytes;
+    constexpr std::uint64_t kLeast = os::kLeastLineBytes;
     if (common.sized && cut != schedule::Cut::own)
         for (const BlockAt& block : order.call.local.recv.blocks)
             weights.push_back(std::max(block.bytes, kLeast));

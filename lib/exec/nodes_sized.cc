@@ -23,6 +23,7 @@
 #include "messages/cargo.h"
 #include "messages/opening.h"
 #include "messages/scratch.h"
+#include "os/cpu.h"
 
 namespace coco::exec {
 namespace {
@@ -211,11 +212,11 @@ class SizedNodesFlight final : public ExchangeFlight {
         std::uint64_t most = 0;
         for (const schedule::Step& step : schedule_.steps) {
             if (step.act != schedule::Act::receive) continue;
-            most += format_.most_bytes(step.count) + 2 * base::kCacheLineBytes;
+            most += format_.most_bytes(step.count) + 2 * os::kLineBytes;
             if (personal_) most += static_cast<std::uint64_t>(step.count) * kStraightBytes;
         }
         if (most != 0 && !personal_) most += call_.local.recv.total_bytes;
-        most = Post::kHalves * base::line_up(most);
+        most = Post::kHalves * os::line_up(most);
         if (most <= lane_.post.inbox.bytes) return true;
         return lane_.post.grow(lane_.post.inbox, std::max<std::uint64_t>(most, heap::kSurelyShared), true);
     }
@@ -225,7 +226,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         std::byte* scratch = messages::take_scratch(channel_, lane_.post);
         if (scratch == nullptr) return false;
         if (send_.where == Where::ring) {
-            send_.base = channel_.stage_bytes(base::line_up(call_.local.send.total_bytes));
+            send_.base = channel_.stage_bytes(os::line_up(call_.local.send.total_bytes));
             if (send_.base == nullptr) return false;
         }
         board_ = new (scratch) Board{};
@@ -297,7 +298,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         bool private_will_do = !exposed_ || refusal_ != stats::Reason::none;  // mates know, and do not look
         if (private_will_do) return lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
         std::uint64_t begin = inbox_taken_;
-        inbox_taken_ += base::line_up(bytes);
+        inbox_taken_ += os::line_up(bytes);
         if (inbox_taken_ > Post::half_bytes(lane_.post.inbox)) return room_for_surplus(from, bytes);
         return Post::half(channel_, lane_.post.inbox) + begin;
     }

@@ -7,11 +7,11 @@
 #include <algorithm>
 
 #include "exec/exchange_flight.h"
+#include "os/cpu.h"
 
 namespace coco::exec {
 namespace {
 
-using base::line_up;
 using blocks::Block;
 using blocks::BlockAt;
 using blocks::Buffer;
@@ -19,6 +19,7 @@ using blocks::StagedBlock;
 using blocks::Where;
 using blocks::Which;
 using channel::Publish;
+using os::line_up;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;

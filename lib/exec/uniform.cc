@@ -2,6 +2,7 @@
 //
 // Exchanges whose blocks all have one size that every rank knows: alltoall and allgather.
 #include "exec/exchange_flight.h"
+#include "os/cpu.h"
 
 namespace coco::exec {
 namespace {
@@ -136,7 +137,7 @@ class UniformFlight final : public ExchangeFlight {
 
     std::uint64_t ring_bytes(const Side& side, const Buffer& buffer) const {
         if (side.where != Where::ring) return 0;
-        return base::line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_);
+        return os::line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_);
     }
 
     void fill_slot(const std::byte* scratch) {

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "os/cpu.h"
 
 namespace coco::sync {
 
@@ -19,7 +20,7 @@ struct Doorbell {
     std::atomic<std::uint32_t> rings{0};
 };
 
-struct alignas(base::kCacheLineBytes) Flag {
+struct alignas(os::kLineBytes) Flag {
     std::atomic<std::uint64_t> value{0};
     Doorbell doorbell;
 };
