@@ -183,7 +183,7 @@ void renew_statistics() {
 
 std::uint64_t freed_bytes() {
     renew_statistics();
-    return statistic(COCO_ALL_ARENAS("stats.arenas.", ".pdirty")) * os::kPageBytes +
+    return statistic(COCO_ALL_ARENAS("stats.arenas.", ".pdirty")) * statistic("arenas.page") +
            g_kept_bytes.load(std::memory_order_relaxed);
 }
 

@@ -19,6 +19,7 @@
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/clock.h"
+#include "os/cpu.h"
 #include "os/next_calls.h"
 #include "os/own_mappings.h"
 #include "os/shared_memory.h"
@@ -161,7 +162,7 @@ class Privatizer {
 // What was ever carved of the heap, in private memory at the same addresses; nothing accessible beyond, so
 // that the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
-    std::uint64_t end = base::round_up(spans_end(), os::kPageBytes);
+    std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
     std::byte* room = raw_map(nullptr, end, PROT_READ | PROT_WRITE, 0);
     if (room == nullptr || !Privatizer(segment, room, end).all()) return false;
     return end == segment.bytes ||

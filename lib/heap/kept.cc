@@ -11,6 +11,7 @@
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "os/clock.h"
+#include "os/cpu.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -52,7 +53,7 @@ std::uint64_t most_bytes() {
     struct sysinfo memory {};
     auto cpus = static_cast<std::uint64_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
     std::uint64_t share = sysinfo(&memory) == 0 ? memory.totalram * memory.mem_unit / cpus / 16 : 0;
-    g_most = std::clamp<std::uint64_t>(share & ~(os::kPageBytes - 1), os::kPageBytes, 256u << 20);
+    g_most = std::clamp<std::uint64_t>(share & ~(os::page_bytes() - 1), os::page_bytes(), 256u << 20);
     return g_most;
 }
 

@@ -47,7 +47,7 @@ void trim(std::byte* from, const std::byte* to) {
 void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero, bool* commit,
             unsigned) {
     if (wanted != nullptr) return nullptr;
-    std::size_t more = alignment > os::kPageBytes ? alignment - os::kPageBytes : 0;
+    std::size_t more = alignment > span_unit() ? alignment - span_unit() : 0;
     void* mapped = map(nullptr, bytes + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
     if (mapped == MAP_FAILED) return nullptr;
     std::uint64_t first = reinterpret_cast<std::uint64_t>(mapped);

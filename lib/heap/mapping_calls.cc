@@ -12,6 +12,7 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
+#include "os/cpu.h"
 #include "os/next_calls.h"
 #include "os/shared_memory.h"
 
@@ -78,7 +79,7 @@ bool may_move(const void* address, std::uint64_t old_bytes, std::uint64_t new_by
     if ((flags & ~kKnown) != 0 || ((flags & MREMAP_DONTUNMAP) != 0 && old_bytes != new_bytes)) return false;
     if ((flags & MREMAP_FIXED) == 0) return true;
     auto from = reinterpret_cast<std::uintptr_t>(address), to = reinterpret_cast<std::uintptr_t>(wanted);
-    return to % os::kPageBytes == 0 && (to + new_bytes <= from || from + old_bytes <= to);
+    return to % os::page_bytes() == 0 && (to + new_bytes <= from || from + old_bytes <= to);
 }
 
 // Private memory moves with its contents and is then nobody's but the mover's, in its children too. The pages
@@ -86,9 +87,9 @@ bool may_move(const void* address, std::uint64_t old_bytes, std::uint64_t new_by
 void* move_pages(const MappingCalls& next, void* address, std::size_t bytes, std::size_t new_bytes, int flags,
                  void* wanted) {
     bool fixed = (flags & MREMAP_FIXED) != 0, stays = (flags & MREMAP_DONTUNMAP) != 0;
-    std::uint64_t old_end = base::round_up(bytes, os::kPageBytes),
-                  new_end = base::round_up(new_bytes, os::kPageBytes);
-    if (bytes == 0 || new_bytes == 0 || reinterpret_cast<std::uintptr_t>(address) % os::kPageBytes != 0)
+    std::uint64_t old_end = base::round_up(bytes, os::page_bytes()),
+                  new_end = base::round_up(new_bytes, os::page_bytes());
+    if (bytes == 0 || new_bytes == 0 || reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() != 0)
         return fail(EINVAL);
     if (!may_move(address, old_end, new_end, flags, wanted)) return fail(EINVAL);
     if (!fixed && !stays && new_end <= old_end) {
@@ -155,7 +156,7 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
     } else if (from_segment && (flags & MREMAP_DONTUNMAP) == 0) {
         if (moved != address) note_change(address, bytes, kHole);
         if (moved == address && new_bytes < bytes)
-            note_change(at(address, base::round_up(new_bytes, os::kPageBytes)), bytes - new_bytes, kHole);
+            note_change(at(address, base::round_up(new_bytes, os::page_bytes())), bytes - new_bytes, kHole);
     }
     return moved;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "os/cpu.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -30,7 +31,7 @@ std::uint64_t first_address() { return g_base.load(std::memory_order_relaxed); }
 std::uint64_t segment_bytes() { return g_bytes.load(std::memory_order_relaxed); }
 
 std::byte* address_of(std::uint64_t page) {
-    return reinterpret_cast<std::byte*>(first_address() + page * os::kPageBytes);
+    return reinterpret_cast<std::byte*>(first_address() + page * os::page_bytes());
 }
 
 // The pages of the segment that a range of addresses touches.
@@ -40,7 +41,7 @@ Pages pages_of(const void* address, std::size_t bytes) {
     std::uint64_t skipped = from < base ? base - from : 0;  // less than bytes
     std::uint64_t begin = from < base ? 0 : from - base;
     std::uint64_t end = begin + std::min<std::uint64_t>(bytes - skipped, segment_bytes() - begin);
-    return {begin / os::kPageBytes, (end + os::kPageBytes - 1) / os::kPageBytes};
+    return {begin / os::page_bytes(), (end + os::page_bytes() - 1) / os::page_bytes()};
 }
 
 void widen(const Pages& pages) {
@@ -66,7 +67,7 @@ void name_table(void* table, std::uint64_t bytes) {
 }  // namespace
 
 bool watch_pages(std::byte* base, std::uint64_t bytes) {
-    std::uint64_t pages = bytes / os::kPageBytes;
+    std::uint64_t pages = bytes / os::page_bytes();
     void* table =
         mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) return false;

@@ -22,6 +22,7 @@
 #include "heap/own_segment.h"
 #include "heap/segment_size.h"
 #include "heap/spans.h"
+#include "os/cpu.h"
 #include "os/next_calls.h"
 #include "os/own_mappings.h"
 #include "os/process.h"
@@ -107,7 +108,7 @@ std::uint64_t within_mount(int fd, std::uint64_t bytes) {
 
 // heap_bytes: of the segment's bytes those that the heap may use.
 bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes, std::uint64_t heap_bytes) {
-    if (object.on_mount && !os::reserve_pages(object.fd, 0, os::kPageBytes)) return false;
+    if (object.on_mount && !os::reserve_pages(object.fd, 0, os::page_bytes())) return false;
     struct stat facts {};
     if (fstat(object.fd, &facts) != 0 || !watch_pages(base, bytes)) return false;
     g_device = facts.st_dev;
@@ -132,7 +133,7 @@ bool try_make(std::uint64_t bytes) {
     if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(all_bytes)) == 0 &&
         publish(object, base, all_bytes, bytes))
         return true;
-    if (base != nullptr) munmap(base, all_bytes + os::kPageBytes);
+    if (base != nullptr) munmap(base, all_bytes + os::page_bytes());
     close(object.fd);
     return false;
 }
@@ -283,7 +284,7 @@ int own_descriptor() { return is_own_descriptor(own().fd) ? g_own.fd : -1; }
 std::byte* take_room(std::uint64_t bytes) {
     const Segment& segment = own();
     if (segment.bytes == 0) return nullptr;
-    bytes = base::round_up(bytes, os::kPageBytes);
+    bytes = base::round_up(bytes, os::page_bytes());
     std::uint64_t at = g_room_at.load(std::memory_order_relaxed);
     do {
         if (bytes > segment.bytes - at) return nullptr;

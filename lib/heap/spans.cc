@@ -80,7 +80,7 @@ std::uint64_t end_of_heap() { return own().bytes != 0 ? carvable().bytes : 0; }
 
 // Large spans start on a huge page.
 std::uint64_t take_top(std::uint64_t bytes) {
-    std::uint64_t unit = bytes >= os::kHugePageBytes ? os::kHugePageBytes : os::kPageBytes;
+    std::uint64_t unit = bytes >= os::kHugePageBytes ? os::kHugePageBytes : span_unit();
     std::uint64_t offset = base::round_up(g_top, unit);
     std::uint64_t limit = end_of_heap();
     if (offset > limit || bytes > limit - offset) return 0;

@@ -4,14 +4,25 @@
 // Used by system.cc (the allocator's mmap) and fork.cc. Its memory is static. Thread safety: any thread, one
 // lock.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "heap/heap.h"
+#include "os/cpu.h"
 
 namespace coco::heap {
 
 // First byte that may be carved; below it is the segment's header.
 constexpr std::uint64_t kFirstSpan = 2u << 20;
+
+// Spans begin at multiples of the allocator's pages, which Debian makes as large as those of any kernel of the
+// architecture: so jemalloc never has to ask for more than it needs and to cut it.
+#if defined(__x86_64__)
+constexpr std::uint64_t kAllocatorPageBytes = 4096;
+#else
+constexpr std::uint64_t kAllocatorPageBytes = 64 << 10;
+#endif
+inline std::uint64_t span_unit() { return std::max(kAllocatorPageBytes, os::page_bytes()); }
 
 // Takes a span; page sizes only. Returns: its offset in the own segment, 0 when there is no room.
 std::uint64_t take_span(std::uint64_t bytes);

@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "os/cpu.h"
 #include "os/next_calls.h"
 #include "os/process.h"
 
@@ -60,12 +61,12 @@ MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
 }
 
 std::byte* map_object(int fd, std::uint64_t bytes) {
-    std::uint64_t room = bytes + kHugePageBytes + kPageBytes;
+    std::uint64_t room = bytes + kHugePageBytes + page_bytes();
     void* reserved = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (reserved == MAP_FAILED) return nullptr;
     auto first = reinterpret_cast<std::uint64_t>(reserved);
     std::uint64_t begin = (first + kHugePageBytes - 1) & ~(kHugePageBytes - 1);
-    std::uint64_t end = begin + bytes + kPageBytes;
+    std::uint64_t end = begin + bytes + page_bytes();
     if (begin > first) munmap(reserved, begin - first);
     if (first + room > end) munmap(reinterpret_cast<void*>(end), first + room - end);
     // Access comes last: under mlockall(MCL_FUTURE) the kernel would fill all of it at once.

@@ -35,6 +35,5 @@ bool huge_pages_granted();
 int move_up(int fd);
 
 constexpr std::uint64_t kHugePageBytes = 2u << 20;
-constexpr std::uint64_t kPageBytes = 4096;
 
 }  // namespace coco::os

@@ -22,7 +22,7 @@ namespace {
 void bound_address_space() {
     unsigned long pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
-    const rlimit twice{pages * 4096 * 2, RLIM_INFINITY};
+    const rlimit twice{pages * static_cast<unsigned long>(sysconf(_SC_PAGESIZE)) * 2, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_AS, &twice) == 0);
 }
 

@@ -8,6 +8,7 @@
 //   no_memory_test new        in the first call on a communicator
 #include <mpi.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +23,7 @@ namespace {
 void take_all_memory() {
     long pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
-    const rlimit now{static_cast<rlim_t>(pages) * 4096, RLIM_INFINITY};
+    const rlimit now{static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)), RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &now);
     struct Block {
         Block* next;

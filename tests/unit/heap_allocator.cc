@@ -41,15 +41,15 @@ TEST_CASE("blocks are shared up to the limit and private beyond", "[heap]") {
 
 TEST_CASE("spans that are given back are joined and taken again", "[heap]") {
     std::uint64_t before = figures().carved_bytes;
-    constexpr std::uint64_t kPage = 4096;
-    std::uint64_t all = take_span(9 * kPage);
+    const std::uint64_t page = span_unit();
+    std::uint64_t all = take_span(9 * page);
     REQUIRE(all != 0);
-    CHECK(figures().carved_bytes == before + 9 * kPage);
-    give_span(all, 3 * kPage);
-    give_span(all + 6 * kPage, 3 * kPage);
-    give_span(all + 3 * kPage, 3 * kPage);  // joins both neighbours
+    CHECK(figures().carved_bytes == before + 9 * page);
+    give_span(all, 3 * page);
+    give_span(all + 6 * page, 3 * page);
+    give_span(all + 3 * page, 3 * page);  // joins both neighbours
     CHECK(figures().carved_bytes == before);
-    CHECK(take_span(9 * kPage) == all);
-    give_span(all, 9 * kPage);
+    CHECK(take_span(9 * page) == all);
+    give_span(all, 9 * page);
     CHECK(take_span(own().bytes) == 0);
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "os/clock.h"
+#include "os/cpu.h"
 #include "os/futex.h"
 #include "os/own_mappings.h"
 #include "os/process.h"
@@ -26,20 +27,20 @@ TEST_CASE("memory objects are sparse, aligned, punched and told apart", "[os]") 
 
     std::uint64_t begin = 1, end = 1;
     CHECK_FALSE(next_written(object.fd, 0, kBytes, begin, end));
-    base[5 * kPageBytes] = std::byte{1};
-    base[6 * kPageBytes] = std::byte{2};
+    base[5 * page_bytes()] = std::byte{1};
+    base[6 * page_bytes()] = std::byte{2};
     REQUIRE(next_written(object.fd, 0, kBytes, begin, end));
-    CHECK(begin == 5 * kPageBytes);
-    CHECK(end == 7 * kPageBytes);
+    CHECK(begin == 5 * page_bytes());
+    CHECK(end == 7 * page_bytes());
     CHECK_FALSE(next_written(object.fd, end, kBytes, begin, end));
 
-    CHECK(punch_hole(base + 5 * kPageBytes, kPageBytes));
-    CHECK(base[5 * kPageBytes] == std::byte{0});
-    CHECK(base[6 * kPageBytes] == std::byte{2});
-    CHECK(reserve_pages(object.fd, 0, 16 * kPageBytes));
+    CHECK(punch_hole(base + 5 * page_bytes(), page_bytes()));
+    CHECK(base[5 * page_bytes()] == std::byte{0});
+    CHECK(base[6 * page_bytes()] == std::byte{2});
+    CHECK(reserve_pages(object.fd, 0, 16 * page_bytes()));
     struct stat facts {};
     REQUIRE(fstat(object.fd, &facts) == 0);
-    CHECK(facts.st_blocks * 512 >= 16 * static_cast<long>(kPageBytes));
+    CHECK(facts.st_blocks * 512 >= 16 * static_cast<long>(page_bytes()));
     munmap(base, kBytes);
     close(object.fd);
 }
@@ -53,7 +54,7 @@ TEST_CASE("an object that is mapped by a process of locked memory stays sparse",
         struct stat facts {};
         REQUIRE(fstat(object.fd, &facts) == 0);
         CHECK(facts.st_blocks == 0);
-        base[5 * kPageBytes] = std::byte{1};
+        base[5 * page_bytes()] = std::byte{1};
         munmap(base, kBytes);
     }
     CHECK(munlockall() == 0);
@@ -86,13 +87,13 @@ TEST_CASE("the kernel says what is mapped", "[os]") {
     REQUIRE(fstat(object.fd, &facts) == 0);
     std::byte* base = map_object(object.fd, kBytes);
     REQUIRE(base != nullptr);
-    REQUIRE(mprotect(base + 4 * kPageBytes, kPageBytes, PROT_READ) == 0);
-    auto address = reinterpret_cast<std::uint64_t>(base) + 4 * kPageBytes;
+    REQUIRE(mprotect(base + 4 * page_bytes(), page_bytes(), PROT_READ) == 0);
+    auto address = reinterpret_cast<std::uint64_t>(base) + 4 * page_bytes();
     Mapping listed{}, asked{};
     REQUIRE(find_in_list(address + 7, listed));
     CHECK(listed.begin == address);
-    CHECK(listed.end == address + kPageBytes);
-    CHECK(listed.offset == 4 * kPageBytes);
+    CHECK(listed.end == address + page_bytes());
+    CHECK(listed.offset == 4 * page_bytes());
     CHECK(listed.inode == facts.st_ino);
     CHECK(listed.device == facts.st_dev);
     CHECK(listed.shared);

@@ -120,15 +120,16 @@ void check_closed_descriptors() {
 // Pages of the heap that the program shut, or keeps from its children, do not stop the copy of the others.
 void check_pages_out_of_reach() {
     std::vector<char> data(kBytes, 'o');
-    auto* pages = static_cast<char*>(aligned_alloc(4096, 3 * 4096));
-    std::memset(pages, 'h', 3 * 4096);
-    EXPECT(mprotect(pages, 4096, PROT_NONE) == 0);
-    EXPECT(madvise(pages + 4096, 4096, MADV_DONTFORK) == 0);
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    auto* pages = static_cast<char*>(aligned_alloc(page, 3 * page));
+    std::memset(pages, 'h', 3 * page);
+    EXPECT(mprotect(pages, page, PROT_NONE) == 0);
+    EXPECT(madvise(pages + page, page, MADV_DONTFORK) == 0);
     pid_t child = fork();
-    if (child == 0) _exit(all_are(data, 'o') && pages[2 * 4096] == 'h' ? 0 : 1);
+    if (child == 0) _exit(all_are(data, 'o') && pages[2 * page] == 'h' ? 0 : 1);
     EXPECT(exit_code(child) == 0);
-    EXPECT(madvise(pages + 4096, 4096, MADV_DOFORK) == 0);
-    EXPECT(mprotect(pages, 4096, PROT_READ | PROT_WRITE) == 0);
+    EXPECT(madvise(pages + page, page, MADV_DOFORK) == 0);
+    EXPECT(mprotect(pages, page, PROT_READ | PROT_WRITE) == 0);
     free(pages);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "expect.h"
 
@@ -33,10 +34,13 @@ int main() {
     long before = status("VmRSS:");
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 77;  // not allowed here
     EXPECT(status("VmRSS:") - before < 100 << 10);
-    unsigned char present[sizeof g_untouched / 4096];
-    auto* page = reinterpret_cast<char*>((reinterpret_cast<std::size_t>(g_untouched) + 4095) & ~4095ul);
-    EXPECT(mincore(page, sizeof g_untouched - 4096, present) == 0);
-    EXPECT((present[0] & 1) != 0 && (present[1022] & 1) != 0);  // others are filled, as ever
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t pages = sizeof g_untouched / page - 1;
+    std::vector<unsigned char> present(pages);
+    auto* first =
+        reinterpret_cast<char*>((reinterpret_cast<std::size_t>(g_untouched) + page - 1) & ~(page - 1));
+    EXPECT(mincore(first, pages * page, present.data()) == 0);
+    EXPECT((present.front() & 1) != 0 && (present.back() & 1) != 0);  // others are filled, as ever
     free(block);
     EXPECT(status("VmRSS:") - before < 50 << 10);
     auto* zeroed = static_cast<char*>(calloc(kBytes, 1));

@@ -17,7 +17,8 @@
 
 namespace {
 
-constexpr std::size_t kPage = 4096, kBytes = 64 * kPage;
+// Pages as large as this kernel's.
+const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), kBytes = 64 * kPage;
 constexpr int kAccess = PROT_READ | PROT_WRITE, kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
 
 char* new_block(char value, std::size_t bytes = kBytes) {
