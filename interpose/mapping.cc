@@ -54,7 +54,7 @@ COCO_DOOR int remap_file_pages(void* address, std::size_t bytes, int protection,
     return heap::program_remap_file_pages(next_calls(), address, bytes, protection, page, flags);
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 
 // The parts of syscall.S that C++ can say.
 #define COCO_OF_SYSCALL extern "C" __attribute__((visibility("hidden")))

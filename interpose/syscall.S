@@ -52,5 +52,56 @@ coco_bare_syscall:
 2:  movq %rax, %rdi
     jmp coco_failed_syscall
     .size coco_bare_syscall, . - coco_bare_syscall
+
+#elif defined(__aarch64__)
+#include <asm/unistd.h>
+
+// All arguments are in registers, which nothing here changes but x16 and the flags. `hint #34` is `bti c`.
+    .text
+    .globl syscall
+    .type syscall, %function
+syscall:
+    hint #34
+    cmp x0, #__NR_mmap
+    b.eq 1f
+    cmp x0, #__NR_munmap
+    b.eq 1f
+    cmp x0, #__NR_madvise
+    b.eq 1f
+    cmp x0, #__NR_mremap
+    b.eq 1f
+    cmp x0, #__NR_mprotect
+    b.eq 1f
+    cmp x0, #__NR_shmat
+    b.eq 1f
+    cmp x0, #__NR_shmdt
+    b.eq 1f
+    cmp x0, #__NR_remap_file_pages
+    b.eq 1f
+    adrp x16, coco_next_syscall
+    ldr x16, [x16, #:lo12:coco_next_syscall]
+    br x16
+1:  b coco_mapping_syscall
+    .size syscall, . - syscall
+
+// As libc's, before that has been looked up.
+    .globl coco_bare_syscall
+    .hidden coco_bare_syscall
+    .type coco_bare_syscall, %function
+coco_bare_syscall:
+    hint #34
+    mov x8, x0
+    mov x0, x1
+    mov x1, x2
+    mov x2, x3
+    mov x3, x4
+    mov x4, x5
+    mov x5, x6
+    svc #0
+    cmn x0, #4095
+    b.cs 2f
+    ret
+2:  b coco_failed_syscall
+    .size coco_bare_syscall, . - coco_bare_syscall
 #endif
-    .section .note.GNU-stack, "", @progbits
+    .section .note.GNU-stack, "", %progbits

@@ -89,6 +89,19 @@ long bare_call(long number, long a, long b, long c, long d, long e, long f) {
                      : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
                      : "rcx", "r11", "memory");
     return result;
+#elif defined(__aarch64__)
+    register long which __asm__("x8") = number;
+    register long first __asm__("x0") = a;
+    register long second __asm__("x1") = b;
+    register long third __asm__("x2") = c;
+    register long fourth __asm__("x3") = d;
+    register long fifth __asm__("x4") = e;
+    register long sixth __asm__("x5") = f;
+    __asm__ volatile("svc #0"
+                     : "+r"(first)
+                     : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    return first;
 #else
     long result = syscall(number, a, b, c, d, e, f);  // which has no door there
     return result == -1 ? -static_cast<long>(errno) : result;

@@ -26,7 +26,7 @@
 
 namespace {
 
-constexpr std::size_t kPage = 4096;
+const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
 enum class By { libc, syscall, bare };
 By g_by = By::libc;
@@ -43,6 +43,19 @@ long bare_call(long number, long a, long b, long c, long d, long e, long f) {
                      : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return result;
+#elif defined(__aarch64__)
+    register long which __asm__("x8") = number;
+    register long first __asm__("x0") = a;
+    register long second __asm__("x1") = b;
+    register long third __asm__("x2") = c;
+    register long fourth __asm__("x3") = d;
+    register long fifth __asm__("x4") = e;
+    register long sixth __asm__("x5") = f;
+    __asm__ volatile("svc #0"
+                     : "+r"(first)
+                     : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    return first;
 #else
     return syscall(number, a, b, c, d, e, f);
 #endif
