@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# private_jemalloc.sh IN.a OUT.a: Debian's jemalloc as one object that shows nothing but coco_je_* names and takes its
+# private_jemalloc.sh IN.a OUT.a AR LD NM OBJCOPY: Debian's jemalloc as one object that shows nothing but coco_je_* names and takes its
 # memory, its fork handlers and its settings from us (lib/heap/system.cc) instead of from the system.
 set -eu
 in=$(realpath "$1"); out=$(realpath -m "$2")
+ar=$3; ld=$4; nm=$5; objcopy=$6  # of the machine that the library is built for
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-ar x "$in"
+"$ar" x "$in"
 rm -f jemalloc_cpp*.o      # its operators new and delete; ours are in interpose/
-ld -r -o all.o ./*.o
+"$ld" -r -o all.o ./*.o
 # What the system gives jemalloc, and what jemalloc gives us.
 for name in mmap munmap madvise pthread_atfork dlsym secure_getenv readlink; do
     echo "$name coco_je_system_$name"
@@ -17,9 +18,9 @@ done > renames
 for name in malloc calloc realloc free memalign malloc_usable_size mallocx xallocx mallctl; do
     echo "$name coco_je_$name"; echo "coco_je_$name" >> keep
 done >> renames
-nm all.o | awk '$3 ~ /^(je_)?malloc_conf$/ { print $3, "coco_je_malloc_conf" }' | sort -u >> renames
+"$nm" all.o | awk '$3 ~ /^(je_)?malloc_conf$/ { print $3, "coco_je_malloc_conf" }' | sort -u >> renames
 echo coco_je_malloc_conf >> keep
-objcopy --redefine-syms=renames all.o renamed.o
-objcopy --keep-global-symbols=keep renamed.o private.o
+"$objcopy" --redefine-syms=renames all.o renamed.o
+"$objcopy" --keep-global-symbols=keep renamed.o private.o
 rm -f "$out"
-ar rcs "$out" private.o
+"$ar" rcs "$out" private.o
