@@ -59,7 +59,7 @@ bool is_carvable(const void* address) { return carvable_offset(address) < carvab
 
 int give_up_pages(void* address, std::uint64_t bytes) {
     if (is_shared(address)) return give_up_shared(address, bytes) ? 0 : -1;
-    return madvise(address, bytes, MADV_DONTNEED);
+    return os::advice_is_heeded() ? madvise(address, bytes, MADV_DONTNEED) : -1;
 }
 
 void* map(void* hint, std::size_t bytes, int protection, int flags) {
@@ -89,9 +89,8 @@ namespace {
 
 int advise(void* address, std::size_t bytes, int advice) {
     drop_old_kept();
-    if (!is_shared(address)) return madvise(address, bytes, advice);
     if (advice == MADV_DONTNEED) return give_up_pages(address, bytes);
-    if (advice != MADV_FREE) return madvise(address, bytes, advice);
+    if (!is_shared(address) || advice != MADV_FREE) return madvise(address, bytes, advice);
     errno = EINVAL;  // the kernel has no lazy freeing of shared memory
     return -1;
 }

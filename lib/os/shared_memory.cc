@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -28,7 +29,37 @@ int open_unlinked() {
     return fd;
 }
 
+// A page of shared memory that is given back must have lost its byte.
+bool try_advice() {
+    int fd = memfd_create("coco-advice", MFD_CLOEXEC);
+    const std::uint64_t bytes = page_bytes();
+    void* page = fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0
+                     ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                     : MAP_FAILED;
+    bool heeded = true;  // what cannot be tried is believed
+    if (page != MAP_FAILED) {
+        auto* byte = static_cast<volatile unsigned char*>(page);
+        *byte = 1;
+        heeded = madvise(page, bytes, MADV_REMOVE) != 0 || *byte == 0;
+        munmap(page, bytes);
+    }
+    if (fd >= 0) close(fd);
+    return heeded;
+}
+
 }  // namespace
+
+bool advice_is_heeded() {
+    enum { kUnasked, kHeeded, kIgnored };
+    static constinit std::atomic<int> answer{kUnasked};
+    if (answer.load(std::memory_order_relaxed) == kUnasked) {  // two threads find out the same
+        int saved = errno;
+        OwnCalls own_calls;
+        answer.store(try_advice() ? kHeeded : kIgnored, std::memory_order_relaxed);
+        errno = saved;
+    }
+    return answer.load(std::memory_order_relaxed) == kHeeded;
+}
 
 // Low numbers are those of shells, those that close 0 to 2 and those that are
 // started without them, whose next output would land in the object. As it is where there are few numbers.
@@ -82,7 +113,7 @@ std::byte* map_object(int fd, std::uint64_t bytes) {
 // By address, not by descriptor: the program may have closed the descriptor (daemons close all).
 bool punch_hole(void* address, std::uint64_t bytes) {
     OwnCalls own_calls;
-    return madvise(address, bytes, MADV_REMOVE) == 0;
+    return advice_is_heeded() && madvise(address, bytes, MADV_REMOVE) == 0;
 }
 
 bool punch_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
