@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -27,14 +28,15 @@ TEST_CASE("memory objects are sparse, aligned, punched and told apart", "[os]") 
 
     std::uint64_t begin = 1, end = 1;
     CHECK_FALSE(next_written(object.fd, 0, kBytes, begin, end));
-    base[5 * page_bytes()] = std::byte{1};
-    base[6 * page_bytes()] = std::byte{2};
+    std::fill_n(base + 5 * page_bytes(), page_bytes(), std::byte{1});
+    std::fill_n(base + 6 * page_bytes(), page_bytes(), std::byte{2});
     REQUIRE(next_written(object.fd, 0, kBytes, begin, end));
     CHECK(begin == 5 * page_bytes());
     CHECK(end == 7 * page_bytes());
     CHECK_FALSE(next_written(object.fd, end, kBytes, begin, end));
 
-    CHECK(punch_hole(base + 5 * page_bytes(), page_bytes()));
+    CHECK(punch_hole(base + 5 * page_bytes(), page_bytes()) == advice_is_heeded());
+    CHECK(punch_hole(object.fd, 5 * page_bytes(), page_bytes()));
     CHECK(base[5 * page_bytes()] == std::byte{0});
     CHECK(base[6 * page_bytes()] == std::byte{2});
     CHECK(reserve_pages(object.fd, 0, 16 * page_bytes()));

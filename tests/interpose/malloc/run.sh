@@ -3,6 +3,7 @@
 # run.sh LIBRARY SITUATION PROGRAM [ARG...]: runs a program with the malloc door preloaded in a situation: as a rank
 # (rank), as no rank (other), with a small heap (small), with none (none), with a small address space (tight), with small
 # files (files), on a /dev/shm of 256 MiB where there is no memfd (mount: needs root; NO_MEMFD is the library for that).
+# MESON_EXE_WRAPPER: what runs programs of another processor.
 set -u
 library=$1 situation=$2
 shift 2
@@ -18,7 +19,8 @@ case $situation in
         [ "$(id -u)" = 0 ] || { echo "skipped: a mount namespace of its own needs root"; exit 77; }
         export PMI_RANK=0
         exec unshare -m sh -c 'mount -t tmpfs -o size=256m tmpfs /dev/shm && LD_PRELOAD="$0" exec "$@"' \
-            "$NO_MEMFD $library" "$@" ;;
+            "$NO_MEMFD $library" ${MESON_EXE_WRAPPER-} "$@" ;;
     *) echo "run.sh: unknown situation $situation" >&2; exit 2 ;;
 esac
-LD_PRELOAD=$library exec "$@"
+# shellcheck disable=SC2086  # a list of words
+LD_PRELOAD=$library exec ${MESON_EXE_WRAPPER-} "$@"
