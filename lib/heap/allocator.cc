@@ -129,7 +129,7 @@ namespace {
 // does so in allocations only.
 constexpr std::uint64_t kBetweenDecays_ns = 1'000'000'000u;
 constexpr std::uint32_t kCallsPerLook = 8;
-constinit std::atomic<std::uint64_t> g_next_decay_ns{0};
+constinit std::atomic<std::uint64_t> g_next_decay_ns{0};  // relaxed: it only elects a thread
 constinit thread_local std::uint32_t t_calls = 0;
 
 bool decay_is_due() {

@@ -17,6 +17,8 @@
 
 namespace coco::heap {
 
+// Relaxed: where the family is ours nothing goes with it (own() orders the segment), and who reads false goes on to
+// g_decided.
 constinit std::atomic<bool> g_family_is_ours{false};
 
 namespace {

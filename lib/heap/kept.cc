@@ -16,6 +16,7 @@
 
 namespace coco::heap {
 
+// Written under g_lock. Relaxed without it: who reads it so wants to know whether it is worth to take the lock.
 constinit std::atomic<std::uint64_t> g_kept_bytes{0};
 
 namespace {

@@ -34,6 +34,7 @@ int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* v
 namespace coco::heap {
 namespace {
 
+// Relaxed: that the hooks are set is all it says, and jemalloc itself orders what it reads of them.
 constinit std::atomic<bool> g_watched{false};
 thread_local bool t_zeros = false;
 

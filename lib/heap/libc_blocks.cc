@@ -25,8 +25,11 @@ int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* v
 namespace coco::heap {
 namespace {
 
-constinit std::uintptr_t g_libc = 0, g_libc_bytes = 0;
-// 0: none yet; the automatic arenas come first.
+// Written by a constructor. Relaxed: a thread of another library's constructor may run meanwhile, to which no caller
+// is libc yet.
+constinit std::atomic<std::uintptr_t> g_libc{0}, g_libc_bytes{0};
+// 0: none yet; the automatic arenas come first. The number is all that is published: jemalloc itself orders what
+// lies behind it.
 constinit std::atomic<unsigned> g_arena{0};
 
 int find_libc(dl_phdr_info* object, std::size_t, void*) {
@@ -36,8 +39,8 @@ int find_libc(dl_phdr_info* object, std::size_t, void*) {
         if (object->dlpi_phdr[i].p_type == PT_LOAD)
             bytes = std::max(bytes, object->dlpi_phdr[i].p_vaddr + object->dlpi_phdr[i].p_memsz);
     if (inside - object->dlpi_addr >= bytes) return 0;
-    g_libc = object->dlpi_addr;
-    g_libc_bytes = bytes;
+    g_libc.store(object->dlpi_addr, std::memory_order_relaxed);
+    g_libc_bytes.store(bytes, std::memory_order_relaxed);
     return 1;
 }
 
@@ -63,13 +66,13 @@ extent_hooks_t g_hooks = {alloc, nullptr, nullptr, nullptr, nullptr, nullptr, nu
 
 // Not under a lock of ours: a second arena, should two threads meet here, harms nobody.
 unsigned arena() {
-    unsigned made = g_arena.load(std::memory_order_acquire);
+    unsigned made = g_arena.load(std::memory_order_relaxed);
     if (made != 0) return made;
     int saved = errno;
     extent_hooks_t* hooks = &g_hooks;
     std::size_t bytes = sizeof made;
     if (coco_je_mallctl("arenas.create", &made, &bytes, &hooks, sizeof hooks) != 0) made = 0;
-    g_arena.store(made, std::memory_order_release);
+    g_arena.store(made, std::memory_order_relaxed);
     errno = saved;
     return made;
 }
@@ -81,7 +84,8 @@ __attribute__((constructor)) void look_for_libc() {
 }  // namespace
 
 bool is_in_libc(const void* caller) {
-    return reinterpret_cast<std::uintptr_t>(caller) - g_libc < g_libc_bytes;
+    return reinterpret_cast<std::uintptr_t>(caller) - g_libc.load(std::memory_order_relaxed) <
+           g_libc_bytes.load(std::memory_order_relaxed);
 }
 
 void* allocate_private(std::size_t bytes, bool zeroed) {

@@ -17,9 +17,13 @@ namespace {
 
 using State = std::atomic<Changes>;
 
+// g_bytes is stored last (release) and read first (acquire): who sees that there is a segment sees where it is,
+// and its table.
 constinit std::atomic<std::uint64_t> g_base{0}, g_bytes{0};
 constinit State* g_states = nullptr;
-// The pages that were ever noted lie in [g_low, g_high).
+// The pages that were ever noted lie in [g_low, g_high). The notes are read relaxed: a thread that knows of a
+// change by the thread that made it has the notes by the same way, and one that does not could as well have
+// looked before it.
 constinit std::atomic<std::uint64_t> g_low{UINT64_MAX}, g_high{0};
 
 struct Pages {
@@ -28,7 +32,7 @@ struct Pages {
 
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 std::uint64_t first_address() { return g_base.load(std::memory_order_relaxed); }
-std::uint64_t segment_bytes() { return g_bytes.load(std::memory_order_relaxed); }
+std::uint64_t segment_bytes() { return g_bytes.load(std::memory_order_acquire); }  // watch_pages()
 
 std::byte* address_of(std::uint64_t page) {
     return reinterpret_cast<std::byte*>(first_address() + page * os::page_bytes());
@@ -37,10 +41,10 @@ std::byte* address_of(std::uint64_t page) {
 // The pages of the segment that a range of addresses touches.
 Pages pages_of(const void* address, std::size_t bytes) {
     if (!touches_segment(address, bytes)) return {0, 0};
-    std::uint64_t base = first_address(), from = number(address);
+    std::uint64_t bytes_of_all = segment_bytes(), base = first_address(), from = number(address);
     std::uint64_t skipped = from < base ? base - from : 0;  // less than bytes
     std::uint64_t begin = from < base ? 0 : from - base;
-    std::uint64_t end = begin + std::min<std::uint64_t>(bytes - skipped, segment_bytes() - begin);
+    std::uint64_t end = begin + std::min<std::uint64_t>(bytes - skipped, bytes_of_all - begin);
     return {begin / os::page_bytes(), (end + os::page_bytes() - 1) / os::page_bytes()};
 }
 
@@ -73,14 +77,14 @@ bool watch_pages(std::byte* base, std::uint64_t bytes) {
     if (table == MAP_FAILED) return false;
     name_table(table, pages);
     g_states = static_cast<State*>(table);
-    g_base = number(base);
-    g_bytes = bytes;
+    g_base.store(number(base), std::memory_order_relaxed);
+    g_bytes.store(bytes, std::memory_order_release);  // pairs with segment_bytes()
     return true;
 }
 
 bool touches_segment(const void* address, std::size_t bytes) {
-    std::uint64_t base = first_address(), from = number(address);
-    return from - base < segment_bytes() ? bytes != 0 : base - from < bytes && segment_bytes() != 0;
+    std::uint64_t all = segment_bytes(), base = first_address(), from = number(address);
+    return from - base < all ? bytes != 0 : base - from < bytes && all != 0;
 }
 
 bool is_changed(const void* address, std::size_t bytes, Changes changes) {

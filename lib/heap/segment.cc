@@ -47,7 +47,9 @@ constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30;  // behind the hea
 constinit Segment g_own;
 constinit SegmentId g_id{};
 constinit Range g_carvable{};
-constinit std::atomic<std::uint64_t> g_room_at{0};  // where what is left of the room begins
+// Where what is left of the room begins. Relaxed: it only deals out addresses, whose pages nobody has written yet;
+// that there is a room is seen by g_made.
+constinit std::atomic<std::uint64_t> g_room_at{0};
 constinit bool g_on_mount = false;
 constinit dev_t g_device = 0;
 constinit ino_t g_inode = 0;
@@ -155,7 +157,7 @@ void make_own() {
 // has, what is known of it.
 bool kernel_tells() {
     enum { kUnasked, kTells, kDoesNot };
-    static constinit std::atomic<int> answer{kUnasked};
+    static constinit std::atomic<int> answer{kUnasked};  // relaxed: nothing else goes with the answer
     if (answer.load(std::memory_order_relaxed) == kUnasked) {
         os::Mapping mapping;
         bool tells =
@@ -166,6 +168,8 @@ bool kernel_tells() {
     return answer.load(std::memory_order_relaxed) == kTells;
 }
 
+// What the owner has stored there is seen by who has its id: whatever brought the id from one process to the
+// other has ordered the one after the other, and the kernel reads the pages that both map.
 // Read through the descriptor: to touch a page of each mapping would cost each process page tables for each
 // peer.
 bool header_matches(int fd, const SegmentId& peer) {

@@ -55,6 +55,8 @@ int bare_remap_file_pages(void* address, std::size_t bytes, int protection, std:
 
 constexpr MappingCalls kBare = {bare_mmap,    bare_munmap, bare_mremap, bare_mprotect,
                                 bare_madvise, bare_shmat,  bare_shmdt,  bare_remap_file_pages};
+// Looked up before the program has threads; those of other libraries' constructors call one or the other, each of
+// which does.
 constinit MappingCalls g_next = kBare;
 
 template <class Function>

@@ -29,7 +29,7 @@ constexpr unsigned long kQuery = _IOWR('f', 17, Query);
 constexpr std::uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8;
 
 constexpr int kUnopened = -1, kUnknown = -2;
-constinit std::atomic<int> g_maps{kUnopened};
+constinit std::atomic<int> g_maps{kUnopened};  // relaxed: a number, whose file is the kernel's to order
 
 int open_maps() { return open("/proc/self/maps", O_RDONLY | O_CLOEXEC); }
 
@@ -38,7 +38,7 @@ int open_maps() { return open("/proc/self/maps", O_RDONLY | O_CLOEXEC); }
 int opened_maps(int stale) {
     int fd = move_up(open_maps());
     if (fd < 0) fd = kUnknown;
-    if (g_maps.compare_exchange_strong(stale, fd)) return fd;
+    if (g_maps.compare_exchange_strong(stale, fd, std::memory_order_relaxed)) return fd;
     if (fd >= 0) close(fd);
     return stale;
 }

@@ -51,7 +51,7 @@ bool try_advice() {
 
 bool advice_is_heeded() {
     enum { kUnasked, kHeeded, kIgnored };
-    static constinit std::atomic<int> answer{kUnasked};
+    static constinit std::atomic<int> answer{kUnasked};        // relaxed: nothing else goes with it
     if (answer.load(std::memory_order_relaxed) == kUnasked) {  // two threads find out the same
         int saved = errno;
         OwnCalls own_calls;

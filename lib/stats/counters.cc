@@ -16,7 +16,7 @@ namespace {
 constinit std::mutex g_lock;
 // Leaked: calls may be counted while static objects are being destroyed.
 std::vector<Row>* g_rows = nullptr;
-constinit bool g_enabled = false;
+constinit bool g_enabled = false;  // written in MPI_Init, which comes before any other call in every thread
 
 std::uint8_t class_of(std::uint64_t block_bytes) {
     return static_cast<std::uint8_t>(std::bit_width(block_bytes));
