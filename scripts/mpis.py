@@ -3,7 +3,8 @@
 """The MPI libraries that tests and benchmarks run on: how each is compiled for and launched.
 
 An MPI is named `mpich` or `openmpi`, which are Debian's, or by the prefix that it was installed to; `PREFIX:standard`
-is that MPI by the standard ABI (its mpicc_abi).
+is that MPI by the standard ABI (its mpicc_abi). `arm64-mpich` and `arm64-openmpi` are Debian's of another processor
+(arm64.py).
 
 usage: mpis.py MPI        prints what Meson wants to know, a line each: NAME, a tab, VALUE (lists: with semicolons)
 """
@@ -14,6 +15,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+
+import arm64
 
 DEBIAN = ["mpich", "openmpi"]
 STANDARD = ":standard"
@@ -38,6 +41,7 @@ class Mpi:
     fortran_library: str  # that of Fortran's names; "" if there is none
     compile_words: list
     link_words: list
+    emulator: list = dataclasses.field(default_factory=list)  # what runs its programs; nothing: this machine
 
     @property
     def is_prrte(self):
@@ -100,8 +104,20 @@ def library_in(words, pattern):
     return ""
 
 
+def find_arm64(name):
+    """The same release of Debian's MPI for the other processor, started by this machine's launcher."""
+    here = find(name)
+    native = words_of("gcc", "-print-multiarch")[0]
+    compile_words, link_words = (arm64.translated(words, native) for words in (here.compile_words, here.link_words))
+    link_words += [f"-Wl,-rpath-link,{arm64.SYSTEM}{folder}/{arm64.TRIPLET}" for folder in ("/lib", "/usr/lib")]
+    return dataclasses.replace(here, name=arm64.PREFIX + name, mpifort="", fortran_library="", compile_words=compile_words,
+                               link_words=link_words, library=library_in(link_words, r"mpi(ch)?"), emulator=arm64.EMULATOR)
+
+
 def find(name):
     """The MPI of that name. Raises NoMpi."""
+    if name.startswith(arm64.PREFIX):
+        return find_arm64(name[len(arm64.PREFIX):])
     prefix, is_standard = (name[:-len(STANDARD)], True) if name.endswith(STANDARD) else (name, False)
     debian = prefix in DEBIAN
     folder, suffix = ("", "." + prefix) if debian else (os.path.join(os.path.abspath(prefix), "bin"), "")

@@ -11,28 +11,62 @@ import os
 import subprocess
 import sys
 
+import arm64
 import mpis
+
+# Of the tests on an MPI those that are run on an emulated processor, where each takes some ten times as long: every way of a
+# call, several nodes, and what relies on the kernel most.
+EMULATED = [
+    "family_test 1 ranks default",
+    "collectives_test 2 ranks default",
+    "collectives_test 3 ranks naive",
+    "random_test 2 ranks default",
+    "random_test 3 ranks morton",
+    "random_test 4 ranks eager",
+    "random_test 4 ranks numa_morton",
+    "forced naive",
+    "forced morton",
+    "forced eager",
+    "errors_test 2 ranks default",
+    "bottom_test 3 ranks default",
+    "refusals_test 2 ranks default",
+    "fork_test 2 ranks default",
+    "requests_test 3 ranks default",
+    "comms_test 2 ranks default",
+    "meetings_test 4 ranks 1 threads",
+    "threads_test 2 ranks default",
+    "truncate_test 3 ranks eager",
+    "overlay_test 2 ranks syscall",
+    "overlay_test 2 ranks bare",
+    "memory_test with heap limit of 4 MiB",
+    "memory_test with no shared heap",
+    "neighbor_test 4 ranks on 1,domains=2 nodes default",
+    "neighbor_test 4 ranks on 2 nodes aggregate",
+    "random_test 4 ranks on 4 nodes default",
+    "random_test 4 ranks leaders of 2 nodes",
+    "collectives_test 4 ranks on 2 nodes leader",
+]
 
 
 def succeeds(*command, **more):
     return subprocess.run(command, check=False, **more).returncode == 0
 
 
-def build(folder, *options, targets=(), **more):
-    """Configures a build folder, if it is none yet, and builds. Returns: whether that went well."""
+def build(folder, *options, targets=(), setup=(), **more):
+    """Configures a build folder, if it is none yet, with further words, and builds. Returns: whether that went well."""
     ready = os.path.exists(f"{folder}/build.ninja")
     configured = succeeds("meson", "configure", folder, *options) if ready else \
-        succeeds("meson", "setup", folder, *options, **more)
+        succeeds("meson", "setup", folder, *options, *setup, **more)
     return configured and succeeds("ninja", "-C", folder, "--quiet", *targets)
 
 
-def run_tests(folder):
-    """Returns: the results, as Meson logged them."""
+def run_tests(folder, *words):
+    """Runs all tests, or as the words say. Returns: the results, as Meson logged them."""
     log = f"{folder}/meson-logs/testlog.json"
     if os.path.exists(log):
         os.remove(log)
     print(f"== tests of {folder}", flush=True)
-    succeeds("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs")
+    succeeds("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *words)
     if not os.path.exists(log):
         return [{"name": f"{folder}: meson test did not run", "result": "ERROR"}]
     with open(log, encoding="utf-8") as file:
@@ -61,7 +95,29 @@ def test_mpi(name):
     return run_tests(folder)
 
 
+def test_arm64():
+    """The tests without MPI and a selection of those with MPI, on an emulated processor."""
+    try:
+        arm64.prepare()
+    except arm64.NoArm64 as why:
+        return [result_of(f"arm64: {why}", False)]
+    patience = ["--timeout-multiplier", "4"]
+    library = f"{arm64.FOLDER}/library"
+    if not build(library, "-Dtests=true", setup=["--cross-file", arm64.CROSS_FILE]):
+        return [result_of("libcoco does not compile for arm64", False)]
+    results = run_tests(library, *patience)
+    for name in mpis.DEBIAN:
+        folder = f"{arm64.FOLDER}/{name}"
+        if build(folder, f"-Dmpi={arm64.PREFIX}{name}", f"-Dproduct={library}", setup=["--cross-file", arm64.CROSS_FILE]):
+            results += run_tests(folder, *patience, *EMULATED)
+        else:
+            results.append(result_of(f"the tests on {name} do not compile for arm64", False))
+    return results
+
+
 def test_all(options):
+    if options.arm64:
+        return test_arm64()
     if not build("build", "-Dtests=true", "-Dbench=true"):
         return [{"name": "libcoco does not compile", "result": "ERROR"}]
     results = run_tests("build")
@@ -91,6 +147,7 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/test")
     parser.add_argument("--quick", action="store_true", help="only the tests that need no MPI")
     parser.add_argument("--mpi", action="append", help="on this MPI, instead of on Debian's two")
+    parser.add_argument("--arm64", action="store_true", help="on an emulated ARM processor instead")
     options = parser.parse_args()
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     return 0 if report(test_all(options)) else 1
