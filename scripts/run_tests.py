@@ -37,7 +37,7 @@ EMULATED = [
     "threads_test 2 ranks default",
     "truncate_test 3 ranks eager",
     "overlay_test 2 ranks syscall",
-    "overlay_test 2 ranks bare",
+    "overlay_test 3 ranks libc",
     "memory_test with heap limit of 4 MiB",
     "memory_test with no shared heap",
     "neighbor_test 4 ranks on 1,domains=2 nodes default",
