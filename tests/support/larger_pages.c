@@ -2,7 +2,7 @@
  *
  * A kernel whose pages are as large as LARGER_PAGES says, preloaded: for code that must not take the size of a page for
  * granted. It tells that size, returns addresses that are multiples of it, works on whole pages of it, and refuses
- * addresses and offsets that are none, as such a kernel would. What goes to the kernel by the bare system call is not seen.
+ * addresses and offsets that are none, as such a kernel would; by abort where callers hardly look at the result. What goes to the kernel by the bare system call is not seen.
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* by which the headers would give mmap another name */
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,9 +41,15 @@ long sysconf(int name) {
     return name == _SC_PAGESIZE ? (long)page() : next(name);
 }
 
+static void require_whole(const void* address, const char* what) {
+    if (!is_odd(address)) return;
+    dprintf(STDERR_FILENO, "larger_pages: %s in the midst of a page\n", what);
+    abort();
+}
+
 int munmap(void* address, size_t bytes) {
     NEXT(munmap);
-    if (is_odd(address)) return refuse(), -1;
+    require_whole(address, "munmap");
     return next(address, up(bytes));
 }
 
@@ -55,8 +62,16 @@ static void trim(char* begin, size_t bytes) {
 void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) {
     NEXT(mmap);
     if ((size_t)offset % page() != 0) return refuse();
-    if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0)
-        return is_odd(address) ? refuse() : next(address, up(bytes), protection, flags, fd, offset);
+    const int fixed = MAP_FIXED | MAP_FIXED_NOREPLACE;
+    if ((flags & fixed) != 0 && is_odd(address)) return refuse();
+    if ((flags & fixed) == MAP_FIXED) return next(address, up(bytes), protection, flags, fd, offset);
+    if (address != NULL && !is_odd(address)) { /* where it is wished, if nothing is there */
+        void* wished = next(address, up(bytes), protection, flags | MAP_FIXED_NOREPLACE, fd, offset);
+        if (wished == address) return wished;
+        if (wished != MAP_FAILED) trim(wished, up(bytes)); /* a kernel that does not know the flag */
+        errno = EEXIST;
+        if ((flags & fixed) != 0) return MAP_FAILED;
+    }
     /* Room for it, of which a part has the address that it must have. */
     char* room = next(NULL, up(bytes) + page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) return MAP_FAILED;
@@ -83,7 +98,7 @@ int mprotect(void* address, size_t bytes, int protection) {
 
 int madvise(void* address, size_t bytes, int advice) {
     NEXT(madvise);
-    if (is_odd(address)) return refuse(), -1;
+    require_whole(address, "madvise");
     return next(address, up(bytes), advice);
 }
 
