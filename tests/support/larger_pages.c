@@ -2,7 +2,8 @@
  *
  * A kernel whose pages are as large as LARGER_PAGES says, preloaded: for code that must not take the size of a page for
  * granted. It tells that size, returns addresses that are multiples of it, works on whole pages of it, and refuses
- * addresses and offsets that are none, as such a kernel would; by abort where callers hardly look at the result. What goes to the kernel by the bare system call is not seen.
+ * addresses and offsets that are none, as such a kernel would; by abort where callers
+ * hardly look at the result. What goes to the kernel by the bare system call is not seen.
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* by which the headers would give mmap another name */
