@@ -17,17 +17,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "channel/sizes.h"
 #include "os/cpu.h"
 #include "schedule/step.h"
 #include "sync/flag.h"
 
 namespace coco::channel {
 
-inline constexpr std::uint64_t kSlots = 16;
-inline constexpr std::uint64_t kSlotBytes = 2048;
 inline constexpr std::uint64_t kInlineBytes = kSlotBytes - 16;
-inline constexpr std::uint64_t kTapeBytes = 32 * 1024;
-inline constexpr std::uint64_t kStageBytes = 256 * 1024;
 
 // How a rank's blocks can be had in this call.
 enum class Publish : std::uint8_t {

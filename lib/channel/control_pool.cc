@@ -2,8 +2,6 @@
 #include "channel/control_pool.h"
 
 #include <algorithm>
-#include <deque>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -11,33 +9,14 @@
 #include "heap/segment.h"
 
 namespace coco::channel {
-namespace {
-
-struct Retired {
-    Control* control = nullptr;
-    std::vector<Pending> pending = {};
-    std::vector<void*> memory = {};
-    // Of those that have met by directories; id 0: of others. leavers: null while this rank has not counted
-    // itself out.
-    Exit exit = {};
-    std::atomic<std::uint64_t>* leavers = nullptr;
-    std::uint64_t leavers_at_end = 0;
-};
-
-struct Pool {
-    std::mutex mutex;
-    std::vector<Control*> free;
-    std::deque<Retired> retired;  // the longest retired first
-};
-
 // Never destroyed: communicators may be freed after static destructors have run.
-Pool& pool() {
-    static Pool* instance = new Pool;
+ControlPool& control_pool() {
+    static ControlPool* instance = new ControlPool;
     return *instance;
 }
 
 // Counts this rank out as soon as the block that counts can be found.
-void count_out(Retired& retired) {
+void ControlPool::count_out(Retired& retired) {
     const Exit& exit = retired.exit;
     const ControlCard* card = exit.first_directory->find(exit.id);
     if (card == nullptr) return;
@@ -48,7 +27,7 @@ void count_out(Retired& retired) {
     control->leavers.fetch_add(1, std::memory_order_release);
 }
 
-bool is_over(Retired& retired) {
+bool ControlPool::is_over(Retired& retired) {
     if (retired.exit.id == 0)
         // Acquire pairs with the raise of each rank's last kDone: its reads of our block are before it.
         return std::ranges::all_of(retired.pending, [](const Pending& p) {
@@ -60,24 +39,26 @@ bool is_over(Retired& retired) {
            retired.leavers->load(std::memory_order_acquire) >= retired.leavers_at_end;
 }
 
-void set_free(Pool& p, Retired& retired) {
+void ControlPool::set_free(Retired& retired) {
     if (retired.exit.id != 0) retired.exit.own_directory->remove(retired.exit.id);
-    p.free.push_back(retired.control);
+    free_.push_back(retired.control);
     for (void* memory : retired.memory) heap::release(memory);
 }
 
 // Looks at blocks that were retired, the oldest first, until one is free: each look may fetch a line from
 // another rank's cache.
-void find_free(Pool& p) {
-    for (std::size_t left = p.retired.size(); left != 0 && p.free.empty(); --left) {
-        Retired retired = std::move(p.retired.front());
-        p.retired.pop_front();
+void ControlPool::find_free() {
+    for (std::size_t left = retired_.size(); left != 0 && free_.empty(); --left) {
+        Retired retired = std::move(retired_.front());
+        retired_.pop_front();
         if (is_over(retired))
-            set_free(p, retired);
+            set_free(retired);
         else
-            p.retired.push_back(std::move(retired));
+            retired_.push_back(std::move(retired));
     }
 }
+
+namespace {
 
 Control* make_control(bool shared) {
     void* memory = shared ? heap::take_room(sizeof(Control)) : nullptr;
@@ -102,45 +83,36 @@ Control* make_control(bool shared) {
 
 }  // namespace
 
-Control* take_control() {
-    Pool& p = pool();
-    std::lock_guard lock(p.mutex);
-    // Those retired last are likely to be in use by a mate that is late.
-    constexpr std::size_t kRest = 4;
-    if (p.free.empty() && p.retired.size() > kRest) find_free(p);
-    if (p.free.empty()) return make_control(true);
-    Control* control = p.free.back();
-    p.free.pop_back();
+Control* ControlPool::take() {
+    std::lock_guard lock(mutex_);
+    if (free_.empty() && retired_.size() > kRetiredRest) find_free();
+    if (free_.empty()) return make_control(true);
+    Control* control = free_.back();
+    free_.pop_back();
     return control;
 }
 
 Control* make_lone_control() { return make_control(false); }
 void end_lone_control(Control* control) { heap::release(control); }
 
-namespace {
-
-void retire(Retired&& retired) {
-    constexpr std::size_t kMany = 16;
-    Pool& p = pool();
-    std::lock_guard lock(p.mutex);
+void ControlPool::retire(Retired&& retired) {
+    std::lock_guard lock(mutex_);
     if (retired.exit.id != 0) count_out(retired);
-    p.retired.push_back(std::move(retired));
+    retired_.push_back(std::move(retired));
     // Their memory goes back, too; and this rank counts itself out where it could not before.
-    if (p.retired.size() > kMany && p.free.empty()) find_free(p);
+    if (retired_.size() > kRetiredMany && free_.empty()) find_free();
 }
 
-}  // namespace
-
-void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory) {
+void ControlPool::retire(Control* control, std::vector<Pending> pending, std::vector<void*> memory) {
     retire({.control = control, .pending = std::move(pending), .memory = std::move(memory)});
 }
 
-void retire_control(Control* control, const Exit& exit, std::vector<void*> memory) {
+void ControlPool::retire(Control* control, const Exit& exit, std::vector<void*> memory) {
     retire({.control = control, .memory = std::move(memory), .exit = exit});
 }
 
-bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card) {
-    std::lock_guard lock(pool().mutex);
+bool ControlPool::show(Directory& own_directory, std::uint64_t id, const ControlCard& card) {
+    std::lock_guard lock(mutex_);
     return own_directory.add(id, card);
 }
 

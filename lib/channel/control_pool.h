@@ -5,7 +5,11 @@
 // still read the block). Blocks are never unmapped or handed back to the allocator. Thread safety: any
 // thread; a lock inside.
 #pragma once
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "channel/control.h"
@@ -28,17 +32,57 @@ struct Exit {
     Directory* own_directory;          // where this process's block was shown
 };
 
-// Returns: a block in shared memory; null if there is no shared memory for it.
-Control* take_control();
-// One in private memory, for a rank that is alone on its node, and its end.
+class ControlPool {
+  public:
+    // Returns: a block in shared memory; null if there is no shared memory for it.
+    Control* take();
+    // memory: released when the block is free again.
+    void retire(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {});
+    // The same for a block that was shown in this process's directory: counts this rank out. Where the block
+    // that counts has not been shown yet, that is done later, with the next communicator that is opened or freed.
+    void retire(Control* control, const Exit& exit, std::vector<void*> memory);
+    // Shows a block in this process's directory. Returns: false if there is no room.
+    bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card);
+
+  private:
+    struct Retired {
+        Control* control = nullptr;
+        std::vector<Pending> pending = {};
+        std::vector<void*> memory = {};
+        // Of those that have met by directories; id 0: of others. leavers: null while this rank has not counted
+        // itself out.
+        Exit exit = {};
+        std::atomic<std::uint64_t>* leavers = nullptr;
+        std::uint64_t leavers_at_end = 0;
+    };
+
+    static void count_out(Retired& retired);
+    static bool is_over(Retired& retired);
+    void set_free(Retired& retired);
+    void find_free();
+    void retire(Retired&& retired);
+
+    std::mutex mutex_;
+    std::vector<Control*> free_;
+    std::deque<Retired> retired_;  // the longest retired first
+};
+
+// This process's.
+ControlPool& control_pool();
+
+inline Control* take_control() { return control_pool().take(); }
+inline void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {}) {
+    control_pool().retire(control, std::move(pending), std::move(memory));
+}
+inline void retire_control(Control* control, const Exit& exit, std::vector<void*> memory) {
+    control_pool().retire(control, exit, std::move(memory));
+}
+inline bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card) {
+    return control_pool().show(own_directory, id, card);
+}
+
+// A block in private memory, for a rank that is alone on its node, and its end.
 Control* make_lone_control();
 void end_lone_control(Control* control);
-// memory: released when the block is free again.
-void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {});
-// The same for a block that was shown in this process's directory: counts this rank out. Where the block that
-// counts has not been shown yet, that is done later, with the next communicator that is opened or freed.
-void retire_control(Control* control, const Exit& exit, std::vector<void*> memory);
-// Shows a block in this process's directory. Returns: false if there is no room.
-bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card);
 
 }  // namespace coco::channel

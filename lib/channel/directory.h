@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "channel/sizes.h"
 #include "os/cpu.h"
 #include "sync/flag.h"
 
@@ -29,7 +30,7 @@ struct ControlCard {
 
 class Directory {
   public:
-    static constexpr std::uint64_t kEntries = 65'536;  // as many communicators as Open MPI has
+    static constexpr std::uint64_t kEntries = kDirectoryEntries;
 
     // Shows the card of communicator `id`. Returns: false if the table is full. Requires: id is not 0 and not
     // there.
@@ -46,7 +47,7 @@ class Directory {
         ControlCard card{};
     };
     // Entries lie within so many places of where their id belongs, or, once there was no room, up to reach_.
-    static constexpr std::uint64_t kNear = 8;
+    static constexpr std::uint64_t kNear = kNearEntries;
     static std::uint64_t place_of(std::uint64_t id, std::uint64_t step) {
         return ((id >> 1) + step) % kEntries;  // identities are odd
     }

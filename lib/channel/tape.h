@@ -19,7 +19,7 @@
 namespace coco::channel {
 
 // A ring of bytes and who may still read what, by sectors.
-template <std::uint64_t kBytes, std::uint64_t kSectors = 64>
+template <std::uint64_t kBytes, std::uint64_t kSectors = kRingSectors>
 class Ring {
   public:
     struct Piece {

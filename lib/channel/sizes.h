@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How large the rings and tables are that ranks of a node share. The protocols hold for any sizes: the model
+// checker of the tests has a header of its own in this one's place, with rings of two, so that they come round
+// in few steps.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace coco::channel {
+
+inline constexpr std::uint64_t kSlots = 16;
+inline constexpr std::uint64_t kSlotBytes = 2048;
+inline constexpr std::uint64_t kTapeBytes = 32 * 1024;
+inline constexpr std::uint64_t kStageBytes = 256 * 1024;
+inline constexpr std::uint64_t kRingSectors = 64;  // the books of a ring are kept by sectors
+
+inline constexpr std::uint64_t kDirectoryEntries = 65'536;  // as many communicators as Open MPI has
+// Entries lie within so many places of where their id belongs, while there is room.
+inline constexpr std::uint64_t kNearEntries = 8;
+
+// The pool looks for a free block once more than so many are retired: those retired last are likely to be in
+// use by a mate that is late.
+inline constexpr std::size_t kRetiredRest = 4;
+// And whenever more than so many are.
+inline constexpr std::size_t kRetiredMany = 16;
+
+}  // namespace coco::channel
