@@ -59,7 +59,8 @@ bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target,
     for (int i = 0; i < kSpins; ++i) {
         for (std::uint64_t at = 0; at < bytes; at += os::kLeastLineBytes)
             __builtin_prefetch(prefetch.at + at);
-        if (word.load(std::memory_order_acquire) >= target) return true;  // pairs with sync::raise()
+        // Acquire: pairs with the raise of the word, as in sync::wait(): a wait may end here.
+        if (word.load(std::memory_order_acquire) >= target) return true;
         os::pause();
     }
     return false;
@@ -69,7 +70,8 @@ bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target,
 
 bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
                        Prefetch prefetch) {
-    if (polls_) return word.load(std::memory_order_acquire) >= target;  // pairs with sync::raise()
+    // Acquire: pairs with the raise of the word, as in sync::wait(): a wait may end here.
+    if (polls_) return word.load(std::memory_order_acquire) >= target;
     std::uint64_t begin_ns = timed ? os::now_ns() : 0;
     if (waiting.spins == 0 || !spin_fetching(word, target, prefetch))
         sync::wait_slowly(word, bell, target, waiting);
@@ -83,7 +85,9 @@ bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
     const Peer& p = peers_[static_cast<std::size_t>(peer)];
     std::uint64_t target = milestone_value(p.epoch_base + epoch_, milestone);
     sync::Flag& flag = p.control->flag;
-    if (flag.value.load(std::memory_order_acquire) >= target) return true;  // pairs with raise()
+    // Acquire: pairs with the peer's raise(). What it wrote before that milestone is read next, or, behind kDone,
+    // what it has read is written.
+    if (flag.value.load(std::memory_order_acquire) >= target) return true;
     return wait_for(flag.value, flag.doorbell, target);
 }
 
@@ -103,10 +107,14 @@ bool Channel::wait_all_done(std::uint64_t wanted) {
 bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
     sync::Flag& flag = p.control->flag;
     std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
+    // Tells whether to wait; what is relied on is acquired by the load below.
     if (flag.value.load(std::memory_order_acquire) < target && !wait_for(flag.value, flag.doorbell, target))
         return false;
-    // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next.
-    std::uint64_t value = flag.value.load(std::memory_order_acquire);  // pairs with raise()
+    // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next. Acquire: pairs
+    // with the peer's raise() that this reads from, which may be later than the one waited for: all that the peer
+    // has read in epochs up to that is done, and the caller writes there. A load never sees less than the one
+    // before it did.
+    std::uint64_t value = flag.value.load(std::memory_order_acquire);
     std::uint64_t at = (value >> 20) - p.epoch_base;
     p.done_epoch = (value & schedule::kDone) == schedule::kDone ? at : at - 1;
     return true;
@@ -138,10 +146,12 @@ Record Channel::open_record(Header header) {
     }
     if (!wait_all_done(recorded_.wait_epoch)) return {};
     std::atomic<std::uint64_t>* words = control_->tape;
-    // Relaxed: readers see this word after the record before it, which is published by release.
+    // Relaxed, both zeros: readers come to these words behind a record or a wrap that is raised later, by release,
+    // and that they acquire in next_record(). By then coherence leaves them the zero or what was stored after it.
     words[(recorded_.begin + bytes) / 8].store(0, std::memory_order_relaxed);
     if (recorded_.wrapped) {
         words[0].store(0, std::memory_order_relaxed);
+        // The raise releases: it pairs with next_record(), which goes on to the zero at the begin.
         sync::raise(words[recorded_.left_at / 8], control_->flag.doorbell, Header::kWrap);
     }
     control_->tape_at = tape_.head();
@@ -168,7 +178,9 @@ Record Channel::next_record(std::int32_t root) {
     Peer& p = peers_[static_cast<std::size_t>(root)];
     for (;;) {
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
-        // Acquire pairs with publish(). A header is above 0 when it is there.
+        // A header is above 0 when it is there. Each of these loads may be the one that finds it; all acquire, and
+        // pair with publish() and with the wrap's raise: the payload, and the zero behind it, are read next. The
+        // word does not change again before this rank's kDone, so the last load reads from the same store.
         if (word.load(std::memory_order_acquire) != 0) {
             p.pauses = std::min(p.pauses + kPausesMore, kPausesMost);
         } else {

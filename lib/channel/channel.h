@@ -101,7 +101,8 @@ class Channel {
     // This rank's slot, ready to be written: waits until all who may read its last content are done. Null while
     // the channel polls and they are not.
     Slot* open_slot();
-    // Publishes the slot: what it says is seen by all who wait for this rank to arrive.
+    // Publishes the slot: what it says is seen by all who wait for this rank to arrive. The raise releases, and
+    // pairs with the loads of wait_arrived().
     void publish(Slot& slot) { sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_); }
     // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while the
     // channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
@@ -116,7 +117,8 @@ class Channel {
         Peer& p = peers_[static_cast<std::size_t>(peer)];
         const std::uint64_t target = p.epoch_base + epoch_;
         const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
-        // Acquire pairs with publish().
+        // Acquire: pairs with publish(). The slot, and what it names on the stage, is read next. The owner writes
+        // the slot anew only after this rank's kDone, so this reads from this epoch's store or from an older one.
         if (word.load(std::memory_order_acquire) < target &&
             !wait_for(word, p.control->flag.doorbell, target, prefetch_of()))
             return false;
@@ -131,6 +133,8 @@ class Channel {
     bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
     bool wait_all_done(std::uint64_t epoch);
+    // The raise releases: with kDone also what this rank has read of others, which they then may write. It pairs
+    // with wait_milestone(), look_how_far(), and with the pool's is_over().
     void raise(schedule::Milestone milestone) {
         COCO_CHECK_DEAR(!has_finished(), "a rank raises nothing after kDone");
         sync::raise(control_->flag.value, control_->flag.doorbell,
@@ -141,7 +145,7 @@ class Channel {
     // while the channel polls and somebody does: then it has to be asked for again with the same header.
     // Requires: record_bytes <= kTapeBytes / 4.
     Record open_record(Header header);
-    // Publishes a record that open_record() gave.
+    // Publishes a record that open_record() gave. The raise releases, and pairs with the loads of next_record().
     void publish(Record record, Header header) {
         sync::raise(*record.header, control_->flag.doorbell, header.of_call(epoch_).word);
     }

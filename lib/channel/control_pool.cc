@@ -23,18 +23,20 @@ void ControlPool::count_out(Retired& retired) {
     auto* control = reinterpret_cast<Control*>(exit.first_segment + card->control_at);
     retired.leavers_at_end = card->leavers_before + exit.ranks;
     retired.leavers = &control->leavers;
-    // Release: whatever this rank read of others' blocks is read.
+    // Release: pairs with the load in is_over(). Whatever this rank read of others' blocks is read. The additions
+    // of all ranks are one release sequence, so who reads the last of them synchronises with each.
     control->leavers.fetch_add(1, std::memory_order_release);
 }
 
 bool ControlPool::is_over(Retired& retired) {
     if (retired.exit.id == 0)
-        // Acquire pairs with the raise of each rank's last kDone: its reads of our block are before it.
+        // Acquire: pairs with the raise of each rank's last kDone: its reads of our block are before it, and the
+        // block is written next.
         return std::ranges::all_of(retired.pending, [](const Pending& p) {
             return p.flag->load(std::memory_order_acquire) >= p.value;
         });
     if (retired.leavers == nullptr) count_out(retired);
-    // Acquire pairs with the others' count_out().
+    // Acquire: pairs with the others' count_out(): the block is written next.
     return retired.leavers != nullptr &&
            retired.leavers->load(std::memory_order_acquire) >= retired.leavers_at_end;
 }
@@ -70,12 +72,14 @@ Control* make_control(bool shared) {
     }
     auto* control = static_cast<Control*>(memory);
     new (&control->flag) sync::Flag;
-    // Epoch 0 counts as finished: nobody waits for calls before the first.
+    // Epoch 0 counts as finished: nobody waits for calls before the first. Relaxed, as the zeros below: nobody knows
+    // of the block before its owner says where it is, by a card in its directory or a message of MPI's.
     control->flag.value.store(schedule::kDone, std::memory_order_relaxed);
     for (Slot& slot : control->slots) new (&slot.epoch) std::atomic<std::uint64_t>(0);
     new (&control->leavers) std::atomic<std::uint64_t>(0);
     static std::atomic<std::uint64_t> made{0};
-    control->number = made.fetch_add(1, std::memory_order_relaxed);
+    control->number =
+        made.fetch_add(1, std::memory_order_relaxed);  // has no partner: each gets another number
     control->tape_at = 0;
     new (&control->tape[0]) std::atomic<std::uint64_t>(0);
     return control;

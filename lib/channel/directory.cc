@@ -10,14 +10,20 @@ bool Directory::add(std::uint64_t id, const ControlCard& card) {
     COCO_CHECK_DEAR(find(id) == nullptr, "a communicator has one card in a directory");
     for (std::uint64_t step = 0; step < kEntries; ++step) {
         Entry& entry = entries_[place_of(id, step)];
+        // Relaxed, as all the owner's own loads: only the owner writes here, under a lock.
         if (entry.id.load(std::memory_order_relaxed) != 0) continue;
         if (step >= kNear) {
             ++far_entries_;
-            // Release pairs with reach(): a rank that looks for the card from now on looks far enough.
+            // Pairs with reach(): a rank that looks for the card from now on looks far enough. Who has looked less
+            // far sees this behind the rise of the changes below.
             if (step >= reach()) reach_.store(step + 1, std::memory_order_release);
         }
         entry.card = card;
-        entry.id.store(id, std::memory_order_release);  // pairs with find()
+        // Release: pairs with find(), which hands the card on to be read. Nobody reads the card that was here: its
+        // readers have left, and been waited for, before it was removed.
+        entry.id.store(id, std::memory_order_release);
+        // The raise releases: it pairs with the loads of the changes in Channel::find_peer(), which finds the card
+        // behind that.
         sync::raise(changes_.value, changes_.doorbell, changes_.value.load(std::memory_order_relaxed) + 1);
         return true;
     }
@@ -28,8 +34,9 @@ void Directory::remove(std::uint64_t id) {
     for (std::uint64_t step = 0; step < reach(); ++step) {
         Entry& entry = entries_[place_of(id, step)];
         if (entry.id.load(std::memory_order_relaxed) != id) continue;
+        // Relaxed: it publishes nothing. Who reads the old identity for long looks for another one, and passes.
         entry.id.store(0, std::memory_order_relaxed);
-        // Whoever still looks for a card looks for one that is there, and near, or is to come.
+        // Its partner is reach(). Whoever still looks for a card looks for one that is there, and near, or is to come.
         if (step >= kNear && --far_entries_ == 0) reach_.store(0, std::memory_order_release);
         return;
     }
@@ -38,7 +45,8 @@ void Directory::remove(std::uint64_t id) {
 const ControlCard* Directory::find(std::uint64_t id) const {
     for (std::uint64_t step = 0; step < reach(); ++step) {
         const Entry& entry = entries_[place_of(id, step)];
-        if (entry.id.load(std::memory_order_acquire) == id) return &entry.card;  // pairs with add()
+        // Acquire: pairs with the store in add(). The caller reads the card next.
+        if (entry.id.load(std::memory_order_acquire) == id) return &entry.card;
     }
     return nullptr;
 }

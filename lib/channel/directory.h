@@ -51,6 +51,7 @@ class Directory {
     static std::uint64_t place_of(std::uint64_t id, std::uint64_t step) {
         return ((id >> 1) + step) % kEntries;  // identities are odd
     }
+    // Acquire: pairs with the stores in add() and remove().
     std::uint64_t reach() const { return std::max(kNear, reach_.load(std::memory_order_acquire)); }
 
     sync::Flag changes_;

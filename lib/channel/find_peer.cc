@@ -52,7 +52,8 @@ bool Channel::find_peer(std::int32_t peer) {
         waiting.progress = drive_and_warn;
         sync::Flag& changes = directory.changes();
         while (card == nullptr) {
-            // Acquire pairs with Directory::add().
+            // Acquire: pairs with the raise in Directory::add(). Cards added up to what is seen here are found by the
+            // look that follows; for later ones the wait ends, which is for more than was seen.
             const std::uint64_t seen = changes.value.load(std::memory_order_acquire);
             card = directory.find(id_);
             if (card == nullptr) wait_for(changes.value, changes.doorbell, seen + 1);
