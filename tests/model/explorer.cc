@@ -80,6 +80,7 @@ class Explorer {
     void run();
     bool resume(int thread);
     void follow_graph();
+    bool is_followed() const;
     void extend_graph();
     int next_to_extend() const;
     void judge();
@@ -109,7 +110,7 @@ class Explorer {
 
     // Of this run.
     Graph graph_;
-    std::array<Thread, kThreadsMost> threads_;
+    std::array<Thread, kThreadsMost> threads_{};
     Races races_;
     std::string failure_;
     bool extends_ = false, given_up_ = false;
@@ -156,6 +157,12 @@ void Explorer::follow_graph() {
     }
 }
 
+bool Explorer::is_followed() const {
+    for (std::size_t t = 0; t < threads_.size(); ++t)
+        if (threads_[t].done < graph_.threads[t].size()) return false;
+    return true;
+}
+
 // The first that can go on; but a read-modify-write is brought to its end before.
 int Explorer::next_to_extend() const {
     int next = -1;
@@ -177,6 +184,7 @@ void Explorer::extend_graph() {
 void Explorer::run() {
     begin_run();
     follow_graph();
+    if (failure_.empty() && !is_followed()) failure_ = "a graph that cannot be followed";
     if (failure_.empty()) extend_graph();
     if (!failure_.empty()) {
         if (!extends_ || has_order_of_seq_cst(graph_)) result_.error = failure_;

@@ -71,7 +71,7 @@ bool read_line(const std::string& text, Line& line) {
 std::map<Place, Line> lines_of(const std::set<Place>& places) {
     const std::uintptr_t begin = program_begin();
     std::ostringstream command;
-    command << "addr2line -a -i -e '" << fs::read_symlink("/proc/self/exe").string() << "'" << std::hex;
+    command << COCO_ADDR2LINE " -a -i -e '" << fs::read_symlink("/proc/self/exe").string() << "'" << std::hex;
     // The address is behind the call.
     for (Place place : places) command << " 0x" << reinterpret_cast<std::uintptr_t>(place) - 1 - begin;
     std::map<Place, Line> found;
