@@ -86,8 +86,12 @@ TEST_CASE("what the memory model allows, and no more", "[model]") {
     CHECK(count({{put(0)}, {get(0), get(0)}}) == 3);
     // No read-modify-write is lost.
     CHECK(count({{add(0)}, {add(0)}, {add(0)}}) == 6);
-    // Two readers may see independent stores in different orders, but for seq_cst.
-    CHECK(count({{put(0), put(1)}, {put(1), put(0)}}) == 4);
+    // The orders of stores to two locations need not agree, but for seq_cst.
+    CHECK(count({{put(0, kRelease), put(1, kRelease)}, {put(1, kRelease), put(0, kRelease)}}) == 4);
+    CHECK(count({{put(0, kSeqCst), put(1, kSeqCst)}, {put(1, kSeqCst), put(0, kSeqCst)}}) == 3);
+    // A seq_cst read-modify-write is no fence for an acquiring load behind it.
+    CHECK(count({{put(0, kSeqCst), get(1, kSeqCst)}, {add(1, kSeqCst), get(0, kAcquire)}}) == 4);
+    CHECK(count({{put(0, kSeqCst), get(1, kSeqCst)}, {add(1, kSeqCst), get(0, kSeqCst)}}) == 3);
 }
 
 TEST_CASE("each execution is found, and found once", "[model]") {
