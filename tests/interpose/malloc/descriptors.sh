@@ -4,7 +4,7 @@
 # and an environment of many pages still says that this is a rank.
 set -eu
 unset PMI_ID PMIX_RANK OMPI_COMM_WORLD_RANK MPI_LOCALRANKID PALS_RANKID COCO_HEAP_LIMIT COCO_DISABLE
-export LD_PRELOAD=$1
+export LD_PRELOAD="$1"
 numbers=$(PMI_RANK=0 sh -c 'ls -l /proc/$$/fd' 0<&- 2>/dev/null | sed -n 's/.* \([0-9]*\) -> .*coco-.*/\1/p')
 test -n "$numbers"
 for number in $numbers; do test "$number" -gt 2; done

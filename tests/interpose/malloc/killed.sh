@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # killed.sh LIBRARY: a killed rank leaves nothing on /dev/shm and gives its memory back.
 set -u
-before=$(ls /dev/shm | grep -c '^coco-')
+files() { find /dev/shm -maxdepth 1 -name 'coco-*' | wc -l; }
+before=$(files)
 PMI_RANK=0 LD_PRELOAD=$1 sleep 60 &
 pid=$!
 for _ in 1 2 3 4 5 6 7 8 9 10; do
@@ -12,4 +13,4 @@ done
 grep -q coco-heap "/proc/$pid/maps" || { echo "the rank has no segment" >&2; kill -9 "$pid"; exit 1; }
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
-[ "$(ls /dev/shm | grep -c '^coco-')" -eq "$before" ]
+[ "$(files)" -eq "$before" ]

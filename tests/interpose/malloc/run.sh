@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh LIBRARY SITUATION PROGRAM [ARG...]: runs a program with the malloc door preloaded in a situation: as a rank
 # (rank), as no rank (other), with a small heap (small), with none (none), with a small address space (tight), with small
@@ -13,13 +13,15 @@ case $situation in
     small) export PMI_RANK=0 COCO_HEAP_LIMIT=64M ;;
     none)  export PMI_RANK=0 COCO_HEAP_LIMIT=0 ;;
     tight) export PMI_RANK=0; ulimit -v 500000 ;;
-    files) export PMI_RANK=0; ulimit -f 100000 ;;
+    files) export PMI_RANK=0; ulimit -f 50000 ;;
     rank)  export PMI_RANK=0 ;;
     mount)
         [ "$(id -u)" = 0 ] || { echo "skipped: a mount namespace of its own needs root"; exit 77; }
+        exec unshare -m "$0" "$library" mounted "$@" ;;
+    mounted)  # in the namespace that `mount` has made
+        mount -t tmpfs -o size=256m tmpfs /dev/shm || exit 1
         export PMI_RANK=0
-        exec unshare -m sh -c 'mount -t tmpfs -o size=256m tmpfs /dev/shm && LD_PRELOAD="$0" exec "$@"' \
-            "$NO_MEMFD $library" ${MESON_EXE_WRAPPER-} "$@" ;;
+        library="$NO_MEMFD $library" ;;
     *) echo "run.sh: unknown situation $situation" >&2; exit 2 ;;
 esac
 # shellcheck disable=SC2086  # a list of words
