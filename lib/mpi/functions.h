@@ -14,7 +14,6 @@ using TypeCopy = int(Datatype, int key, void* extra, void* value, void* copy, in
 using TypeDelete = int(Datatype, int key, void* value, void* extra);
 using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
 
-// clang-format off
 // X(name, parameters): functions that every MPI since 3.0 has.
 #define COCO_MPI_FUNCTIONS(X)                                                                                \
     X(Init, (int*, char***))                                                                                 \
@@ -26,14 +25,18 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Query_thread, (int*))                                                                                  \
     X(Get_library_version, (char*, int*))                                                                    \
     X(Alltoall, (const void*, int, Datatype, void*, int, Datatype, Comm))                                    \
-    X(Alltoallv, (const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm)) \
-    X(Alltoallw, (const void*, const int*, const int*, const void*, void*, const int*, const int*, const void*, Comm)) \
+    X(Alltoallv,                                                                                             \
+      (const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm))        \
+    X(Alltoallw,                                                                                             \
+      (const void*, const int*, const int*, const void*, void*, const int*, const int*, const void*, Comm))  \
     X(Allgather, (const void*, int, Datatype, void*, int, Datatype, Comm))                                   \
     X(Allgatherv, (const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm))               \
     X(Bcast, (void*, int, Datatype, int, Comm))                                                              \
     X(Neighbor_alltoall, (const void*, int, Datatype, void*, int, Datatype, Comm))                           \
-    X(Neighbor_alltoallv, (const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm)) \
-    X(Neighbor_alltoallw, (const void*, const int*, const Aint*, const void*, void*, const int*, const Aint*, const void*, Comm)) \
+    X(Neighbor_alltoallv,                                                                                    \
+      (const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm))        \
+    X(Neighbor_alltoallw, (const void*, const int*, const Aint*, const void*, void*, const int*,             \
+                           const Aint*, const void*, Comm))                                                  \
     X(Neighbor_allgather, (const void*, int, Datatype, void*, int, Datatype, Comm))                          \
     X(Neighbor_allgatherv, (const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm))      \
     X(Allreduce, (const void*, void*, int, Datatype, Op, Comm))                                              \
@@ -67,7 +70,8 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Cart_sub, (Comm, const int*, void* made))                                                              \
     X(Graph_create, (Comm, int, const int*, const int*, int, void* made))                                    \
     X(Dist_graph_create, (Comm, int, const int*, const int*, const int*, const int*, Info, int, void* made)) \
-    X(Dist_graph_create_adjacent, (Comm, int, const int*, const int*, int, const int*, const int*, Info, int, void* made)) \
+    X(Dist_graph_create_adjacent,                                                                            \
+      (Comm, int, const int*, const int*, int, const int*, const int*, Info, int, void* made))               \
     X(Topo_test, (Comm, int*))                                                                               \
     X(Cartdim_get, (Comm, int*))                                                                             \
     X(Cart_shift, (Comm, int, int, int*, int*))                                                              \
@@ -102,24 +106,28 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Free_mem, (void*))
 
 // Large-count forms and sessions, MPI 4: null where the library has none.
-#define COCO_MPI_FUNCTIONS_4(X)                                                                              \
-    X(Alltoall_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                              \
-    X(Alltoallv_c, (const void*, const Count*, const Aint*, Datatype, void*, const Count*, const Aint*, Datatype, Comm)) \
-    X(Alltoallw_c, (const void*, const Count*, const Aint*, const void*, void*, const Count*, const Aint*, const void*, Comm)) \
-    X(Allgather_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                             \
-    X(Allgatherv_c, (const void*, Count, Datatype, void*, const Count*, const Aint*, Datatype, Comm))        \
-    X(Bcast_c, (void*, Count, Datatype, int, Comm))                                                          \
-    X(Neighbor_alltoall_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                     \
-    X(Neighbor_alltoallv_c, (const void*, const Count*, const Aint*, Datatype, void*, const Count*, const Aint*, Datatype, Comm)) \
-    X(Neighbor_alltoallw_c, (const void*, const Count*, const Aint*, const void*, void*, const Count*, const Aint*, const void*, Comm)) \
-    X(Neighbor_allgather_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                    \
-    X(Neighbor_allgatherv_c, (const void*, Count, Datatype, void*, const Count*, const Aint*, Datatype, Comm)) \
-    X(Session_init, (Info, Errhandler, void* session))                                                       \
-    X(Group_from_session_pset, (Session, const char*, void* group))                                          \
-    X(Type_get_envelope_c, (Datatype, Count*, Count*, Count*, Count*, int*))                                 \
-    X(Type_get_contents_c, (Datatype, Count, Count, Count, Count, int*, Aint*, Count*, void* types))         \
-    X(Pack_c, (const void*, Count, Datatype, void*, Count, Count*, Comm))                                    \
+#define COCO_MPI_FUNCTIONS_4(X)                                                                             \
+    X(Alltoall_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                             \
+    X(Alltoallv_c,                                                                                          \
+      (const void*, const Count*, const Aint*, Datatype, void*, const Count*, const Aint*, Datatype, Comm)) \
+    X(Alltoallw_c, (const void*, const Count*, const Aint*, const void*, void*, const Count*, const Aint*,  \
+                    const void*, Comm))                                                                     \
+    X(Allgather_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                            \
+    X(Allgatherv_c, (const void*, Count, Datatype, void*, const Count*, const Aint*, Datatype, Comm))       \
+    X(Bcast_c, (void*, Count, Datatype, int, Comm))                                                         \
+    X(Neighbor_alltoall_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                    \
+    X(Neighbor_alltoallv_c,                                                                                 \
+      (const void*, const Count*, const Aint*, Datatype, void*, const Count*, const Aint*, Datatype, Comm)) \
+    X(Neighbor_alltoallw_c, (const void*, const Count*, const Aint*, const void*, void*, const Count*,      \
+                             const Aint*, const void*, Comm))                                               \
+    X(Neighbor_allgather_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                   \
+    X(Neighbor_allgatherv_c,                                                                                \
+      (const void*, Count, Datatype, void*, const Count*, const Aint*, Datatype, Comm))                     \
+    X(Session_init, (Info, Errhandler, void* session))                                                      \
+    X(Group_from_session_pset, (Session, const char*, void* group))                                         \
+    X(Type_get_envelope_c, (Datatype, Count*, Count*, Count*, Count*, int*))                                \
+    X(Type_get_contents_c, (Datatype, Count, Count, Count, Count, int*, Aint*, Count*, void* types))        \
+    X(Pack_c, (const void*, Count, Datatype, void*, Count, Count*, Comm))                                   \
     X(Unpack_c, (const void*, Count, Count*, void*, Count, Datatype, Comm))
-// clang-format on
 
 }  // namespace coco::mpi

@@ -12,23 +12,28 @@
 namespace test {
 
 #if MPI_VERSION >= 4
-#define TEST_LARGE_COUNTS(X)                                                                          \
-    X(Alltoall_c)                                                                                     \
-    X(Alltoallv_c)                                                                                    \
-    X(Alltoallw_c)                                                                                    \
-    X(Allgather_c)                                                                                    \
-    X(Allgatherv_c) X(Bcast_c) X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c) \
-        X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)
+#define TEST_LARGE_COUNTS(X) \
+    X(Alltoall_c)            \
+    X(Alltoallv_c)           \
+    X(Alltoallw_c)           \
+    X(Allgather_c)           \
+    X(Allgatherv_c)          \
+    X(Bcast_c)               \
+    X(Neighbor_alltoall_c)   \
+    X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c) X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)
 #else
 #define TEST_LARGE_COUNTS(X)
 #endif
-#define TEST_COLLECTIVES(X)                                                                 \
-    X(Alltoall)                                                                             \
-    X(Alltoallv)                                                                            \
-    X(Alltoallw)                                                                            \
-    X(Allgather)                                                                            \
-    X(Allgatherv) X(Bcast) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw) \
-        X(Neighbor_allgather) X(Neighbor_allgatherv) TEST_LARGE_COUNTS(X)
+#define TEST_COLLECTIVES(X) \
+    X(Alltoall)             \
+    X(Alltoallv)            \
+    X(Alltoallw)            \
+    X(Allgather)            \
+    X(Allgatherv)           \
+    X(Bcast)                \
+    X(Neighbor_alltoall)    \
+    X(Neighbor_alltoallv)   \
+    X(Neighbor_alltoallw) X(Neighbor_allgather) X(Neighbor_allgatherv) TEST_LARGE_COUNTS(X)
 
 struct Functions {
 #define TEST_MEMBER(name) decltype(&::MPI_##name) name;
