@@ -84,6 +84,11 @@ def compile_with_clang():
         "build/clang", "-Doptimization=0", targets=["libcoco.so"], env={**os.environ, "CC": "clang", "CXX": "clang++"}))
 
 
+def check_tidy():
+    print("== clang-tidy", flush=True)
+    return result_of("clang-tidy finds nothing", succeeds("scripts/check_tidy", "build"))
+
+
 def test_mpi(name):
     """The tests on one MPI."""
     try:
@@ -123,7 +128,7 @@ def test_all(options):
     results = run_tests("build")
     if options.quick:
         return results
-    results.append(compile_with_clang())
+    results += [compile_with_clang(), check_tidy()]
     for name in options.mpi or mpis.DEBIAN:
         results += test_mpi(name)
     return results

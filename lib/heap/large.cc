@@ -135,7 +135,7 @@ void watch_large() {
     int saved = errno;
     extent_hooks_t* hooks = &g_hooks;
     // The arena after the automatic ones (narenas in system.cc).
-    if (coco_je_mallctl("arena.8.extent_hooks", nullptr, nullptr, &hooks, sizeof hooks) == 0)
+    if (coco_je_mallctl("arena.8.extent_hooks", nullptr, nullptr, &hooks, sizeof(void*)) == 0)
         g_watched.store(true, std::memory_order_relaxed);
     errno = saved;
 }

@@ -71,7 +71,7 @@ unsigned arena() {
     int saved = errno;
     extent_hooks_t* hooks = &g_hooks;
     std::size_t bytes = sizeof made;
-    if (coco_je_mallctl("arenas.create", &made, &bytes, &hooks, sizeof hooks) != 0) made = 0;
+    if (coco_je_mallctl("arenas.create", &made, &bytes, &hooks, sizeof(void*)) != 0) made = 0;
     g_arena.store(made, std::memory_order_relaxed);
     errno = saved;
     return made;
