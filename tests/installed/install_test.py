@@ -48,8 +48,10 @@ class Installed:
         self.prefix = os.path.dirname(os.path.dirname(find(place, "coco", os.path.isfile)[0]))
 
     def check_files(self):
-        for name in ("libcoco.so", "coco", "coco.h", "coco.pc"):
+        for name in ("libcoco.so", "libcoco.so.0", "coco", "coco.h", "coco.pc"):
             expect(len(find(self.prefix, name, os.path.isfile)) == 1, f"not one {name} in {self.prefix}")
+        library = find(self.prefix, "libcoco.so")[0]
+        expect(os.path.islink(library) and os.readlink(library) == "libcoco.so.0", f"{library} is no link beside its file")
 
     def flags(self, package):
         folder = os.path.dirname(find(self.prefix, "coco.pc")[0])
@@ -65,6 +67,8 @@ class Installed:
     def check_linked(self):
         program = os.path.join(self.place, "linked")
         run(self.options.mpicc, self.options.source, "-o", program, *self.flags("coco"))
+        needed = run("readelf", "-d", program)
+        expect("[libcoco.so.0]" in needed, f"a program that is linked with -lcoco asks for other than libcoco.so.0:\n{needed}")
         self.mpi_run(program)
 
     def check_command(self):
