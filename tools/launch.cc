@@ -118,7 +118,7 @@ std::string library_file() {
     fs::path here = folder_of_this_command();
     // build/coco; PREFIX/bin/coco, wherever that was moved to.
     for (const fs::path& file : {here / "libcoco.so", here / ".." / COCO_LIBDIR / "coco" / "libcoco.so"})
-        if (fs::exists(file)) return fs::weakly_canonical(file);
+        if (fs::exists(file)) return fs::weakly_canonical(file.parent_path()) / file.filename();
     return {};
 }
 
