@@ -25,8 +25,8 @@ static size_t page(void) {
     return bytes;
 }
 
-#define NEXT(name)                                          \
-    static __typeof__(name)* next;                          \
+#define NEXT(name)                 \
+    static __typeof__(name)* next; \
     if (next == NULL) next = (__typeof__(next))dlsym(RTLD_NEXT, #name)
 
 static size_t up(size_t bytes) { return (bytes + page() - 1) & ~(page() - 1); }
@@ -74,7 +74,8 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t
         if ((flags & fixed) != 0) return MAP_FAILED;
     }
     /* Room for it, of which a part has the address that it must have. */
-    char* room = next(NULL, up(bytes) + page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char* room =
+        next(NULL, up(bytes) + page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) return MAP_FAILED;
     char* begin = (char*)up((uintptr_t)room);
     void* mapped = next(begin, up(bytes), protection, flags | MAP_FIXED, fd, offset);

@@ -10,4 +10,4 @@ namespace coco::os {
 inline constexpr std::uint64_t kLineBytes = 64, kLeastLineBytes = 64;
 constexpr std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, kLineBytes); }
 void pause();
-}
+}  // namespace coco::os
