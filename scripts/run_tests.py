@@ -47,6 +47,7 @@ EMULATED = [
     "collectives_test 4 ranks on 2 nodes leader",
 ]
 
+SANITIZED = "build/sanitized"
 
 def succeeds(*command, **more):
     return subprocess.run(command, check=False, **more).returncode == 0
@@ -77,11 +78,20 @@ def result_of(name, good):
     return {"name": name, "result": "OK" if good else "FAIL"}
 
 
-def compile_with_clang():
-    """The library with the other compiler, where warnings are errors too."""
-    print("== build/clang", flush=True)
-    return result_of("compiles with clang", build(
-        "build/clang", "-Doptimization=0", targets=["libcoco.so"], env={**os.environ, "CC": "clang", "CXX": "clang++"}))
+def sanitizer_options():
+    """What makes a build folder check itself. The runtime is a library, so that programs without it can preload it."""
+    runtime = subprocess.run(["clang", f"-print-file-name=libclang_rt.asan-{os.uname().machine}.so"], check=True,
+                             capture_output=True, text=True).stdout.strip()
+    links = f"-shared-libasan -Wl,-rpath,{os.path.dirname(runtime)}"
+    return ["-Db_sanitize=address,undefined", "-Dbuildtype=plain", "-Doptimization=1", f"-Dc_link_args={links}",
+            f"-Dcpp_link_args={links}", "-Dcpp_args=-gline-tables-only -fno-sanitize-recover=all -fno-omit-frame-pointer"]
+
+
+def test_sanitized():
+    """The tests that need no MPI, with the address and undefined behaviour sanitizers, and by the other compiler."""
+    good = build(SANITIZED, "-Dtests=true", *sanitizer_options(), env={**os.environ, "CC": "clang", "CXX": "clang++"})
+    compiles = [result_of("compiles with clang and its sanitizers", good)]
+    return compiles + run_tests(SANITIZED) if good else compiles
 
 
 def check_tidy():
@@ -95,7 +105,8 @@ def test_mpi(name):
         folder = f"build/{mpis.find(name).name}"
     except mpis.NoMpi as why:
         return [{"name": str(why), "result": "ERROR"}]
-    if not build(folder, f"-Dmpi={name}", "-Dbench=true"):
+    sanitized = os.path.abspath(SANITIZED) if name == mpis.DEBIAN[0] else ""
+    if not build(folder, f"-Dmpi={name}", "-Dbench=true", f"-Dsanitized={sanitized}"):
         return [{"name": f"the tests on {name} do not compile", "result": "ERROR"}]
     return run_tests(folder)
 
@@ -128,7 +139,8 @@ def test_all(options):
     results = run_tests("build")
     if options.quick:
         return results
-    results += [compile_with_clang(), check_tidy()]
+    results.append(check_tidy())
+    results += test_sanitized()
     for name in options.mpi or mpis.DEBIAN:
         results += test_mpi(name)
     return results

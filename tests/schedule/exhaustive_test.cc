@@ -71,7 +71,7 @@ TEST_CASE("two calls under way at once are right, in whatever order their ranks 
     }
 }
 
-TEST_CASE("every bcast is right from every root with any number of segments", "[schedule]") {
+TEST_CASE("every bcast is right from every root with any number of segments", "[schedule][long]") {
     for (const Row& row : rows())
         for (std::int32_t ranks = 1; row.exchange == Exchange::bcast && ranks <= kMostRanks; ++ranks)
             for (const auto& map : bcast_machines(*row.algorithm, ranks))
@@ -80,7 +80,7 @@ TEST_CASE("every bcast is right from every root with any number of segments", "[
                         check(row, map, root, n);
 }
 
-TEST_CASE("a bcast is right where leaders show their buffers instead of a ring", "[schedule]") {
+TEST_CASE("a bcast is right where leaders show their buffers instead of a ring", "[schedule][long]") {
     for (const Row& row : rows())
         for (std::int32_t ranks = 1; row.exchange == Exchange::bcast && ranks <= 9; ++ranks) {
             if (row.algorithm->one_node()) continue;
@@ -94,7 +94,7 @@ TEST_CASE("a bcast is right where leaders show their buffers instead of a ring",
         }
 }
 
-TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[schedule]") {
+TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[schedule][long]") {
     constexpr std::uint64_t kNodes = 150;
     std::vector<std::uint64_t> nodes;
     for (std::uint64_t r = 0; r < kNodes; ++r) nodes.push_back(r);
@@ -136,7 +136,7 @@ void mix(const topology::NodeMap& map, bool one_node, const std::vector<std::vec
 
 }  // namespace
 
-TEST_CASE("any three algorithms may follow each other, whoever stages", "[schedule]") {
+TEST_CASE("any three algorithms may follow each other, whoever stages", "[schedule][long]") {
     for (std::int32_t ranks : {2, 3, 5})
         mix(topology::one_node(ranks, 2), true, {{}, {true}, {false, true}, std::vector<bool>(5, true)});
     mix(topology::make_node_map({0, 0, 1, 2, 2}, {0, 0, 0, 0, 0}), false, {{}});

@@ -443,17 +443,17 @@ TEST_CASE("staged send areas need the guard of the executor", "[schedule][mutati
                Catch::Contains("while rank"));
 }
 
-TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule][mutations]") {
+TEST_CASE("no step of any algorithm can be left out, moved or bent", "[schedule][long][mutations]") {
     SECTION("as the builder folds them") { break_all(kFolded, false); }
     SECTION("spelled out") { break_all(kPlain, true); }
 }
 
-TEST_CASE("no step of aggregate can be left out, moved or bent", "[schedule][mutations]") {
+TEST_CASE("no step of aggregate can be left out, moved or bent", "[schedule][long][mutations]") {
     SECTION("as the builder folds them") { break_aggregate(kFolded, false); }
     SECTION("spelled out") { break_aggregate(kPlain, true); }
 }
 
-TEST_CASE("no step of combining can be left out, moved or bent", "[schedule][mutations]") {
+TEST_CASE("no step of combining can be left out, moved or bent", "[schedule][long][mutations]") {
     for (std::int32_t depth : {1, 0}) {
         break_combining(kFolded, false, depth);
         break_combining(kPlain, true, depth);

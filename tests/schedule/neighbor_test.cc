@@ -73,7 +73,7 @@ void check(const Row& row, const topology::NodeMap& map, const Graph& graph, boo
 
 }  // namespace
 
-TEST_CASE("every exchange among neighbours is right on graphs of all kinds", "[schedule][neighbors]") {
+TEST_CASE("every exchange among neighbours is right on graphs of all kinds", "[schedule][long][neighbors]") {
     for (std::int32_t ranks = 1; ranks <= 17; ++ranks)
         for (const Graph& graph : graphs(ranks))
             for (const Row& row : neighbor_rows())
@@ -81,7 +81,7 @@ TEST_CASE("every exchange among neighbours is right on graphs of all kinds", "[s
                     for (bool crossed : {false, true}) check(row, map, graph, crossed);
 }
 
-TEST_CASE("every exchange among neighbours is right on every graph of four", "[schedule][neighbors]") {
+TEST_CASE("every exchange among neighbours is right on every graph of four", "[schedule][long][neighbors]") {
     auto one = topology::one_node(4, 2);
     auto two = topology::make_node_map({0, 1, 0, 1}, {0, 0, 0, 0});
     auto three = topology::make_node_map({0, 1, 1, 2}, {0, 0, 0, 0});
@@ -111,11 +111,12 @@ void check_in_turn(const topology::NodeMap& map, const std::vector<Row>& rows) {
 
 }  // namespace
 
-TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule][neighbors]") {
+TEST_CASE("neighbours may stage, and follow one another in any way", "[schedule][long][neighbors]") {
     check_in_turn(topology::make_node_map({0, 0, 0, 1, 1}, {0, 0, 1, 0, 0}), neighbor_rows());
 }
 
-TEST_CASE("nodes that combine and nodes that do not follow one another in any way", "[schedule][neighbors]") {
+TEST_CASE("nodes that combine and nodes that do not follow one another in any way",
+          "[schedule][long][neighbors]") {
     std::vector<Row> rows = neighbor_rows();
     std::erase_if(rows, [](const Row& row) { return !row.algorithm->needs_bundles(); });
     // Three nodes: each two of them have the third in common.

@@ -5,7 +5,7 @@
 usage: runs.py FAMILY TABLE       FAMILY is mpich or openmpi; a table's head explains the keys of its rows (KEYS below)
 
 A run is a line of fields with tabs between them: name, driver, words before the driver's own, words of mpi_run, program,
-its arguments. Between the words of a field is a unit separator (\\x1f).
+its arguments, "sanitized" if it is also run with the sanitizers. Between the words of a field is a unit separator (\\x1f).
 """
 import itertools
 import os
@@ -16,7 +16,7 @@ import tomllib
 # What may stand in a row, and what of it in a set of words that rows share.
 SET_KEYS = {"algorithms", "settings", "ran", "options"}
 KEYS = SET_KEYS | {"covers", "program", "arguments", "ranks", "calls", "cases", "variant", "name", "with", "family", "driver",
-                   "before", "hosts"}
+                   "before", "hosts", "sanitized"}
 MPI_RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_run")
 NAME = "{program} {ranks} ranks {variant}"
 NAME_OVER_NODES = "{program} {ranks} ranks on {nodes} nodes {variant}"
@@ -63,6 +63,7 @@ def runs_of(row):
     for case, shape in itertools.product(row.get("cases", [{}]), row.get("ranks", [None])):
         fields = {"program": row["program"], "variant": "default", "nodes": "", "mpi_run": MPI_RUN}
         fields |= {"case": case, "variant": case} if isinstance(case, str) else case
+        fields["shape"] = fields.get("ranks") if shape is None else shape
         if shape is not None:
             fields["ranks"], _, fields["nodes"] = str(shape).partition(" on ")
         if "calls" in row:
@@ -101,7 +102,7 @@ def as_run(row, fields, sets, groups):
     name = row.get("name", NAME_OVER_NODES if fields["nodes"] else NAME).format(**fields)
     before, after = (shlex.split(row.get(key, "").format(**fields)) for key in ("before", "arguments"))
     return [[name.replace(":", " ")], [row.get("driver", "mpi_run")], before, mpi_run_words(row, fields, sets, groups),
-            [row["program"]], after]
+            [row["program"]], after, ["sanitized"] if fields["shape"] in row.get("sanitized", []) else []]
 
 
 def all_runs(family, path):
