@@ -95,7 +95,7 @@ class BufferReader {
 
     // Most calls: one type without gaps.
     void read_dense(blocks::Buffer& buffer) {
-        buffer.base += side_.one_type.offset_bytes;
+        buffer.base = base::displaced(buffer.base, side_.one_type.offset_bytes);
         read_blocks(side_.args, side_.one_type.size_bytes, blocks_, buffer.total_bytes);
         buffer.blocks = blocks_;
     }
@@ -134,19 +134,20 @@ blocks::Buffer in_place_send(const blocks::Buffer& recv, const comm::Comm& comm,
         send.packer = &space.send_packer;
     }
     if (recv.blocks.empty()) {
-        send.base += comm.rank * recv.stride_bytes;
+        send.base = base::displaced(send.base, comm.rank * recv.stride_bytes);
     } else {
-        send.base += recv.blocks[comm.rank].displacement_bytes;
+        send.base = base::displaced(send.base, recv.blocks[comm.rank].displacement_bytes);
         BufferReader::make_sized(send, recv.blocks[comm.rank].bytes, space.send_blocks);
     }
     return send;
 }
 
 blocks::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::int32_t blocks) {
-    return {.base = static_cast<std::byte*>(const_cast<void*>(args.buffer)) + type.offset_bytes,
-            .stride_bytes = args.count * type.extent_bytes,
-            .block_bytes = static_cast<std::uint64_t>(args.count) * type.size_bytes,
-            .block_count = blocks};
+    return {
+        .base = base::displaced(static_cast<std::byte*>(const_cast<void*>(args.buffer)), type.offset_bytes),
+        .stride_bytes = args.count * type.extent_bytes,
+        .block_bytes = static_cast<std::uint64_t>(args.count) * type.size_bytes,
+        .block_count = blocks};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/bits.h"
 #include "base/of_thread.h"
 
 #include "dispatch/alias.h"
@@ -11,7 +12,6 @@ namespace coco::dispatch {
 namespace {
 
 using algorithms::Collective;
-using algorithms::Exchange;
 
 struct Remembered {
     // What a call must have in common with it.
@@ -44,7 +44,7 @@ Memory& memory() { return base::of_thread<Memory, Memory>(); }
 std::uint64_t generation_now() { return comm::generation() + type_generation(); }
 
 std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
-    return static_cast<std::byte*>(const_cast<void*>(side.buffer)) + offset_bytes;
+    return base::displaced(static_cast<std::byte*>(const_cast<void*>(side.buffer)), offset_bytes);
 }
 
 // Buffers that need a second look: null ones, sentinels, those that both sides share.
@@ -94,7 +94,7 @@ bool read_sizes(const Args& args, Remembered& last) {
     if (near != nullptr) return true;
     const std::int64_t own = space.recv_blocks[last.repeat.comm->rank].displacement_bytes;
     return largest == last.block_bytes &&
-           !(mpi::lib().manners.refuses_aliases && local.send.base == local.recv.base + own);
+           !(mpi::lib().manners.refuses_aliases && local.send.base == base::displaced(local.recv.base, own));
 }
 
 }  // namespace

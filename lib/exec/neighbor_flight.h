@@ -139,9 +139,11 @@ class NeighborFlight final : public ExchangeFlight {
 
     blocks::Block own(schedule::Area area, std::int32_t index) const {
         const blocks::Side& side = area == schedule::Area::send ? send_ : recv_;
-        if (sized_) return {side.base + side.blocks[index].displacement_bytes, side.blocks[index].bytes};
+        if (sized_)
+            return {base::displaced(side.base, side.blocks[index].displacement_bytes),
+                    side.blocks[index].bytes};
         const blocks::Buffer& buffer = area == schedule::Area::send ? call_.local.send : call_.local.recv;
-        return {side.base + index * side.stride_bytes, buffer.block_bytes};
+        return {base::displaced(side.base, index * side.stride_bytes), buffer.block_bytes};
     }
 
     // What messages that are combined carry, between nodes: neighbor_combined.cc.
@@ -175,14 +177,16 @@ class NeighborFlight final : public ExchangeFlight {
             std::uint64_t bytes = !writes_                             ? call_.local.recv.block_bytes
                                   : place.area == schedule::Area::recv ? direct.recv_bytes
                                                                        : direct.send_bytes;
-            return {at.base + place.index * at.stride_bytes, bytes};
+            return {base::displaced(at.base, place.index * at.stride_bytes), bytes};
         }
         const blocks::Table& table = store_.tables[place.owner];
         if (place.area == schedule::Area::recv)
-            return {at.base + table.recv[place.index].displacement_bytes, table.recv[place.index].bytes};
+            return {base::displaced(at.base, table.recv[place.index].displacement_bytes),
+                    table.recv[place.index].bytes};
         if (table.staged != nullptr)
             return {at.base + table.staged[place.index].offset_bytes, table.staged[place.index].bytes};
-        return {at.base + table.send[place.index].displacement_bytes, table.send[place.index].bytes};
+        return {base::displaced(at.base, table.send[place.index].displacement_bytes),
+                table.send[place.index].bytes};
     }
 
     void arrived(std::int32_t peer);

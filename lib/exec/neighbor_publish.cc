@@ -127,7 +127,7 @@ void NeighborFlight::publish_copies(std::byte* scratch) {
 void NeighborFlight::copy_run(std::byte* scratch, comm::Neighbors::Run run) {
     const std::uint64_t bytes = call_.local.send.block_bytes;
     std::byte* to = scratch + static_cast<std::uint64_t>(run.first) * bytes;
-    const std::byte* from = send_.base + run.first * send_.stride_bytes;
+    const std::byte* from = base::displaced(send_.base, run.first * send_.stride_bytes);
     if (send_.stride_bytes == static_cast<std::int64_t>(bytes))
         return blocks::copy_block(to, from, static_cast<std::uint64_t>(run.count) * bytes);
     for (std::int32_t i = 0; i < run.count; ++i, to += bytes, from += send_.stride_bytes)

@@ -337,7 +337,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         const bool by_message = !on_node_ || comm_.map.node[to] != comm_.map.node[comm_.rank];
         const BlockAt& block = send_.blocks[static_cast<std::size_t>(to)];
         if (by_message && block.bytes > kStraightBytes)
-            lane_.post.wire->send(to, send_.base + block.displacement_bytes, block.bytes,
+            lane_.post.wire->send(to, base::displaced(send_.base, block.displacement_bytes), block.bytes,
                                   mpi::Wire::kThirdTag);
     }
     // As much is asked for as is sent, wherever that fits: the MPI library must not see the program's error.
