@@ -128,10 +128,13 @@ Slot* Channel::open_slot() {
 }
 
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {
-    if (staged_.epoch != epoch_) {
+    if (staged_.epoch != epoch_) [[likely]] {
         COCO_CHECK(bytes <= kStageBytes, "what is staged fits into the stage ring");
-        auto piece = stage_.take(os::line_up(bytes), 0, epoch_);
+        const auto piece = stage_.take(os::line_up(bytes), 0, epoch_);
+        if (wait_all_done(piece.wait_epoch)) [[likely]]
+            return control_->stage + piece.begin;
         staged_ = {.epoch = epoch_, .begin = piece.begin, .wait_epoch = piece.wait_epoch};
+        return nullptr;
     }
     return wait_all_done(staged_.wait_epoch) ? control_->stage + staged_.begin : nullptr;
 }
@@ -139,23 +142,27 @@ std::byte* Channel::stage_bytes(std::uint64_t bytes) {
 Record Channel::open_record(Header header) {
     const std::uint64_t bytes = header.record_bytes();
     COCO_CHECK(bytes <= kTapeBytes / 4, "several records fit onto a tape");
-    if (recorded_.epoch != epoch_) {
-        recorded_.left_at = tape_.head();
-        auto piece = tape_.take(bytes, 8, epoch_);
-        recorded_ = {epoch_, piece.begin, piece.wait_epoch, recorded_.left_at, piece.wrapped};
+    Taken taken = recorded_;
+    if (taken.epoch != epoch_) [[likely]] {
+        const std::uint64_t left_at = tape_.head();
+        const auto piece = tape_.take(bytes, 8, epoch_);
+        taken = {epoch_, piece.begin, piece.wait_epoch, left_at, piece.wrapped};
     }
-    if (!wait_all_done(recorded_.wait_epoch)) return {};
+    if (!wait_all_done(taken.wait_epoch)) [[unlikely]] {
+        recorded_ = taken;
+        return {};
+    }
     std::atomic<std::uint64_t>* words = control_->tape;
     // Relaxed, both zeros: readers come to these words behind a record or a wrap that is raised later, by release,
     // and that they acquire in next_record(). By then coherence leaves them the zero or what was stored after it.
-    words[(recorded_.begin + bytes) / 8].store(0, std::memory_order_relaxed);
-    if (recorded_.wrapped) {
+    words[(taken.begin + bytes) / 8].store(0, std::memory_order_relaxed);
+    if (taken.wrapped) {
         words[0].store(0, std::memory_order_relaxed);
         // The raise releases: it pairs with next_record(), which goes on to the zero at the begin.
-        sync::raise(words[recorded_.left_at / 8], control_->flag.doorbell, Header::kWrap);
+        sync::raise(words[taken.left_at / 8], control_->flag.doorbell, Header::kWrap);
     }
     control_->tape_at = tape_.head();
-    return {words + recorded_.begin / 8};
+    return {words + taken.begin / 8};
 }
 
 namespace {
