@@ -24,6 +24,7 @@
 #include "heap/spans.h"
 #include "os/cpu.h"
 #include "os/next_calls.h"
+#include "os/numa.h"
 #include "os/own_mappings.h"
 #include "os/process.h"
 #include "os/shared_memory.h"
@@ -293,6 +294,8 @@ std::byte* take_room(std::uint64_t bytes) {
     do {
         if (bytes > segment.bytes - at) return nullptr;
     } while (!g_room_at.compare_exchange_weak(at, at + bytes, std::memory_order_relaxed));
+    // Mates look at a directory, and at a control block, before its owner has touched all of it.
+    static_cast<void>(os::prefer_here(segment.base + at, bytes));
     return segment.base + at;
 }
 

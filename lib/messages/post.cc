@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "heap/segment.h"
 #include "os/clock.h"
+#include "os/numa.h"
 
 namespace coco::messages {
 namespace {
@@ -67,6 +68,9 @@ bool Post::grow(blocks::Room& room, std::uint64_t bytes, bool shared) {
         heap::release(memory);
         return false;
     }
+    // Leaders' mates write to it first. Less than that is not worth another mapping of the kernel's.
+    constexpr std::uint64_t kPlacedBytes = 2 << 20;
+    if (shared && bytes >= kPlacedBytes) static_cast<void>(os::prefer_here(memory, bytes));
     if (room.memory != nullptr) outgrown_.push_back(room.memory);
     room = {memory, bytes};
     return true;
