@@ -80,7 +80,6 @@ bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& b
 }
 
 bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
-    COCO_CHECK_DEAR(milestone != schedule::kArrived, "slots tell of arrival");
     if (!is_found(peer)) return false;
     const Peer& p = peers_[static_cast<std::size_t>(peer)];
     std::uint64_t target = milestone_value(p.epoch_base + epoch_, milestone);
@@ -128,13 +127,11 @@ Slot* Channel::open_slot() {
 }
 
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {
-    if (staged_.epoch != epoch_) [[likely]] {
+    // A call that polls may ask again even where it was given the piece before.
+    if (staged_.epoch != epoch_) {
         COCO_CHECK(bytes <= kStageBytes, "what is staged fits into the stage ring");
         const auto piece = stage_.take(os::line_up(bytes), 0, epoch_);
-        if (wait_all_done(piece.wait_epoch)) [[likely]]
-            return control_->stage + piece.begin;
         staged_ = {.epoch = epoch_, .begin = piece.begin, .wait_epoch = piece.wait_epoch};
-        return nullptr;
     }
     return wait_all_done(staged_.wait_epoch) ? control_->stage + staged_.begin : nullptr;
 }

@@ -129,7 +129,8 @@ class Channel {
     bool wait_arrived(std::int32_t peer) {
         return wait_arrived(peer, [] { return Prefetch{}; });
     }
-    // Waits for a peer to come to a milestone of this epoch. Requires: not kArrived.
+    // Waits for a peer to come to a milestone of this epoch. kArrived: of a peer that raises it, as in bcasts, and does
+    // not publish a slot.
     bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
     bool wait_all_done(std::uint64_t epoch);

@@ -82,6 +82,7 @@ void renew(Comm& comm) {
     }
     comm.lane.blocks.release_rooms();
     comm.choices.forget();
+    for (Comm::Kept& kept : comm.schedules) kept.fits.clear();  // the scratch is given up
 }
 
 }  // namespace

@@ -261,8 +261,9 @@ class SizedBundlesFlight final : public ExchangeFlight {
 
 Outcome run_sized_bundles(const Order& order, comm::Comm::Kept& kept, Later later) {
     const std::uint64_t room_bytes = room_bytes_of(kept.key);
-    if (!messages::agree_on_scratch(order.comm.handle, order.lane.post, !order.comm.mates.empty(),
-                                    kept.fits_on(order.lane).sized, all_blocks(*kept.schedule), room_bytes))
+    if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
+                                    !order.comm.mates.empty(), kept.fits_on(order.lane).sized,
+                                    all_blocks(*kept.schedule), room_bytes))
         return run_nothing(order, stats::Reason::no_shared_heap, later);
     return fly<SizedBundlesFlight>(later, order, *kept.schedule, room_bytes);
 }

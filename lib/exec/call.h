@@ -39,6 +39,7 @@ struct Outcome {
     bool truncated = false;                      // some rank sent more than this one receives
     bool lacking = false;                        // bcast: the root sent less than this rank has room for
     const algorithms::Algorithm* ran = nullptr;  // not always the one asked for
+    std::uint64_t largest_block_bytes = 0;       // v and w forms over several nodes: of all ranks
 
     // A bcast's receiver: what the root sent, and its own room.
     void measure(std::uint64_t sent_bytes, std::uint64_t room_bytes) {
@@ -66,7 +67,9 @@ Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& alg
 // Begins the call on a lane and leaves it to the caller to advance it, while the lane's channel polls or not. Where
 // a schedule meets a larger block, or a graph, for the first time, all ranks of the communicator set up together,
 // by collectives of the MPI library. Requires: as run(); no other flight is on the lane; call stays where it is
-// until the flight is over.
+// until the flight is over. Between two advances the owner drives the MPI library's progress, where the communicator
+// has messages; and it tells the communicator's choices of largest blocks, in the order in which calls began, as all
+// ranks choose by that.
 std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& call,
                               const algorithms::Algorithm& algorithm,
                               const algorithms::Parameters& parameters) noexcept;

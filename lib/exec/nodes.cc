@@ -156,9 +156,9 @@ Outcome run_over_nodes(const Order& order, const algorithms::Parameters& paramet
         return run_sized_over_nodes(order, parameters, later);
     comm::Comm::Kept& kept = order.comm.kept_for(key_of(order, fitting(order, parameters)));
     if (common.sized) return run_sized_bundles(order, kept, later);
-    if (!messages::agree_on_scratch(order.comm.handle, order.lane.post, !order.comm.mates.empty(),
-                                    kept.fits_on(order.lane).plain, kept.schedule->scratch_blocks,
-                                    common.block_bytes))
+    if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
+                                    !order.comm.mates.empty(), kept.fits_on(order.lane).plain,
+                                    kept.schedule->scratch_blocks, common.block_bytes))
         return run_nothing(order, stats::Reason::no_shared_heap, later);
     return fly<NodesFlight>(later, order, *kept.schedule);
 }

@@ -218,7 +218,8 @@ class SizedNodesFlight final : public ExchangeFlight {
         if (most != 0 && !personal_) most += call_.local.recv.total_bytes;
         most = Post::kHalves * os::line_up(most);
         if (most <= lane_.post.inbox.bytes) return true;
-        return lane_.post.grow(lane_.post.inbox, std::max<std::uint64_t>(most, heap::kSurelyShared), true);
+        return lane_.post.grow(channel_, lane_.post.inbox, std::max<std::uint64_t>(most, heap::kSurelyShared),
+                               true);
     }
 
     // Returns: false while scratch or stage have to be waited for.
@@ -252,7 +253,7 @@ class SizedNodesFlight final : public ExchangeFlight {
 
     // After all else. If some rank refuses, all hand the call back.
     void finish() {
-        if (personal_) comm_.choices.note_largest_block(news_.refused, news_.largest_bytes);
+        outcome.largest_block_bytes = news_.largest_bytes;
         if (news_.refused)
             outcome.reason = refusal_ != stats::Reason::none ? refusal_ : stats::Reason::peer;
         else
@@ -307,8 +308,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     std::byte* room_for_surplus(std::int32_t from, std::uint64_t bytes) {
         const std::size_t parcel = lane_.post.take_parcel(channel_, bytes, true);
         if (!heap::is_shared(lane_.post.memory_of(parcel), bytes)) stop_unequal(comm_, from);
-        lane_.post.keep_parcel(parcel,
-                               channel_.epoch() + 1);  // mates may read it as long as a half of the inbox
+        lane_.post.keep_parcel_for_mates(parcel);
         return lane_.post.memory_of(parcel);
     }
 
@@ -379,11 +379,15 @@ Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& p
     comm::Comm::Kept& kept = order.comm.kept_for(
         {&order.algorithm, base::exchange_of(order.call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.
-    if (!messages::agree_on_scratch(order.comm.handle, order.lane.post, !order.comm.mates.empty(),
-                                    kept.fits_on(order.lane).sized, kept.schedule->scratch_blocks + 1,
-                                    sizeof(Element)))
+    if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
+                                    !order.comm.mates.empty(), kept.fits_on(order.lane).sized,
+                                    kept.schedule->scratch_blocks + 1, sizeof(Element)))
         return run_nothing(order, stats::Reason::no_shared_heap, later);
-    return fly<SizedNodesFlight>(later, order, *kept.schedule);
+    const Outcome outcome = fly<SizedNodesFlight>(later, order, *kept.schedule);
+    if (later == nullptr && base::is_personal(order.call.common.collective))
+        order.comm.choices.note_largest_block(outcome.reason != stats::Reason::none,
+                                              outcome.largest_block_bytes);
+    return outcome;
 }
 
 }  // namespace coco::exec

@@ -40,8 +40,13 @@ struct Format {
     // Not 0: all goes along, and a message has at most so many bytes for each of its blocks.
     std::uint64_t most_block_bytes = 0;
 
+    // Not 0: blocks that are longer go straight, and lengths bear no mark for it.
+    std::uint64_t straight_bytes = 0;
+
     // The longest length that can be told: of blocks that are as long, or longer.
-    std::uint64_t longest_told() const { return straight_bit() - 1; }
+    std::uint64_t longest_told() const {
+        return straight_bytes != 0 ? straight_bit() | (straight_bit() - 1) : straight_bit() - 1;
+    }
     // What comes before the data.
     std::uint64_t head_bytes(std::int32_t blocks) const {
         return opening_bytes +
@@ -62,8 +67,8 @@ struct Format {
     }
 
     void write_length(std::byte* message, std::int32_t i, const Item& item) const {
-        const std::uint64_t told =
-            std::min(item.bytes, longest_told()) | (item.straight ? straight_bit() : 0);
+        std::uint64_t told = std::min(item.bytes, longest_told());
+        if (straight_bytes == 0 && item.straight) told |= straight_bit();
         std::memcpy(length_at(message, i), &told,
                     length_bytes);  // the low bytes: little endian, as all we run on
     }
@@ -71,6 +76,7 @@ struct Format {
     Item read_length(const std::byte* message, std::int32_t i) const {
         std::uint64_t told = 0;
         std::memcpy(&told, length_at(message, i), length_bytes);
+        if (straight_bytes != 0) return {nullptr, told, told > straight_bytes};
         return {nullptr, told & ~straight_bit(), (told & straight_bit()) != 0};
     }
     // The data that travels with these lengths.

@@ -27,7 +27,8 @@ struct Opening {
 
 // Lengths have 32 bits in personal exchanges, of which there are many, else 64.
 inline Format opened_format(bool personal) {
-    return {.opening_bytes = sizeof(Opening), .length_bytes = personal ? 4u : 8u};
+    if (!personal) return {.opening_bytes = sizeof(Opening)};
+    return {.opening_bytes = sizeof(Opening), .length_bytes = 4, .straight_bytes = kStraightBytes};
 }
 
 }  // namespace coco::messages

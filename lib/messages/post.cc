@@ -47,10 +47,11 @@ bool Post::complete(channel::Channel& channel, mpi::Requests& requests) {
     return true;
 }
 
-std::size_t Post::take_parcel(const channel::Channel& channel, std::uint64_t bytes, bool shared) {
+std::size_t Post::take_parcel(channel::Channel& channel, std::uint64_t bytes, bool shared) {
     for (std::size_t i = 0; i < parcels_.size(); ++i) {
         const Parcel& parcel = parcels_[i];
         if (parcel.room.bytes < bytes || parcel.epoch >= channel.epoch()) continue;
+        if (parcel.read_by_mates && !channel.wait_all_done(parcel.epoch)) continue;
         // A parcel that was made while the heap was full may lie elsewhere.
         if (!shared || heap::is_shared(parcel.room.memory, bytes)) return use(channel, i);
     }
@@ -61,7 +62,7 @@ std::size_t Post::take_parcel(const channel::Channel& channel, std::uint64_t byt
     return use(channel, parcels_.size() - 1);
 }
 
-bool Post::grow(blocks::Room& room, std::uint64_t bytes, bool shared) {
+bool Post::grow(channel::Channel& channel, blocks::Room& room, std::uint64_t bytes, bool shared) {
     if (bytes <= room.bytes) return true;
     auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, bytes));
     if (memory == nullptr || (shared && !heap::is_shared(memory, bytes))) {
@@ -71,7 +72,10 @@ bool Post::grow(blocks::Room& room, std::uint64_t bytes, bool shared) {
     // Leaders' mates write to it first. Less than that is not worth another mapping of the kernel's.
     constexpr std::uint64_t kPlacedBytes = 2 << 20;
     if (shared && bytes >= kPlacedBytes) static_cast<void>(os::prefer_here(memory, bytes));
-    if (room.memory != nullptr) outgrown_.push_back(room.memory);
+    if (channel.wait_all_done(channel.epoch() - 1))
+        heap::release(room.memory);
+    else
+        outgrown_.push_back(room.memory);
     room = {memory, bytes};
     return true;
 }
@@ -84,6 +88,7 @@ std::vector<void*> Post::leave() {
         *room = {};
     }
     parcels_.clear();
+    has_agreed_on_scratch = false;
     return memory;
 }
 

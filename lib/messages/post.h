@@ -42,11 +42,11 @@ class Post {
 
     // A memory of a message, which belongs to the call that takes it until that call is over, or until it is
     // released. shared: on the shared heap, if there is room there.
-    std::size_t take_parcel(const channel::Channel& channel, std::uint64_t bytes, bool shared = false);
+    std::size_t take_parcel(channel::Channel& channel, std::uint64_t bytes, bool shared = false);
     std::byte* memory_of(std::size_t parcel) const { return parcels_[parcel].room.memory; }
     void release_parcel(std::size_t parcel) { parcels_[parcel].epoch = 0; }
-    // Keeps the parcel through epoch `epoch`.
-    void keep_parcel(std::size_t parcel, std::uint64_t epoch) { parcels_[parcel].epoch = epoch; }
+    // Keeps a parcel that mates read in this epoch until they are done with it.
+    void keep_parcel_for_mates(std::size_t parcel) { parcels_[parcel].read_by_mates = true; }
 
     // The requests of the call that runs, of messages that it waits for itself.
     mpi::Requests requests;
@@ -54,9 +54,12 @@ class Post {
     // Each has two halves, for calls in turn, since mates may still read the half of the call before.
     static constexpr std::uint64_t kHalves = 2;
     blocks::Room scratch, inbox;
-    // Makes a room larger; mates may still read the old memory, which is kept until the channel ends. shared: the
-    // memory must be on the shared heap. Returns: false, and changes nothing, if there is no such memory.
-    bool grow(blocks::Room& room, std::uint64_t bytes, bool shared);
+    // Makes a room larger. Mates may still read the old memory: it is released once they are done, or, where that has
+    // to be waited for while the channel polls, when the channel ends. shared: the memory must be on the shared heap.
+    // Returns: false, and changes nothing, if there is no such memory.
+    bool grow(channel::Channel& channel, blocks::Room& room, std::uint64_t bytes, bool shared);
+    // All ranks have the scratch that the call's schedule wants, which may be none.
+    bool has_agreed_on_scratch = false;
     static std::uint64_t half_bytes(const blocks::Room& room) { return room.bytes / kHalves; }
     // The half of this epoch.
     static std::byte* half(const channel::Channel& channel, const blocks::Room& room) {
@@ -77,10 +80,12 @@ class Post {
   private:
     struct Parcel {
         blocks::Room room;
-        std::uint64_t epoch;  // it is in use through this epoch; 0: it is free
+        std::uint64_t epoch;         // it is in use through this epoch; 0: it is free
+        bool read_by_mates = false;  // in that epoch, and on until they have finished it
     };
     std::size_t use(const channel::Channel& channel, std::size_t parcel) {
         parcels_[parcel].epoch = channel.epoch();
+        parcels_[parcel].read_by_mates = false;
         return parcel;
     }
     std::vector<Parcel> parcels_;

@@ -381,6 +381,49 @@ void play_orders(std::uint64_t most) {
                 static_cast<unsigned long long>(whole));
 }
 
+// A root that polls runs ahead until its tape is full, and then wants all of its stage and a record: it gets the one, and
+// asks for the other again and again, until its reader comes. (It once took another piece of the stage each time, and then
+// waited for readers of a call that had not begun.)
+void play_ahead() {
+    static constexpr Kind kLarge{
+        "bcast behind a full tape", Collective::bcast, "segmented", 300'000, false, false, 64 * 1024};
+    // Of many lengths, so that the tape is full up to every place in turn.
+    std::vector<Kind> small;
+    for (std::uint64_t i = 0; i < 19; ++i)
+        small.push_back({"bcast on a full tape", Collective::bcast, "eager", 1608 + 8 * i, true});
+    constexpr std::uint32_t kCalls = 4000;
+    World world(2, {});
+    struct Side {
+        std::uint32_t call = 0;
+        std::unique_ptr<Part> part;
+        std::unique_ptr<exec::Flight> flight;
+    } sides[2];
+    // Returns: whether the rank's call is over.
+    auto advance = [&](std::int32_t rank) {
+        Side& side = sides[rank];
+        const Kind& kind = side.call % 24 == 23 ? kLarge : small[side.call * 7 % small.size()];
+        if (side.flight == nullptr) {
+            side.part = std::make_unique<Part>(kind, rank, 2, 2 * side.call);  // rank 0 is the root
+            side.flight = world.begin(rank, 0, kind, *side.part);
+        }
+        channel::Polling polling(world.lane(rank, 0).channel);
+        if (!side.flight->advance()) return false;
+        judge(*side.flight, *side.part, kind, rank);
+        side.flight.reset();
+        ++side.call;
+        return true;
+    };
+    for (int turn = 0; turn < 200'000 && (sides[0].call < kCalls || sides[1].call < kCalls); ++turn) {
+        bool moved = true;
+        for (int look = 0; look < 20 && sides[0].call < kCalls; ++look) moved = advance(0);
+        if (!moved || sides[0].call == kCalls) static_cast<void>(sides[1].call < kCalls && advance(1));
+    }
+    if (sides[0].call == kCalls && sides[1].call == kCalls) return;
+    std::printf("a root that runs ahead waits for ever in call %u, its reader in call %u\n", sides[0].call,
+                sides[1].call);
+    ++g_wrong;
+}
+
 // One rank. Draws alike on all ranks which two calls are next, and on its own which flight is next.
 void play_rank(World& world, std::int32_t rank, int turns) {
     std::mt19937 calls(5), own(static_cast<std::uint32_t>(100 + rank));
@@ -431,9 +474,10 @@ void play_threads() {
 
 int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "";
-    if (what == "orders")
+    if (what == "orders") {
+        play_ahead();
         play_orders(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1500);
-    else if (what == "threads")
+    } else if (what == "threads")
         play_threads();
     else
         return 2;

@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <random>
 #include <vector>
+
+#include "channel/channel.h"
 
 using coco::channel::Ring;
 
@@ -47,4 +50,23 @@ TEST_CASE("a ring never writes over what may still be read", "[tape]") {
     for (std::uint32_t seed = 1; seed <= 40; ++seed)
         for (std::uint64_t most_words : {1, 2, 5, 30, 100, 128, 500})
             check_books(seed, most_words, most_words <= 128 ? kWord : 0);
+}
+
+// A call that polls asks for its stage again, though it was given the piece, where something else is not there yet. Each
+// further piece would be one that the same call may still have to wait for.
+TEST_CASE("a call that asks twice for its stage gets one piece", "[tape]") {
+    auto control = std::make_unique<coco::channel::Control>();
+    coco::channel::Channel channel;
+    channel.open(0, 0, {{.segment = reinterpret_cast<std::byte*>(control.get()), .control = control.get()}},
+                 {});
+    for (int call = 0; call < 5; ++call) {
+        channel.begin_epoch();
+        const coco::channel::Polling polling(channel);
+        std::byte* piece = channel.stage_bytes(100'000);
+        REQUIRE(piece != nullptr);
+        CHECK(channel.stage_bytes(100'000) == piece);
+        CHECK(channel.stage_bytes(100'000) == piece);
+        channel.raise(coco::schedule::kDone);
+    }
+    static_cast<void>(channel.close());
 }
