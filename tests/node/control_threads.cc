@@ -135,7 +135,10 @@ int play(const Blocks& blocks, std::int32_t rank, int calls, const sync::WaitPol
 
 int run(const char* name, int calls, const sync::WaitPolicy& waiting) {
     Blocks blocks;
-    for (std::int32_t r = 0; r < kRanks; ++r) blocks.push_back(std::make_unique<channel::Control>());
+    for (std::int32_t r = 0; r < kRanks; ++r) {
+        blocks.push_back(std::make_unique<channel::Control>());
+        blocks.back()->flag.value = schedule::kDone;  // as blocks of the pool are: epoch 0 is finished
+    }
     int wrong[kRanks] = {};
     std::vector<std::thread> threads;
     for (std::int32_t r = 0; r < kRanks; ++r)
