@@ -111,7 +111,7 @@ class Channel {
     // Waits for a peer to publish its slot of this epoch. prefetch_of: tells what to fetch meanwhile; called once
     // the peer is found.
     template <class PrefetchOf>
-    bool wait_arrived(std::int32_t peer, PrefetchOf prefetch_of) {
+    [[nodiscard]] bool wait_arrived(std::int32_t peer, PrefetchOf prefetch_of) {
         if (!is_found(peer)) [[unlikely]]
             return false;
         Peer& p = peers_[static_cast<std::size_t>(peer)];
@@ -126,14 +126,14 @@ class Channel {
         p.done_epoch = epoch_ - 1;
         return true;
     }
-    bool wait_arrived(std::int32_t peer) {
+    [[nodiscard]] bool wait_arrived(std::int32_t peer) {
         return wait_arrived(peer, [] { return Prefetch{}; });
     }
     // Waits for a peer to come to a milestone of this epoch. kArrived: of a peer that raises it, as in bcasts, and does
     // not publish a slot.
-    bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
+    [[nodiscard]] bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
-    bool wait_all_done(std::uint64_t epoch);
+    [[nodiscard]] bool wait_all_done(std::uint64_t epoch);
     // The raise releases: with kDone also what this rank has read of others, which they then may write. It pairs
     // with wait_milestone(), look_how_far(), and with the pool's is_over().
     void raise(schedule::Milestone milestone) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "mpi/library.h"
 #include "mpi/progress.h"
@@ -41,7 +42,8 @@ void tell(Comm& comm, const Notice& mine) {
 }
 
 Notice hear(Comm& comm, std::int32_t peer) {
-    comm.lane.channel.wait_arrived(peer);
+    const bool arrived = comm.lane.channel.wait_arrived(peer);
+    COCO_CHECK(arrived, "notices are exchanged while the channel does not poll");
     const channel::Slot& slot = comm.lane.channel.slot_of(peer);
     if (slot.signature != kSignature) stop_apart(comm, peer);
     const std::byte* at = comm.lane.channel.at(peer, slot.scratch_at);

@@ -13,7 +13,7 @@ void exchange(int rank, int epochs) {
         channel.begin_epoch();
         show(channel);
         for (std::int32_t peer : channel.mates()) {
-            channel.wait_arrived(peer);
+            static_cast<void>(channel.wait_arrived(peer));
             expect_slot(channel, peer);
         }
         channel.raise(schedule::kDone);
@@ -28,7 +28,7 @@ void pull(int rank, int epochs) {
         if (rank == 0) {
             show(channel);
         } else {
-            channel.wait_arrived(0);
+            static_cast<void>(channel.wait_arrived(0));
             expect_slot(channel, 0);
         }
         channel.raise(schedule::kDone);
@@ -65,9 +65,10 @@ void read_in_place(int rank, int epochs) {
             *g_buffer = word_of(channel, 0);
             show(channel);
             channel.raise(schedule::kDone);
-            for (std::int32_t peer : channel.mates()) channel.wait_milestone(peer, schedule::kDone);
+            for (std::int32_t peer : channel.mates())
+                static_cast<void>(channel.wait_milestone(peer, schedule::kDone));
         } else {
-            channel.wait_arrived(0);
+            static_cast<void>(channel.wait_arrived(0));
             expect(*g_buffer == word_of(channel, 0), "another call's buffer");
             channel.raise(schedule::kDone);
         }
@@ -83,11 +84,11 @@ void push(int rank, int epochs) {
         if (rank != 0) show(channel);
         for (schedule::Milestone piece : kPieces) {
             if (rank == 0) {
-                channel.wait_arrived(1);
+                static_cast<void>(channel.wait_arrived(1));
                 g_buffer[piece] = word_of(channel, 0);
                 channel.raise(piece);
             } else {
-                channel.wait_milestone(0, piece);
+                static_cast<void>(channel.wait_milestone(0, piece));
                 expect(g_buffer[piece] == word_of(channel, 0), "another call's piece");
             }
         }

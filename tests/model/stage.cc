@@ -20,7 +20,7 @@ void stage_block(channel::Channel& channel) {
 }
 
 void read_block(channel::Channel& channel, int peer) {
-    channel.wait_arrived(peer);
+    static_cast<void>(channel.wait_arrived(peer));
     const std::byte* block = channel.at(peer, channel.slot_of(peer).scratch_at);
     for (std::uint64_t at = 0; at < bytes_in(channel); at += channel::kStageBytes / 2)
         expect(*reinterpret_cast<const std::uint64_t*>(block + at) == word_of(channel, peer),

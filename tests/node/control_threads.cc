@@ -71,7 +71,7 @@ void show(Channel& channel, std::uint64_t words) {
 }
 
 int look(Channel& channel, std::int32_t peer, std::uint64_t words) {
-    channel.wait_arrived(peer);
+    if (!channel.wait_arrived(peer)) return 1;
     const channel::Slot& slot = channel.slot_of(peer);
     const std::byte* block =
         slot.publish == Publish::inlined ? slot.inlined : channel.at(peer, slot.scratch_at);

@@ -3,7 +3,7 @@
 // Several calls of one communicator under way at once. Each rank has two lanes and begins two calls, one on each;
 // then their flights are advanced while their channels poll.
 //   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which they can
-//                           get ahead, or in MOST of them (default 1500; no pair has more than 90,000)
+//                           get ahead, or in MOST of them (default 1500)
 //   flights threads         a thread for each rank, which takes its flights in a random order
 // All pairs of calls that differ in how blocks are published, read and waited for. What a call receives is compared
 // with what was sent to it.
