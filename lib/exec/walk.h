@@ -37,9 +37,9 @@ template <class Do>
     }
 }
 
-template <bool delayed, class View>
+template <class View>
 [[gnu::always_inline]] inline bool await(std::int32_t rank, schedule::Milestone milestone, View& view) {
-    if constexpr (delayed) delay();
+    delay_if_asked();
     return done([&] { return view.wait(rank, milestone); });
 }
 
@@ -47,17 +47,17 @@ template <bool delayed, class View>
 // else the block or rank before which it has to wait.
 inline constexpr std::int32_t kWhole = -1;
 
-template <bool delayed, class View>
+template <class View>
 [[gnu::always_inline]] inline std::int32_t copy_places(const schedule::Step& step, View& view,
                                                        std::int32_t first) {
     if constexpr (requires { view.copy_run(step.source(0), step.target(0), 1); })
         if (!step.along_owners) {
-            if (step.after_source && !await<delayed>(step.source_owner, schedule::kArrived, view)) return 0;
+            if (step.after_source && !await(step.source_owner, schedule::kArrived, view)) return 0;
             view.copy_run(step.source(0), step.target(0), step.count);
             return kWhole;
         }
     for (std::int32_t i = first; i < step.count; ++i) {
-        if (step.after_source && !await<delayed>(step.source(i).owner, schedule::kArrived, view)) return i;
+        if (step.after_source && !await(step.source(i).owner, schedule::kArrived, view)) return i;
         view.copy(step.source(i), step.target(i));
     }
     return kWhole;
@@ -65,7 +65,7 @@ template <bool delayed, class View>
 
 // The same with addresses, which only go up. Inlined, a loop for each kind: as calls, or as one loop with
 // questions, a walk costs up to a third more at 64 B.
-template <bool delayed, class View>
+template <class View>
 [[gnu::always_inline]] inline std::int32_t copy_rows(const schedule::Step& step, View& view,
                                                      std::int32_t first) {
     const blocks::Row to = view.row(step.target_area, step.target_owner);
@@ -75,7 +75,7 @@ template <bool delayed, class View>
     std::int32_t left = step.count - first;
     if (!step.along_owners) {
         from -= first;  // one owner's, whose blocks are all copied at once
-        if (step.after_source && !await<delayed>(step.source_owner, schedule::kArrived, view)) return 0;
+        if (step.after_source && !await(step.source_owner, schedule::kArrived, view)) return 0;
         const std::int64_t stride_bytes = from->stride_bytes;
         const std::byte* source = from->base + index * stride_bytes;
         for (; left != 0; --left, target += to.stride_bytes, source += stride_bytes)
@@ -86,7 +86,7 @@ template <bool delayed, class View>
     } else {
         for (std::int32_t owner = step.source_owner + first; left != 0;
              --left, target += to.stride_bytes, ++from) {
-            if (!await<delayed>(owner++, schedule::kArrived, view)) [[unlikely]]
+            if (!await(owner++, schedule::kArrived, view)) [[unlikely]]
                 return step.count - left;
             view.copy(target, from->base + index * from->stride_bytes);
         }
@@ -94,23 +94,23 @@ template <bool delayed, class View>
     return kWhole;
 }
 
-template <bool delayed, class View>
+template <class View>
 [[gnu::always_inline]] inline std::int32_t copy_step(const schedule::Step& step, View& view,
                                                      std::int32_t first) {
     if constexpr (requires { view.open_for(step); })
         if (!done([&] { return view.open_for(step); })) return first;
-    if (step.after_target && !await<delayed>(step.target_owner, schedule::kArrived, view)) return first;
+    if (step.after_target && !await(step.target_owner, schedule::kArrived, view)) return first;
     if constexpr (View::kRows)
-        return copy_rows<delayed>(step, view, first);
+        return copy_rows(step, view, first);
     else
-        return copy_places<delayed>(step, view, first);
+        return copy_places(step, view, first);
 }
 
-template <bool delayed, class View>
+template <class View>
 [[gnu::always_inline]] inline std::int32_t wait_step(const schedule::Step& step, View& view,
                                                      std::int32_t first) {
     for (std::int32_t i = first; i < step.count; ++i)
-        if (!await<delayed>(step.awaited(i), step.milestone, view)) return i;
+        if (!await(step.awaited(i), step.milestone, view)) return i;
     return kWhole;
 }
 
@@ -127,27 +127,30 @@ bool pass_step(const schedule::Step& step, View& view) {
     return true;
 }
 
-template <bool delayed, class View>
+template <class View>
 [[gnu::always_inline]] inline std::int32_t take_step(const schedule::Step& step, View& view,
                                                      std::int32_t first) {
     using schedule::Act;
     if (step.act == Act::copy) [[likely]]
-        return copy_step<delayed>(step, view, first);
-    if (step.act == Act::wait) return wait_step<delayed>(step, view, first);
-    if constexpr (delayed) delay();
+        return copy_step(step, view, first);
+    if (step.act == Act::wait) return wait_step(step, view, first);
+    delay_if_asked();
     if (step.act == Act::raise) return done([&] { return view.raise(step.milestone); }) ? kWhole : 0;
     if constexpr (requires { view.complete(0); }) return pass_step(step, view) ? kWhole : 0;
     return kWhole;
 }
 
-template <bool delayed, class View>
-bool walk_steps(const schedule::Schedule& schedule, View& view, Position& position) {
+// Goes on from `position`. Returns: whether the end was reached; if not, position says where to go on. Inlined: a
+// flight that lives in its runner's frame is then kept in registers.
+template <class View>
+[[nodiscard, gnu::always_inline]] inline bool walk(const schedule::Schedule& schedule, View& view,
+                                                   Position& position) {
     const schedule::Step* const begin = schedule.steps.data();
     const schedule::Step* const end = begin + schedule.steps.size();
     const schedule::Step* step = begin + position.step;
     std::int32_t first = position.item;
     for (; step != end; ++step, first = 0) {
-        const std::int32_t stopped = take_step<delayed>(*step, view, first);
+        const std::int32_t stopped = take_step(*step, view, first);
         if (stopped != kWhole) [[unlikely]] {
             position = {static_cast<std::size_t>(step - begin), stopped};
             return false;
@@ -155,14 +158,6 @@ bool walk_steps(const schedule::Schedule& schedule, View& view, Position& positi
     }
     position = {schedule.steps.size(), 0};
     return true;
-}
-
-// Goes on from `position`. Returns: whether the end was reached; if not, position says where to go on.
-template <class View>
-[[nodiscard]] bool walk(const schedule::Schedule& schedule, View& view, Position& position) {
-    if (g_delay_us != 0) [[unlikely]]
-        return walk_steps<true>(schedule, view, position);
-    return walk_steps<false>(schedule, view, position);
 }
 
 // From the begin to the end, for views that never poll.
