@@ -28,6 +28,7 @@ enum class Collective : std::uint8_t {
 // v and w forms move the same blocks as their plain form, and those of neighbours the same among the ranks
 // that a topology joins.
 enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
+inline constexpr int kExchanges = 3;
 
 struct CollectiveFacts {
     Collective collective;

@@ -114,11 +114,26 @@ struct Comm {
     // The schedule of this rank; made at its first use. Requires: no bcast.
     Kept& kept_for(const ScheduleKey& key);
     const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
+    // The same of an exchange on one node, which every call of one asks for: its key is these two.
+    const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
+                                                algorithms::Exchange exchange) {
+        LastExchange& last = last_exchanges_[static_cast<std::size_t>(exchange)];
+        if (last.algorithm != &algorithm) [[unlikely]]
+            last = {&algorithm, &schedule_for({&algorithm, exchange, 0, 1})};
+        return *last.schedule;
+    }
     // The same of a bcast.
     std::shared_ptr<const schedule::Schedule> bcast_schedule_for(const ScheduleKey& key);
 
   private:
     std::unique_ptr<schedule::Schedule> make_schedule(const ScheduleKey& key) const;
+
+    // The one asked for last, by form of exchange. Such schedules live as long as the communicator.
+    struct LastExchange {
+        const algorithms::Algorithm* algorithm = nullptr;
+        const schedule::Schedule* schedule = nullptr;
+    };
+    LastExchange last_exchanges_[base::kExchanges];
 };
 
 // The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that

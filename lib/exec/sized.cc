@@ -26,7 +26,7 @@ using schedule::Place;
 
 const schedule::Schedule& schedule_of(comm::Comm& comm, const CommonFacts& common,
                                       const algorithms::Algorithm& algorithm) {
-    return comm.schedule_for({&algorithm, base::exchange_of(common.collective), 0, 1});
+    return comm.exchange_schedule(algorithm, base::exchange_of(common.collective));
 }
 
 class SizedFlight final : public ExchangeFlight {

@@ -174,7 +174,7 @@ class UniformFlight final : public ExchangeFlight {
 Outcome run_uniform(const Order& order, Later later) {
     const CommonFacts& common = order.call.common;
     const schedule::Schedule& schedule =
-        order.comm.schedule_for({&order.algorithm, base::exchange_of(common.collective), 0, 1});
+        order.comm.exchange_schedule(order.algorithm, base::exchange_of(common.collective));
     bool dense = order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr;
     if (dense && order.algorithm.is_eager() &&
         static_cast<std::uint64_t>(schedule.scratch_blocks) * common.block_bytes <= channel::kInlineBytes)
