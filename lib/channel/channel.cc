@@ -90,8 +90,7 @@ bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
     return wait_for(flag.value, flag.doorbell, target);
 }
 
-bool Channel::wait_all_done(std::uint64_t wanted) {
-    if (done_epoch_ >= wanted) return true;
+bool Channel::look_at_all(std::uint64_t wanted) {
     std::uint64_t lowest = epoch_ - 1;  // of the epochs before this one; this rank has finished them all
     for (std::int32_t r : mates_) {
         if (!is_found(r)) return false;
@@ -117,13 +116,6 @@ bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
     std::uint64_t at = (value >> 20) - p.epoch_base;
     p.done_epoch = (value & schedule::kDone) == schedule::kDone ? at : at - 1;
     return true;
-}
-
-Slot* Channel::open_slot() {
-    std::uint64_t& last = slot_epoch_[epoch_ % kSlots];
-    if (last != epoch_ && !wait_all_done(last)) return nullptr;
-    last = epoch_;
-    return &control_->slots[(own_epoch_base_ + epoch_) % kSlots];
 }
 
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {

@@ -100,7 +100,13 @@ class Channel {
     }
     // This rank's slot, ready to be written: waits until all who may read its last content are done. Null while
     // the channel polls and they are not.
-    Slot* open_slot();
+    Slot* open_slot() {
+        std::uint64_t& last = slot_epoch_[epoch_ % kSlots];
+        if (last != epoch_ && !wait_all_done(last)) [[unlikely]]
+            return nullptr;
+        last = epoch_;
+        return &control_->slots[(own_epoch_base_ + epoch_) % kSlots];
+    }
     // Publishes the slot: what it says is seen by all who wait for this rank to arrive. The raise releases, and
     // pairs with the loads of wait_arrived().
     void publish(Slot& slot) { sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_); }
@@ -133,7 +139,9 @@ class Channel {
     // not publish a slot.
     [[nodiscard]] bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
-    [[nodiscard]] bool wait_all_done(std::uint64_t epoch);
+    [[nodiscard]] bool wait_all_done(std::uint64_t epoch) {
+        return done_epoch_ >= epoch || look_at_all(epoch);
+    }
     // The raise releases: with kDone also what this rank has read of others, which they then may write. It pairs
     // with wait_milestone(), look_how_far(), and with the pool's is_over().
     void raise(schedule::Milestone milestone) {
@@ -175,6 +183,8 @@ class Channel {
         return peers_[static_cast<std::size_t>(peer)].control != nullptr || find_peer(peer);
     }
     bool find_peer(std::int32_t peer);
+    // Waits until all ranks of the node have finished `wanted`, and notes how far they are.
+    bool look_at_all(std::uint64_t wanted);
     // Waits until the peer has finished call `wanted`, and notes how far it is.
     bool look_how_far(Peer& peer, std::uint64_t wanted);
     bool wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,

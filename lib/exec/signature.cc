@@ -8,18 +8,6 @@
 
 namespace coco::exec {
 
-std::uint32_t signature_of(const CommonFacts& common) {
-    std::uint64_t mixed = common.block_bytes * 0x9E3779B97F4A7C15u;
-    return static_cast<std::uint32_t>(mixed >> 32 << 8) ^ (static_cast<std::uint32_t>(common.root) << 4) ^
-           static_cast<std::uint32_t>(common.collective);
-}
-
-void check_signature(const comm::Comm& comm, const channel::Channel& channel, std::int32_t peer,
-                     std::uint32_t signature) {
-    if (channel.slot_of(peer).signature != signature) [[unlikely]]
-        stop_unequal(comm, peer);
-}
-
 namespace {
 
 [[noreturn]] void stop_wrong(const comm::Comm& comm, base::Text& what) {

@@ -13,11 +13,18 @@ inline constexpr std::uint32_t kBundled = 0x10;
 // The bits of a signature that tell the collective, and whether blocks go in bundles.
 inline constexpr std::uint32_t kKindBits = 0xF | kBundled;
 
-std::uint32_t signature_of(const CommonFacts& common);
-// Ends the job if `peer` is in another call than this rank.
-void check_signature(const comm::Comm& comm, const channel::Channel& channel, std::int32_t peer,
-                     std::uint32_t signature);
+inline std::uint32_t signature_of(const CommonFacts& common) {
+    const std::uint64_t mixed = common.block_bytes * 0x9E3779B97F4A7C15u;
+    return static_cast<std::uint32_t>(mixed >> 32 << 8) ^ (static_cast<std::uint32_t>(common.root) << 4) ^
+           static_cast<std::uint32_t>(common.collective);
+}
 [[noreturn]] void stop_unequal(const comm::Comm& comm, std::int32_t peer);
+// Ends the job if `peer` is in another call than this rank.
+inline void check_signature(const comm::Comm& comm, const channel::Channel& channel, std::int32_t peer,
+                            std::uint32_t signature) {
+    if (channel.slot_of(peer).signature != signature) [[unlikely]]
+        stop_unequal(comm, peer);
+}
 
 // Waits for all slots of a call and looks for ranks that refuse.
 class Agreement {
