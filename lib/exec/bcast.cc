@@ -32,14 +32,17 @@ using schedule::Place;
 constexpr std::uint64_t kStagedBytesMax = channel::kStageBytes / 8;
 
 // The registry's row that moves a buffer published in this way.
-const algorithms::Algorithm& row_that_moves(Publish publish) {
+inline const algorithms::Algorithm& row_that_moves(Publish publish) {
     using algorithms::Executor;
     constexpr auto kBcast = algorithms::Collective::bcast;
-    static const algorithms::Algorithm *pull = &row_for(kBcast, Executor::pull),
-                                       *ring = &row_for(kBcast, Executor::ring),
-                                       *scratch = &row_for(kBcast, Executor::scratch);
-    if (publish == Publish::direct) return *pull;
-    return publish == Publish::segmented ? *ring : *scratch;
+    struct Rows {
+        const algorithms::Algorithm& pull = row_for(kBcast, Executor::pull);
+        const algorithms::Algorithm& ring = row_for(kBcast, Executor::ring);
+        const algorithms::Algorithm& scratch = row_for(kBcast, Executor::scratch);
+    };
+    static const Rows rows;
+    if (publish == Publish::direct) return rows.pull;
+    return publish == Publish::segmented ? rows.ring : rows.scratch;
 }
 
 // How this call's buffer is published; the root's decision.
