@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "heap/family.h"
 #include "heap/heap.h"
+#include "heap/malloc_family.h"
 
 namespace heap = coco::heap;
 
@@ -33,29 +33,30 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 }  // namespace
 
 COCO_DOOR void* malloc(std::size_t bytes) {
-    if (heap::family_is_ours()) [[likely]]
+    if (heap::malloc_family_is_ours()) [[likely]]
         return heap::allocate(bytes, __builtin_return_address(0));
     return heap::others().malloc(bytes);
 }
 
 COCO_DOOR void* calloc(std::size_t count, std::size_t bytes_each) {
-    if (heap::family_is_ours()) [[likely]]
+    if (heap::malloc_family_is_ours()) [[likely]]
         return heap::allocate_zeroed(count, bytes_each, __builtin_return_address(0));
     return heap::others().calloc(count, bytes_each);
 }
 
 COCO_DOOR void* realloc(void* block, std::size_t bytes) {
-    return heap::family_is_ours() ? heap::reallocate(block, bytes) : heap::others().realloc(block, bytes);
+    return heap::malloc_family_is_ours() ? heap::reallocate(block, bytes)
+                                         : heap::others().realloc(block, bytes);
 }
 
 COCO_DOOR void free(void* block) {
-    if (heap::family_is_ours()) [[likely]]
+    if (heap::malloc_family_is_ours()) [[likely]]
         return heap::release(block);
     heap::others().free(block);
 }
 
 COCO_DOOR void* reallocarray(void* block, std::size_t count, std::size_t bytes_each) {
-    if (!heap::family_is_ours()) return heap::others().reallocarray(block, count, bytes_each);
+    if (!heap::malloc_family_is_ours()) return heap::others().reallocarray(block, count, bytes_each);
     std::size_t bytes = 0;
     if (!__builtin_mul_overflow(count, bytes_each, &bytes)) return heap::reallocate(block, bytes);
     errno = ENOMEM;
@@ -63,17 +64,18 @@ COCO_DOOR void* reallocarray(void* block, std::size_t count, std::size_t bytes_e
 }
 
 COCO_DOOR void* memalign(std::size_t alignment, std::size_t bytes) {
-    return heap::family_is_ours() ? aligned(alignment, bytes) : heap::others().memalign(alignment, bytes);
+    return heap::malloc_family_is_ours() ? aligned(alignment, bytes)
+                                         : heap::others().memalign(alignment, bytes);
 }
 
 COCO_DOOR void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-    return heap::family_is_ours() ? aligned(alignment, bytes)
-                                  : heap::others().aligned_alloc(alignment, bytes);
+    return heap::malloc_family_is_ours() ? aligned(alignment, bytes)
+                                         : heap::others().aligned_alloc(alignment, bytes);
 }
 
 // Reports by value; errno stays.
 COCO_DOOR int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
-    if (!heap::family_is_ours()) return heap::others().posix_memalign(block, alignment, bytes);
+    if (!heap::malloc_family_is_ours()) return heap::others().posix_memalign(block, alignment, bytes);
     if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
     int saved = errno;
     void* made = heap::allocate_aligned(alignment, bytes);
@@ -84,12 +86,12 @@ COCO_DOOR int posix_memalign(void** block, std::size_t alignment, std::size_t by
 }
 
 COCO_DOOR void* valloc(std::size_t bytes) {
-    return heap::family_is_ours() ? heap::allocate_aligned(page_bytes(), bytes)
-                                  : heap::others().valloc(bytes);
+    return heap::malloc_family_is_ours() ? heap::allocate_aligned(page_bytes(), bytes)
+                                         : heap::others().valloc(bytes);
 }
 
 COCO_DOOR void* pvalloc(std::size_t bytes) {
-    if (!heap::family_is_ours()) return heap::others().pvalloc(bytes);
+    if (!heap::malloc_family_is_ours()) return heap::others().pvalloc(bytes);
     std::size_t page = page_bytes();
     std::size_t whole = 0;
     if (!__builtin_add_overflow(bytes, page - 1, &whole))
@@ -99,17 +101,18 @@ COCO_DOOR void* pvalloc(std::size_t bytes) {
 }
 
 COCO_DOOR std::size_t malloc_usable_size(void* block) {
-    return heap::family_is_ours() ? heap::usable_bytes(block) : heap::others().malloc_usable_size(block);
+    return heap::malloc_family_is_ours() ? heap::usable_bytes(block)
+                                         : heap::others().malloc_usable_size(block);
 }
 
 // C23, which the C library may not know yet.
 COCO_DOOR void free_sized(void* block, std::size_t bytes) {
-    if (heap::family_is_ours()) return heap::release(block);
+    if (heap::malloc_family_is_ours()) return heap::release(block);
     heap::others().free_sized != nullptr ? heap::others().free_sized(block, bytes) : std::free(block);
 }
 
 COCO_DOOR void free_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) {
-    if (heap::family_is_ours()) return heap::release(block);
+    if (heap::malloc_family_is_ours()) return heap::release(block);
     auto* next = heap::others().free_aligned_sized;
     next != nullptr ? next(block, alignment, bytes) : std::free(block);
 }

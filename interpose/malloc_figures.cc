@@ -9,8 +9,8 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "heap/family.h"
 #include "heap/heap.h"
+#include "heap/malloc_family.h"
 
 namespace heap = coco::heap;
 
@@ -35,18 +35,18 @@ Info info_of(const heap::AllocatorFigures& figures) {
 }  // namespace
 
 COCO_DOOR struct mallinfo2 mallinfo2() noexcept {
-    if (!heap::family_is_ours()) return heap::others().mallinfo2();
+    if (!heap::malloc_family_is_ours()) return heap::others().mallinfo2();
     return info_of<struct mallinfo2>(heap::allocator_figures());
 }
 
 // Its numbers wrap, as glibc's do.
 COCO_DOOR struct mallinfo mallinfo() noexcept {
-    if (!heap::family_is_ours()) return heap::others().mallinfo();
+    if (!heap::malloc_family_is_ours()) return heap::others().mallinfo();
     return info_of<struct mallinfo>(heap::allocator_figures());
 }
 
 COCO_DOOR void malloc_stats() noexcept {
-    if (!heap::family_is_ours()) return heap::others().malloc_stats();
+    if (!heap::malloc_family_is_ours()) return heap::others().malloc_stats();
     heap::AllocatorFigures figures = heap::allocator_figures();
     std::fprintf(stderr,
                  "Total (incl. mmap):\nsystem bytes     = %10" PRIu64 "\nin use bytes     = %10" PRIu64 "\n",
@@ -54,7 +54,7 @@ COCO_DOOR void malloc_stats() noexcept {
 }
 
 COCO_DOOR int malloc_info(int options, std::FILE* file) noexcept {
-    if (!heap::family_is_ours()) return heap::others().malloc_info(options, file);
+    if (!heap::malloc_family_is_ours()) return heap::others().malloc_info(options, file);
     if (options != 0) return EINVAL;
     heap::AllocatorFigures figures = heap::allocator_figures();
     std::uint64_t free_bytes = figures.mapped_bytes - figures.allocated_bytes;
@@ -73,13 +73,13 @@ COCO_DOOR int malloc_info(int options, std::FILE* file) noexcept {
 
 // How much to keep, the allocator decides itself: the padding is not asked for.
 COCO_DOOR int malloc_trim(std::size_t pad_bytes) noexcept {
-    return heap::family_is_ours() ? heap::trim() : heap::others().malloc_trim(pad_bytes);
+    return heap::malloc_family_is_ours() ? heap::trim() : heap::others().malloc_trim(pad_bytes);
 }
 
 // Our allocator has none of these screws; the answer is glibc's, which takes parameters that it does not
 // know, too.
 COCO_DOOR int mallopt(int parameter, int value) noexcept {
-    if (!heap::family_is_ours()) return heap::others().mallopt(parameter, value);
+    if (!heap::malloc_family_is_ours()) return heap::others().mallopt(parameter, value);
     if (parameter == M_MXFAST) return value >= 0 && value <= kMostFast_bytes;
     return 1;
 }

@@ -12,8 +12,8 @@
 #include <new>
 #include <utility>
 
-#include "heap/family.h"
 #include "heap/heap.h"
+#include "heap/malloc_family.h"
 #include "operators.h"
 
 #define COCO_OPERATOR __attribute__((visibility("default")))
@@ -37,7 +37,7 @@ void* malloc_aligned(size_t bytes, size_t alignment) {
 }
 
 void* try_make(size_t bytes, size_t alignment) {
-    if (!coco::heap::family_is_ours()) [[unlikely]]
+    if (!coco::heap::malloc_family_is_ours()) [[unlikely]]
         return alignment == kUnaligned ? std::malloc(bytes) : malloc_aligned(bytes, alignment);
     return alignment == kUnaligned ? coco::heap::allocate(bytes)
                                    : coco::heap::allocate_aligned(alignment, bytes);

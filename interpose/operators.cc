@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "heap/family.h"
+#include "heap/malloc_family.h"
 #include "os/symbols.h"
 
 namespace coco::interpose {
@@ -48,7 +48,7 @@ constinit void* g_next[kOperators] = {};
 
 void decide() {
     t_deciding = true;
-    bool ours = heap::family_is_ours() && none_is_replaced();
+    bool ours = heap::malloc_family_is_ours() && none_is_replaced();
     for (int i = 0; !ours && i < kOperators; ++i) g_next[i] = heap::next_definition(kSymbols[i]);
     g_operators_are_ours.store(ours, std::memory_order_relaxed);
     t_deciding = false;
@@ -59,7 +59,7 @@ void decide() {
 // dlsym may make objects while it is asked for the next definitions: these come from malloc.
 bool decide_operators() {
     if (!g_decided.load(std::memory_order_acquire)) {
-        if (t_deciding || heap::is_deciding_family()) return false;
+        if (t_deciding || heap::is_deciding_malloc_family()) return false;
         std::scoped_lock hold(g_deciding);
         if (!g_decided.load(std::memory_order_relaxed)) decide();
         g_decided.store(true, std::memory_order_release);  // pairs with the acquire above: g_next is written

@@ -131,7 +131,7 @@ std::byte* Channel::stage_bytes(std::uint64_t bytes) {
 Record Channel::open_record(Header header) {
     const std::uint64_t bytes = header.record_bytes();
     COCO_CHECK(bytes <= kTapeBytes / 4, "several records fit onto a tape");
-    Taken taken = recorded_;
+    RingPiece taken = recorded_;
     if (taken.epoch != epoch_) [[likely]] {
         const std::uint64_t left_at = tape_.head();
         const auto piece = tape_.take(bytes, 8, epoch_);

@@ -191,7 +191,7 @@ class Channel {
                   Prefetch prefetch = {});
 
     // Of a ring that is about to be written.
-    struct Taken {
+    struct RingPiece {
         std::uint64_t epoch = 0;  // in which the piece was taken; 0: none was
         std::uint64_t begin = 0, wait_epoch = 0, left_at = 0;
         bool wrapped = false;
@@ -210,7 +210,7 @@ class Channel {
     std::uint64_t slot_epoch_[kSlots] = {};  // which epoch each of the own slots was last used for
     Ring<kStageBytes> stage_;
     Ring<kTapeBytes> tape_;
-    Taken staged_, recorded_;
+    RingPiece staged_, recorded_;
 };
 
 // While it lives the waits of a channel return at once.

@@ -17,11 +17,11 @@ ControlPool& control_pool() {
 
 // Counts this rank out as soon as the block that counts can be found.
 void ControlPool::count_out(Retired& retired) {
-    const Exit& exit = retired.exit;
-    const ControlCard* card = exit.first_directory->find(exit.id);
+    const LeaveInfo& leave = retired.leave;
+    const ControlCard* card = leave.first_directory->find(leave.id);
     if (card == nullptr) return;
-    auto* control = reinterpret_cast<Control*>(exit.first_segment + card->control_at);
-    retired.leavers_at_end = card->leavers_before + exit.ranks;
+    auto* control = reinterpret_cast<Control*>(leave.first_segment + card->control_at);
+    retired.leavers_at_end = card->leavers_before + leave.ranks;
     retired.leavers = &control->leavers;
     // Release: pairs with the load in is_over(). Whatever this rank read of others' blocks is read. The additions
     // of all ranks are one release sequence, so who reads the last of them synchronises with each.
@@ -29,7 +29,7 @@ void ControlPool::count_out(Retired& retired) {
 }
 
 bool ControlPool::is_over(Retired& retired) {
-    if (retired.exit.id == 0)
+    if (retired.leave.id == 0)
         // Acquire: pairs with the raise of each rank's last kDone: its reads of our block are before it, and the
         // block is written next.
         return std::ranges::all_of(retired.pending, [](const Pending& p) {
@@ -42,7 +42,7 @@ bool ControlPool::is_over(Retired& retired) {
 }
 
 void ControlPool::set_free(Retired& retired) {
-    if (retired.exit.id != 0) retired.exit.own_directory->remove(retired.exit.id);
+    if (retired.leave.id != 0) retired.leave.own_directory->remove(retired.leave.id);
     free_.push_back(retired.control);
     for (void* memory : retired.memory) heap::release(memory);
 }
@@ -101,7 +101,7 @@ void end_lone_control(Control* control) { heap::release(control); }
 
 void ControlPool::retire(Retired&& retired) {
     std::lock_guard lock(mutex_);
-    if (retired.exit.id != 0) count_out(retired);
+    if (retired.leave.id != 0) count_out(retired);
     retired_.push_back(std::move(retired));
     // Their memory goes back, too; and this rank counts itself out where it could not before.
     if (retired_.size() > kRetiredMany && free_.empty()) find_free();
@@ -111,8 +111,8 @@ void ControlPool::retire(Control* control, std::vector<Pending> pending, std::ve
     retire({.control = control, .pending = std::move(pending), .memory = std::move(memory)});
 }
 
-void ControlPool::retire(Control* control, const Exit& exit, std::vector<void*> memory) {
-    retire({.control = control, .memory = std::move(memory), .exit = exit});
+void ControlPool::retire(Control* control, const LeaveInfo& leave, std::vector<void*> memory) {
+    retire({.control = control, .memory = std::move(memory), .leave = leave});
 }
 
 bool ControlPool::show(Directory& own_directory, std::uint64_t id, const ControlCard& card) {

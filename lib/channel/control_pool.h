@@ -24,7 +24,7 @@ struct Pending {
 };
 
 // How the ranks of a channel that have met by their directories count themselves out of it.
-struct Exit {
+struct LeaveInfo {
     std::uint64_t id;
     std::uint64_t ranks;               // of this node
     const Directory* first_directory;  // of the first of these ranks, whose block counts
@@ -40,7 +40,7 @@ class ControlPool {
     void retire(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {});
     // The same for a block that was shown in this process's directory: counts this rank out. Where the block
     // that counts has not been shown yet, that is done later, with the next communicator that is opened or freed.
-    void retire(Control* control, const Exit& exit, std::vector<void*> memory);
+    void retire(Control* control, const LeaveInfo& leave, std::vector<void*> memory);
     // Shows a block in this process's directory. Returns: false if there is no room.
     bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card);
 
@@ -51,7 +51,7 @@ class ControlPool {
         std::vector<void*> memory = {};
         // Of those that have met by directories; id 0: of others. leavers: null while this rank has not counted
         // itself out.
-        Exit exit = {};
+        LeaveInfo leave = {};
         std::atomic<std::uint64_t>* leavers = nullptr;
         std::uint64_t leavers_at_end = 0;
     };
@@ -74,8 +74,8 @@ inline Control* take_control() { return control_pool().take(); }
 inline void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {}) {
     control_pool().retire(control, std::move(pending), std::move(memory));
 }
-inline void retire_control(Control* control, const Exit& exit, std::vector<void*> memory) {
-    control_pool().retire(control, exit, std::move(memory));
+inline void retire_control(Control* control, const LeaveInfo& leave, std::vector<void*> memory) {
+    control_pool().retire(control, leave, std::move(memory));
 }
 inline bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card) {
     return control_pool().show(own_directory, id, card);

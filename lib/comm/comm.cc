@@ -31,7 +31,7 @@ struct LastUsed {
     std::uint64_t generation;
 };
 thread_local LastUsed t_last{};
-thread_local const Dying* t_dying = nullptr;  // the last to begin
+thread_local const EndingScope* t_dying = nullptr;  // the last to begin
 
 void close(Comm& comm, stats::Reason reason) {
     comm.closed = reason;
@@ -118,20 +118,22 @@ std::uint64_t generation() {
 
 void forget_handles() { g_generation.fetch_add(1, std::memory_order_release); }
 
-Dying::Dying(mpi::Comm handle) : handle_(handle), outer_(std::exchange(t_dying, this)) { forget_handles(); }
-Dying::~Dying() {
+EndingScope::EndingScope(mpi::Comm handle) : handle_(handle), outer_(std::exchange(t_dying, this)) {
+    forget_handles();
+}
+EndingScope::~EndingScope() {
     t_dying = outer_;
     forget_handles();
 }
 
-bool Dying::has(mpi::Comm handle) {
-    for (const Dying* one = t_dying; one != nullptr; one = one->outer_)
+bool EndingScope::has(mpi::Comm handle) {
+    for (const EndingScope* one = t_dying; one != nullptr; one = one->outer_)
         if (one->handle_ == handle) return true;
     return false;
 }
 
 Comm* of(mpi::Comm handle) {
-    if (Dying::has(handle)) [[unlikely]]
+    if (EndingScope::has(handle)) [[unlikely]]
         return &invalid();
     std::uint64_t now = generation();
     if (t_last.handle == handle && t_last.generation == now) {
@@ -240,8 +242,8 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
 
 namespace {
 
-// Neither the roots of a loop over them nor the lengths of a train's last part meet one another there, nor do
-// the algorithms for a small and for a large one in turn.
+// The hash keeps apart the keys that programs use in turn: consecutive roots, a full train and the short one at the
+// end, and the algorithms of a small and of a large bcast.
 std::size_t bcast_place(const ScheduleKey& key) {
     constexpr std::uint32_t kApart = 37, kAlgorithmsApart = 11;
     return (static_cast<std::uint32_t>(key.root) + kApart * static_cast<std::uint32_t>(key.segments) +

@@ -97,10 +97,10 @@ struct Comm {
     // One for each algorithm, form, set of parameters and, of neighbours, graph.
     std::vector<Kept> schedules;
     std::size_t last_schedule = 0;  // the one asked for last
-    // Those of bcasts, of which each root and each number of segments wants its own, have so many places and
-    // no more: a key has one place, and whoever comes there turns out who was there. That is this rank's own
-    // affair and no other rank sees it: the schedule is made again from its shape alone, without a word to
-    // anybody. `schedules` must never be turned out so: by their Fit ranks know alike when to ask each other.
+    // Each root and each number of segments of a bcast has a schedule of its own, so these are kept in a
+    // direct-mapped cache: a new key evicts the schedule in its place. A rank may evict alone, because it makes the
+    // schedule again from its shape and asks no other rank. `schedules` above must never be evicted: all ranks must
+    // have the same Fit there, by which they know when to ask each other.
     static constexpr std::size_t kBcastSchedules = 128;
     struct KeptBcast {
         ScheduleKey key;
@@ -143,18 +143,18 @@ struct Comm {
 Comm* of(mpi::Comm handle);
 // Around MPI_Comm_free and MPI_Comm_disconnect: what delete functions call on the communicator meanwhile is
 // the MPI library's. (What we know of it may be gone, and an attribute that is set now is never deleted.)
-class Dying {
+class EndingScope {
   public:
-    explicit Dying(mpi::Comm handle);
-    ~Dying();
+    explicit EndingScope(mpi::Comm handle);
+    ~EndingScope();
     // Of this thread. A delete function may end another communicator meanwhile.
     static bool has(mpi::Comm handle);
-    Dying(const Dying&) = delete;
-    Dying& operator=(const Dying&) = delete;
+    EndingScope(const EndingScope&) = delete;
+    EndingScope& operator=(const EndingScope&) = delete;
 
   private:
     const mpi::Comm handle_;
-    const Dying* const outer_;
+    const EndingScope* const outer_;
 };
 // Goes up when a communicator is freed or MPI ends: what is remembered of handles elsewhere is stale then.
 std::uint64_t generation();

@@ -132,13 +132,13 @@ namespace {
 void leave(Comm& comm) {
     const std::vector<std::int32_t> on_node = comm.map.ranks_on_node(comm.map.node[comm.rank]);
     const std::int32_t first = (*comm.world_ranks)[static_cast<std::size_t>(on_node[0])];
-    const channel::Exit exit{.id = comm.id,
-                             .ranks = on_node.size(),
-                             .first_directory = &directory_of(first),
-                             .first_segment = segment_of(first),
-                             .own_directory = &own_directory()};
+    const channel::LeaveInfo leave{.id = comm.id,
+                                   .ranks = on_node.size(),
+                                   .first_directory = &directory_of(first),
+                                   .first_segment = segment_of(first),
+                                   .own_directory = &own_directory()};
     std::vector<void*> memory = comm.lane.post.leave();
-    channel::retire_control(comm.lane.channel.close(), exit, std::move(memory));
+    channel::retire_control(comm.lane.channel.close(), leave, std::move(memory));
 }
 
 }  // namespace

@@ -235,20 +235,20 @@ void list_readers(const Comm& comm, Neighbors& near) {
 }
 
 // What every rank knows of the neighbourhood, once the blocks are joined.
-struct Common {
-    bool lonely, sizes_agree, one_size;
+struct CommonNeighborFacts {
+    bool has_rank_without_edges, sizes_agree, one_size;
     std::uint64_t edges_between_nodes;
     std::int32_t most_blocks;
 };
 
-Common common_of(std::span<const std::int32_t> sides, bool lonely, std::uint64_t edges_between_nodes,
-                 std::int32_t most_blocks) {
+CommonNeighborFacts common_of(std::span<const std::int32_t> sides, bool has_rank_without_edges,
+                              std::uint64_t edges_between_nodes, std::int32_t most_blocks) {
     const std::int32_t groups = schedule::groups_of_all(sides);
-    return {lonely, groups != 0, groups == 1, edges_between_nodes, most_blocks};
+    return {has_rank_without_edges, groups != 0, groups == 1, edges_between_nodes, most_blocks};
 }
 
-void fill(const Comm& comm, const Lists& lists, const Common& common, Neighbors& near) {
-    near.lonely = common.lonely;
+void fill(const Comm& comm, const Lists& lists, const CommonNeighborFacts& common, Neighbors& near) {
+    near.has_rank_without_edges = common.has_rank_without_edges;
     near.sizes_agree = common.sizes_agree;
     near.one_size = common.one_size;
     near.edges_between_nodes = common.edges_between_nodes;
@@ -357,7 +357,7 @@ bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
     Joined joined;
     if (std::ranges::max(numbers) >= mpi::Wire::kNumbersMost || !join_all(all, joined)) return false;
     schedule::Sides sides;
-    bool lonely = false;
+    bool has_rank_without_edges = false;
     std::size_t most_blocks = 0;
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         const Read& read = all[static_cast<std::size_t>(r)];
@@ -368,11 +368,14 @@ bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
         else
             schedule::join_sides(known, sides);
         auto has_edge = [](std::int32_t to) { return to >= 0; };
-        lonely = lonely || (graph.incoming.empty() && std::ranges::none_of(graph.destinations, has_edge));
+        has_rank_without_edges =
+            has_rank_without_edges ||
+            (graph.incoming.empty() && std::ranges::none_of(graph.destinations, has_edge));
         most_blocks = std::max({most_blocks, read.sources.size(), read.destinations.size()});
         if (r == comm.rank) near.graphs.push_back(std::move(graph));
     }
-    fill(comm, lists, common_of(sides, lonely, 0, static_cast<std::int32_t>(most_blocks)), near);
+    fill(comm, lists, common_of(sides, has_rank_without_edges, 0, static_cast<std::int32_t>(most_blocks)),
+         near);
     near.wire = mpi::Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
     comm.lane.post.wire = near.wire.get();
     return true;

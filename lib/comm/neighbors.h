@@ -31,7 +31,7 @@ struct Neighbors {
     stats::Reason closed = stats::Reason::none;  // not none: all calls on neighbours are handed back
     // As alltoall, alltoallv and alltoallw join blocks; one, where all three agree on all ranks.
     std::vector<schedule::Neighborhood> graphs;
-    bool lonely = false;  // some rank has no edge at all, and knows nothing of block sizes
+    bool has_rank_without_edges = false;  // some rank has no edge at all, and knows nothing of block sizes
     // The larger of a rank's two block sizes is the same on all ranks, in a plain form (schedule/sides.h).
     bool sizes_agree = false;
     bool one_size = false;                  // likewise, and a rank's two sizes are the same

@@ -24,11 +24,11 @@ using algorithms::Algorithm;
 using algorithms::Collective;
 
 // Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard of.
-bool is_bounded(const Common& common, const comm::Comm& comm) {
+bool is_bounded(const CommonArguments& common, const comm::Comm& comm) {
     return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
 }
 
-policy::Facts facts_of(const comm::Comm& comm, const Common& common) {
+policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
     policy::Facts facts{.collective = common.facts.collective,
                         .nodes = comm.nodes,
                         .ranks_per_node = comm.ranks_per_node,
@@ -43,7 +43,7 @@ policy::Facts facts_of(const comm::Comm& comm, const Common& common) {
 }
 
 // Counts the call. Requires: all ranks make it, and ask.
-const choose::Choice& choose_for(comm::Comm& comm, const Common& common) {
+const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common) {
     return comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm));
 }
 
@@ -60,14 +60,14 @@ std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
     return personal ? total : total * blocks;
 }
 
-std::uint64_t largest_block(const exec::Call& call, const Common& common) {
+std::uint64_t largest_block(const exec::Call& call, const CommonArguments& common) {
     if (common.has_block) return common.block_bytes;
     std::uint64_t largest = 0;
     for (const blocks::BlockAt& block : call.local.send.blocks) largest = std::max(largest, block.bytes);
     return largest;
 }
 
-void hand_back(Taken& taken, stats::Reason reason) {
+void hand_back(TakeResult& taken, stats::Reason reason) {
     taken.taken = false;
     taken.count.reason = reason;
     taken.count.algorithm = "mpi";
@@ -75,18 +75,20 @@ void hand_back(Taken& taken, stats::Reason reason) {
 
 // The same for all such calls on the communicator, whatever they name: so that small ones of the MPI
 // library's are as fast as they were.
-void hand_back_for_good(const Args& args, Taken& taken, stats::Reason reason) {
+void hand_back_for_good(const Args& args, TakeResult& taken, stats::Reason reason) {
     if (taken.begin_ns == 0) remember_left(args);
     hand_back(taken, reason);
 }
 
-void count_amounts(const exec::Call& call, const comm::Comm& comm, const Common& common, Taken& taken) {
+void count_amounts(const exec::Call& call, const comm::Comm& comm, const CommonArguments& common,
+                   TakeResult& taken) {
     taken.count.bytes = sent_bytes(call, comm);
     taken.count.block_bytes = largest_block(call, common);
 }
 
 // The same for a call that is handed back without a look at its buffers.
-void count_amounts(const Args& args, const comm::Comm& comm, const Common& common, Taken& taken) {
+void count_amounts(const Args& args, const comm::Comm& comm, const CommonArguments& common,
+                   TakeResult& taken) {
     if (taken.begin_ns == 0 || !common.valid) return;
     exec::Call call{.common = common.facts, .local = {}};
     read_local(args, comm, common, workspace(), call.local);
@@ -96,7 +98,7 @@ void count_amounts(const Args& args, const comm::Comm& comm, const Common& commo
 // Runs it and, when calls are counted, counts what it put on the wire: also if it is handed back, as the
 // refusal travelled.
 exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose::Choice& chosen,
-                          Taken& taken) {
+                          TakeResult& taken) {
     const mpi::Wire* wire = taken.begin_ns != 0 ? comm.wire.get() : nullptr;
     const bool neighbor = is_neighbor(call.common.collective);
     if (taken.begin_ns != 0 && neighbor && wire == nullptr) wire = comm.neighbors->wire.get();
@@ -117,8 +119,8 @@ int error_of(const exec::Outcome& outcome) {
     return outcome.truncated ? mpi::lib().constants.err_truncate : mpi::kSuccess;
 }
 
-void run_chosen(const Args& args, comm::Comm& comm, const Common& common, const choose::Choice& chosen,
-                Taken& taken) {
+void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& common,
+                const choose::Choice& chosen, TakeResult& taken) {
     Repeat repeat{.comm = &comm,
                   .algorithm = chosen.algorithm,
                   .parameters = chosen.parameters,
@@ -154,7 +156,7 @@ bool runs_here(const Algorithm& algorithm, Collective collective, const comm::Co
            (is_neighbor(collective) && algorithm.one_node());
 }
 
-void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
+void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     if (is_neighbor(args.collective)) {
         // Before anything is made that nobody will use.
         const auto& forced = the_policy().forced[static_cast<int>(args.collective)];
@@ -164,9 +166,10 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
         if (near.closed != stats::Reason::none) return hand_back_for_good(args, taken, near.closed);
         // In graphs so sparse the MPI library's senders run ahead as far as they like, ours as far as slots
         // go: two edges among 4 ranks took 8 to 12 times as long as Open MPI's, below 512 B.
-        if (near.lonely && !forced) return hand_back_for_good(args, taken, stats::Reason::policy);
+        if (near.has_rank_without_edges && !forced)
+            return hand_back_for_good(args, taken, stats::Reason::policy);
     }
-    Common common = read_common(args, comm);
+    CommonArguments common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
         // The other ranks count this call.
@@ -176,7 +179,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
     }
     // On one node mates compare sizes; over several they would choose unlike, and wait for ever.
     if (common.names_two_sizes && comm.wire != nullptr) [[unlikely]]
-        exec::stop_lopsided(comm, args.collective);
+        exec::stop_two_sizes(comm, args.collective);
     // Nothing to move, and all ranks know it. (In a bcast the root's length counts: it has to be told.)
     if (common.has_block && common.block_bytes == 0 && args.collective != Collective::bcast &&
         !is_neighbor(args.collective)) {
@@ -198,7 +201,7 @@ void take_open(const Args& args, comm::Comm& comm, Taken& taken) {
 }
 
 // Counts what the MPI library does alone, to compare with: the report is asked for all the same.
-void leave(const Args& args, const comm::Comm& comm, Taken& taken) {
+void leave(const Args& args, const comm::Comm& comm, TakeResult& taken) {
     bool known = !is_neighbor(args.collective) || comm.neighbors != nullptr;
     if (!comm.settled && known) count_amounts(args, comm, read_common(args, comm), taken);
     hand_back(taken, stats::Reason::switched_off);
@@ -226,9 +229,9 @@ std::uint64_t plain_block_bytes(const Args& args) {
 
 }  // namespace
 
-Taken take(const Args& args) noexcept {
+TakeResult take(const Args& args) noexcept {
     Undivided undivided(args.collective);
-    Taken taken;
+    TakeResult taken;
     if (const Repeat* repeat = repeat_of(args)) {
         repeat->comm->choices.count(args.collective);
         heap::tend();
@@ -299,7 +302,7 @@ int raise_error(mpi::Comm comm, int error) {
     return error;
 }
 
-void count_handed_back(Taken& taken) {
+void count_handed_back(TakeResult& taken) {
     taken.count.total_ns = os::now_ns() - taken.begin_ns;
     stats::record(taken.count);
 }

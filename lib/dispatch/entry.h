@@ -22,7 +22,7 @@ struct Inside {
 };
 
 // What became of a call, and what to count of it.
-struct Taken {
+struct TakeResult {
     bool taken = false;          // answered here; else the door passes it on
     int error = mpi::kSuccess;   // to be raised when it is answered
     std::uint64_t begin_ns = 0;  // 0: nothing is counted
@@ -30,9 +30,9 @@ struct Taken {
 };
 
 // Out of memory ends the job: an exception would leave the other ranks waiting for this one.
-Taken take(const Args& args) noexcept;
+TakeResult take(const Args& args) noexcept;
 // Counts a call that was handed back, once the MPI library has answered it.
-void count_handed_back(Taken& taken);
+void count_handed_back(TakeResult& taken);
 
 // Raises an error as the MPI library would. Returns: the error, if the handler returns.
 int raise_error(mpi::Comm comm, int error);
@@ -44,7 +44,7 @@ int enter(const Args& args, PassOn pass_on) {
     int error;
     {
         Inside inside;
-        Taken taken = take(args);
+        TakeResult taken = take(args);
         if (!taken.taken) [[unlikely]] {
             int result = pass_on();
             if (taken.begin_ns != 0) count_handed_back(taken);

@@ -200,7 +200,7 @@ void after_session_init(mpi::Session session) {
 
 int end_communicator(int (*pass_on)(void*), void* comm) {
     if (comm == nullptr || t_inside != 0) return pass_on(comm);
-    comm::Dying dying(mpi::load<mpi::Comm>(comm));
+    comm::EndingScope dying(mpi::load<mpi::Comm>(comm));
     return pass_on(comm);
 }
 

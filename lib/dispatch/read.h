@@ -18,7 +18,7 @@ namespace coco::dispatch {
 // The common facts and whether the arguments are such that MPI will take them. `bytes`: what policy asks for:
 // the block of plain forms, the whole buffer of bcast, the largest block of allgatherv; sized alltoalls have
 // none.
-struct Common {
+struct CommonArguments {
     exec::CommonFacts facts;
     bool valid = true;
     // Not valid, but perhaps on this rank alone, where the MPI library might go on: an alltoall or allgather
@@ -37,7 +37,7 @@ struct Common {
     TypeFacts send_type, recv_type;
     bool send_dense = false, recv_dense = false;
 };
-Common read_common(const Args& args, const comm::Comm& comm);
+CommonArguments read_common(const Args& args, const comm::Comm& comm);
 
 // What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has
 // grown.
@@ -57,7 +57,7 @@ void leave_out(std::span<const std::int32_t> nobody, std::span<blocks::BlockAt> 
                std::uint64_t& total_bytes);
 
 // Fills in the local facts. Requires: common is valid.
-void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
+void read_local(const Args& args, const comm::Comm& comm, const CommonArguments& common, Workspace& space,
                 exec::LocalFacts& local);
 
 }  // namespace coco::dispatch

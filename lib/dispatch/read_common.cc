@@ -16,7 +16,7 @@ using algorithms::Collective;
 
 // Whether a rank would write over what it still has to send. (An allgather's own block may lie where it is
 // received: it is copied to itself.)
-bool is_overwritten(const Args& args, const Common& common) {
+bool is_overwritten(const Args& args, const CommonArguments& common) {
     auto begin = [](const BufferArgs& side, const TypeFacts& type) {
         return reinterpret_cast<std::intptr_t>(side.buffer) + type.offset_bytes;
     };
@@ -26,7 +26,7 @@ bool is_overwritten(const Args& args, const Common& common) {
 
 // Ranks without neighbours do not know the block size of those who have some.
 bool has_common_block(Collective collective, const comm::Comm& comm) {
-    if (is_neighbor(collective)) return !is_sized(collective) && !comm.neighbors->lonely;
+    if (is_neighbor(collective)) return !is_sized(collective) && !comm.neighbors->has_rank_without_edges;
     return !is_sized(collective) || collective == Collective::allgatherv;
 }
 
@@ -34,9 +34,9 @@ bool receives_nothing(Collective collective, const comm::Comm& comm) {
     return is_neighbor(collective) && comm.neighbors->receives_nothing;
 }
 
-// By which the policy chooses in a plain form. Neighbours: where that makes it the same on all ranks, the
-// larger of the two sizes of the sides that have edges.
-void choose_by_both_sides(const Args& args, const comm::Comm& comm, Common& common) {
+// Sets block_bytes, the size by which the policy chooses, in the plain forms of neighbours: the larger of the sizes
+// of the two sides, where all ranks then name the same.
+void choose_by_both_sides(const Args& args, const comm::Comm& comm, CommonArguments& common) {
     if (!is_neighbor(args.collective) || !comm.neighbors->sizes_agree || comm.neighbors->sends_nothing)
         return;
     const std::uint64_t sent_bytes = bytes_of(send_side(args, comm), 0);
@@ -46,8 +46,8 @@ void choose_by_both_sides(const Args& args, const comm::Comm& comm, Common& comm
 
 }  // namespace
 
-Common read_common(const Args& args, const comm::Comm& comm) {
-    Common common{
+CommonArguments read_common(const Args& args, const comm::Comm& comm) {
+    CommonArguments common{
         .facts = {.collective = args.collective, .root = args.root, .sized = is_sized(args.collective)},
         .send_type = {},
         .recv_type = {}};

@@ -162,7 +162,7 @@ std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::
     return read_blocks(counts.wide(), displacements.wide(), size_bytes, blocks, total_bytes);
 }
 
-void read_local(const Args& args, const comm::Comm& comm, const Common& common, Workspace& space,
+void read_local(const Args& args, const comm::Comm& comm, const CommonArguments& common, Workspace& space,
                 exec::LocalFacts& local) {
     bool bcast = args.collective == Collective::bcast;
     bool personal = base::is_personal(args.collective);

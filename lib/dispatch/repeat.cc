@@ -112,7 +112,7 @@ const Repeat* repeat_of(const Args& args) {
     return &last.repeat;
 }
 
-void remember(const Args& args, const Common& common, const Repeat& repeat) {
+void remember(const Args& args, const CommonArguments& common, const Repeat& repeat) {
     const exec::LocalFacts& local = repeat.call.local;
     auto is_simple = [](const TypeFacts& type) {
         return type.run && type.extent_bytes == static_cast<std::int64_t>(type.size_bytes);
@@ -123,7 +123,7 @@ void remember(const Args& args, const Common& common, const Repeat& repeat) {
         local.send.packer != nullptr || local.recv.packer != nullptr)
         return;
     if (common.facts.sized && !(is_simple(common.recv_type) && is_simple(common.send_type))) return;
-    // Else other buffers than these could be the same.
+    // Otherwise two different addresses could name the same data.
     if (two_sided && common.send_type.offset_bytes != common.recv_type.offset_bytes) return;
     memory().remembered[static_cast<int>(args.collective)] = {
         .generation = generation_now(),

@@ -25,7 +25,7 @@ struct Repeat {
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
 // Remembers a call that was read and chosen for, if its like can be read in short. Requires: common is valid.
-void remember(const Args& args, const Common& common, const Repeat& repeat);
+void remember(const Args& args, const CommonArguments& common, const Repeat& repeat);
 
 // Whether such calls on this communicator are handed back whatever they name, as this thread's last one was.
 bool is_left_for_good(const Args& args);

@@ -78,6 +78,6 @@ std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& ca
 // right where all ranks do so. Ends the job if some do not: they would wait for this rank for ever.
 void refuse_together(comm::Comm& comm, algorithms::Collective collective);
 // Ends the job: neighbours that all have to name one size, and this rank names two.
-[[noreturn]] void stop_lopsided(const comm::Comm& comm, algorithms::Collective collective);
+[[noreturn]] void stop_two_sizes(const comm::Comm& comm, algorithms::Collective collective);
 
 }  // namespace coco::exec

@@ -31,10 +31,10 @@ namespace {
 using blocks::BlockAt;
 using blocks::Where;
 using blocks::Which;
+using messages::Announcement;
 using messages::Element;
 using messages::Item;
 using messages::kStraightBytes;
-using messages::News;
 using messages::Opening;
 using messages::Part;
 using messages::Post;
@@ -46,7 +46,7 @@ using schedule::Place;
 constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
 constexpr std::size_t kStraightWindow = 32;
 
-// A rank's news, in its scratch.
+// What a rank announces, in its scratch.
 struct Board {
     std::atomic<std::uint64_t> refused, largest_bytes;  // the owner writes while mates read
     std::uint64_t unused[2];
@@ -88,7 +88,7 @@ class SizedNodesFlight final : public ExchangeFlight {
                 phase_ = Phase::straight;
                 [[fallthrough]];
             case Phase::straight:
-                if (!news_.refused && personal_ && !go_straight()) return false;
+                if (!announced_.refused && personal_ && !go_straight()) return false;
                 phase_ = Phase::readers;
                 [[fallthrough]];
             case Phase::readers:
@@ -107,14 +107,14 @@ class SizedNodesFlight final : public ExchangeFlight {
         if (row(Area::scratch, peer).base == nullptr && !meet(peer)) return false;
         const Board& board = *reinterpret_cast<const Board*>(row(Area::scratch, peer).base - sizeof(Board));
         // Relaxed: the wait for the milestone has acquired what was written before it.
-        news_.hear({board.refused.load(std::memory_order_relaxed),
-                    board.largest_bytes.load(std::memory_order_relaxed)});
+        announced_.hear({board.refused.load(std::memory_order_relaxed),
+                         board.largest_bytes.load(std::memory_order_relaxed)});
         return true;
     }
 
     bool raise(Milestone milestone) {
-        board_->refused.store(news_.refused, std::memory_order_relaxed);
-        board_->largest_bytes.store(news_.largest_bytes, std::memory_order_relaxed);
+        board_->refused.store(announced_.refused, std::memory_order_relaxed);
+        board_->largest_bytes.store(announced_.largest_bytes, std::memory_order_relaxed);
         if (milestone != schedule::kArrived) {
             channel_.raise(milestone);
             return true;
@@ -143,7 +143,8 @@ class SizedNodesFlight final : public ExchangeFlight {
         for (std::int32_t i = 0; i < blocks; ++i) data_bytes += item_of(at(first, i)).travelling_bytes();
         cargo.parcel = lane_.post.take_parcel(channel_, format_.head_bytes(blocks) + data_bytes);
         cargo.memory = lane_.post.memory_of(cargo.parcel);
-        *reinterpret_cast<Opening*>(cargo.memory) = {news_, static_cast<std::uint32_t>(blocks), signature_};
+        *reinterpret_cast<Opening*>(cargo.memory) = {announced_, static_cast<std::uint32_t>(blocks),
+                                                     signature_};
         head_bytes_ = format_.head_bytes(blocks);
         return messages::write_items(format_, cargo.memory, blocks,
                                      [&](std::int32_t i) { return item_of(at(first, i)); });
@@ -167,7 +168,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     bool complete(Cargo& cargo, Part part) { return lane_.post.complete(channel_, cargo.requests(part)); }
     void sent(Cargo& cargo) { lane_.post.release_parcel(cargo.parcel); }
     void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
-        news_.hear(reinterpret_cast<const Opening*>(cargo.memory)->news);
+        announced_.hear(reinterpret_cast<const Opening*>(cargo.memory)->announced);
         messages::read_items(format_, cargo, blocks, [&](std::int32_t i, const Item& item) {
             Element element = own(item.at, item.bytes);
             element.straight = item.straight;
@@ -203,7 +204,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         refusal_ = send_.refusal;
         if (refusal_ == stats::Reason::none && exposed_ && !make_inbox())
             refusal_ = stats::Reason::no_shared_heap;
-        news_.refused = refusal_ != stats::Reason::none;
+        announced_.refused = refusal_ != stats::Reason::none;
     }
 
     // What comes for mates has to lie on the shared heap, however much of it there may be. Seen to before the
@@ -235,11 +236,11 @@ class SizedNodesFlight final : public ExchangeFlight {
         row(Area::scratch, comm_.rank).base = scratch + sizeof(Board);
         lay_out(recv_, call_.local.recv, recv_.base, 0, store_.recv_blocks);
         fill_side(recv_, call_.local.recv, 0);  // what is not received must stay as it is
-        if (news_.refused) return true;
+        if (announced_.refused) return true;
         lay_out(send_, call_.local.send, send_.base, 0, store_.send_blocks);
         fill_side(send_, call_.local.send, 0);
         for (const BlockAt& block : send_.blocks)
-            news_.largest_bytes = std::max(news_.largest_bytes, block.bytes);
+            announced_.largest_bytes = std::max(announced_.largest_bytes, block.bytes);
         return true;
     }
 
@@ -253,8 +254,8 @@ class SizedNodesFlight final : public ExchangeFlight {
 
     // After all else. If some rank refuses, all hand the call back.
     void finish() {
-        outcome.largest_block_bytes = news_.largest_bytes;
-        if (news_.refused)
+        outcome.largest_block_bytes = announced_.largest_bytes;
+        if (announced_.refused)
             outcome.reason = refusal_ != stats::Reason::none ? refusal_ : stats::Reason::peer;
         else
             blocks::empty_side(recv_, call_.local.recv, 0);
@@ -268,7 +269,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     Element element(Place place) {
         if (place.area == Area::scratch) return table(place.owner)[place.index];
         if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
-        if (news_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
+        if (announced_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
         const BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
         return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
@@ -284,7 +285,7 @@ class SizedNodesFlight final : public ExchangeFlight {
             return;
         }
         received_[static_cast<std::size_t>(target.index)] = element;
-        if (news_.refused) return;
+        if (announced_.refused) return;
         if (element.straight != 0) return;
         const BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
         outcome.truncated |= element.bytes > room.bytes;
@@ -363,7 +364,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     bool exposed_ = false;
     std::uint64_t inbox_taken_ = 0, head_bytes_ = 0;
     stats::Reason refusal_ = stats::Reason::none;  // this rank's own
-    News news_;
+    Announcement announced_;
     Board* board_ = nullptr;
     Awaited readers_;
     std::int32_t distance_ = 1;

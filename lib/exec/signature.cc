@@ -28,7 +28,7 @@ void stop_unequal(const comm::Comm& comm, std::int32_t peer) {
                             << " ranks are in different collectives, or call one with different block sizes");
 }
 
-void stop_lopsided(const comm::Comm& comm, algorithms::Collective collective) {
+void stop_two_sizes(const comm::Comm& comm, algorithms::Collective collective) {
     stop_wrong(comm, base::Text() << "rank " << comm.rank << " of a communicator of " << comm.ranks
                                   << " ranks receives blocks of another size than it sends in "
                                   << base::name_of(collective).data()

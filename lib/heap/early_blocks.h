@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blocks for code that allocates while it is being found out whose the malloc family is (family.h): the
+// Blocks for code that allocates while it is being found out whose the malloc family is (malloc_family.h): the
 // dynamic linker's dlsym may. They come from a small static buffer and are never given back. Called by
-// family.cc, by one thread at a time. Fails: null when the buffer is used up.
+// malloc_family.cc, by one thread at a time. Fails: null when the buffer is used up.
 #pragma once
 #include <cstddef>
 

@@ -17,7 +17,7 @@
 #include "base/bits.h"
 #include "base/env.h"
 #include "base/log.h"
-#include "heap/family.h"
+#include "heap/malloc_family.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment_size.h"

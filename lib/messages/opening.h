@@ -8,11 +8,11 @@
 namespace coco::messages {
 
 // What all ranks have to hear. Opens a rank's scratch and each message.
-struct News {
+struct Announcement {
     std::uint64_t refused = 0;  // some rank cannot take part
     std::uint64_t largest_bytes = 0;
 
-    void hear(const News& other) {
+    void hear(const Announcement& other) {
         refused |= other.refused;
         largest_bytes = std::max(largest_bytes, other.largest_bytes);
     }
@@ -20,7 +20,7 @@ struct News {
 
 // Opens a message.
 struct Opening {
-    News news;
+    Announcement announced;
     std::uint32_t blocks;
     std::uint32_t signature;
 };

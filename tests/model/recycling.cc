@@ -60,12 +60,12 @@ void open_shown(Channel& channel, int rank, std::uint64_t id, const std::vector<
 }
 
 void leave(Channel& channel, int rank, const std::vector<int>& ranks) {
-    const channel::Exit exit{.id = channel.id(),
-                             .ranks = ranks.size(),
-                             .first_directory = g_directories[ranks[0]],
-                             .first_segment = shared_memory_of(ranks[0]),
-                             .own_directory = g_directories[rank]};
-    g_pools[rank]->retire(channel.close(), exit, {});
+    const channel::LeaveInfo leave{.id = channel.id(),
+                                   .ranks = ranks.size(),
+                                   .first_directory = g_directories[ranks[0]],
+                                   .first_segment = shared_memory_of(ranks[0]),
+                                   .own_directory = g_directories[rank]};
+    g_pools[rank]->retire(channel.close(), leave, {});
 }
 
 // Calls in which all read the first one's slot: as many as there are slots.

@@ -26,12 +26,14 @@ namespace coco::heap {
 // Whether this process is to have a shared heap, as its environment and its launcher say.
 bool wants_shared_heap();
 
-extern constinit std::atomic<bool> g_family_is_ours;  // false as long as it is undecided
-bool decide_family();
-inline bool family_is_ours() { return g_family_is_ours.load(std::memory_order_relaxed) || decide_family(); }
+extern constinit std::atomic<bool> g_malloc_family_is_ours;  // false as long as it is undecided
+bool decide_malloc_family();
+inline bool malloc_family_is_ours() {
+    return g_malloc_family_is_ours.load(std::memory_order_relaxed) || decide_malloc_family();
+}
 
 // Whether this thread is in the midst of deciding: what it asks for now comes from dlsym.
-bool is_deciding_family();
+bool is_deciding_malloc_family();
 
 // The next definitions after ours; null where there is none. During the decision only malloc, calloc, realloc
 // and free are there.
@@ -56,7 +58,7 @@ struct Family {
     int (*malloc_trim)(std::size_t pad_bytes);
     int (*mallopt)(int parameter, int value);
 };
-// Requires: family_is_ours() has returned false.
+// Requires: malloc_family_is_ours() has returned false.
 const Family& others();
 
 // The next definition of a name after ours; null if there is none. Loses no message of dlerror.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "heap/family.h"
+#include "heap/malloc_family.h"
 
 #include <dlfcn.h>
 
@@ -19,7 +19,7 @@ namespace coco::heap {
 
 // Relaxed: where the family is ours nothing goes with it (own() orders the segment), and who reads false goes on to
 // g_decided.
-constinit std::atomic<bool> g_family_is_ours{false};
+constinit std::atomic<bool> g_malloc_family_is_ours{false};
 
 namespace {
 
@@ -120,7 +120,7 @@ void decide() {
     t_deciding = true;
     bool ours = wants_shared_heap() && doors_are_reached() && next_is_libcs();
     if (!ours) find_others();
-    g_family_is_ours.store(ours, std::memory_order_relaxed);
+    g_malloc_family_is_ours.store(ours, std::memory_order_relaxed);
     t_deciding = false;
     errno = saved;
 }
@@ -134,7 +134,7 @@ bool wants_shared_heap() {
            !os::is_under_valgrind();
 }
 
-bool decide_family() {
+bool decide_malloc_family() {
     if (!g_decided.load(std::memory_order_acquire)) {
         if (t_deciding) return false;
         std::scoped_lock hold(g_deciding);
@@ -142,10 +142,10 @@ bool decide_family() {
         g_decided.store(true,
                         std::memory_order_release);  // pairs with the acquire above: g_others is written
     }
-    return g_family_is_ours.load(std::memory_order_relaxed);
+    return g_malloc_family_is_ours.load(std::memory_order_relaxed);
 }
 
-bool is_deciding_family() { return t_deciding; }
+bool is_deciding_malloc_family() { return t_deciding; }
 
 const Family& others() { return g_others; }
 
@@ -156,7 +156,7 @@ void* next_definition(const char* name) {
 
 void report_other_allocators() {
     if (os::is_under_valgrind()) COCO_LOG(info, "under valgrind: no shared heap");
-    if (!wants_shared_heap() || family_is_ours()) return;
+    if (!wants_shared_heap() || malloc_family_is_ours()) return;
     COCO_LOG(info, "another allocator serves malloc: its buffers are private");
 }
 
