@@ -106,6 +106,10 @@ struct Arrays {
 
 int main(int count, char** arguments) {
     int repeats = count > 1 ? std::atoi(arguments[1]) : 7;
+    if (count > 2 || repeats < 1) {
+        std::fprintf(stderr, "usage: heap_harm [REPEATS]   at least 1, 7 if not given\n");
+        return 2;
+    }
     measure("malloc+free 64 B", repeats, "pair", 5e6, [] { pairs(64); });
     measure("malloc+free 4 KiB", repeats, "pair", 5e6, [] { pairs(4096); });
     measure("malloc+free 100 KB", repeats, "pair", 5e6, [] { pairs(100000); });

@@ -198,6 +198,10 @@ void compare(int ranks, const std::vector<Made>& all) {
 
 int main(int argc, char** argv) {
     const int ranks = argc > 1 ? std::atoi(argv[1]) : 64;
+    if (argc > 2 || ranks < 1 || ranks > 4096) {
+        std::fprintf(stderr, "usage: schedule [RANKS]   RANKS from 1 to 4096, 64 if not given\n");
+        return 2;
+    }
     const coco::topology::NodeMap map = coco::topology::one_node(ranks, 2);
     std::printf("%d ranks, ns a block, best of 40\n", ranks);
     std::vector<Made> all = make_all(ranks, map);
