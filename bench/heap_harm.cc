@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the heap costs a program that knows nothing of us: run it with and without the preload and compare.
+// The cost of the heap to a program that knows nothing of us: run it with and without the preload and compare.
 //   heap_harm [REPEATS]     one line a measurement, the best of REPEATS (default 7)
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Of the processor: others on the machine do not count.
+// Processor time of this process: others on the machine do not count.
 double now_s() {
     timespec t{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a job's memory costs: every rank allocates and touches blocks of many sizes, exchanges some of them,
+// The cost of a job's memory: every rank allocates and touches blocks of many sizes, exchanges some of them,
 // and tells its share of memory (Pss) and page tables (VmPTE). Run without and under `coco run`, and compare
 // the largest.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a message costs, between hosts and within one, in nanoseconds: what bench/simulate has to know of a
+// The cost of a message, between hosts and within one, in nanoseconds: bench/simulate has to know it of a
 // machine (docs/simulation.md). The ranks of all hosts may share CPUs, as on scripts/cluster.
 //
 //   scripts/cluster run --hosts 4 --per-host 4 -- build/mpich/bench/message_cost --rounds 9
@@ -207,7 +207,7 @@ void exchange(const std::vector<int>& to, const std::vector<int>& from, int coun
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
 }
 
-// Of all CPUs, for each of a rank's `messages`.
+// The time of all CPUs for each of a rank's `messages`.
 double cpus_ns(const bench::Call& call, double messages) {
     double us = median_of([&] { return bench::time_batch(call, 20, timing, {}); });
     double cpus =

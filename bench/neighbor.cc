@@ -57,7 +57,7 @@ struct Block {
     std::size_t start, bytes;
 };
 
-// What lies in the send or the receive buffer, and how MPI is told. The lists end with an entry too many:
+// The blocks in the send or the receive buffer, and the lists that MPI is given. These end with an entry too many:
 // both MPIs look for the first one (Open MPI refuses a null pointer) where there are no neighbours, too.
 struct Side {
     std::vector<Block> blocks;
@@ -148,7 +148,7 @@ void fill(const Case& c) {
     }
 }
 
-// What a call leaves in the receive buffer and behind its end.
+// The bytes that a call leaves in the receive buffer and behind its end.
 std::string received_by(const bench::Call& call, const Case& c) {
     std::size_t bytes = c.recv.bytes + kGuardBytes;
     std::memset(c.buffers.recv.at, kUntouched, bytes);

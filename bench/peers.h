@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who is whose neighbour in the graphs that bench/neighbor and bench/simulate run on, seen from one rank.
+// The neighbours of a rank in the graphs that bench/neighbor and bench/simulate run on.
 // Thread safety: pure functions.
 #pragma once
 #include <vector>
 
 namespace bench {
 
-// In the order of the blocks.
+// A rank's neighbours, in the order of the blocks.
 struct Peers {
     std::vector<int> sources, destinations;
 };

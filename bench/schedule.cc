@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What it costs to make a schedule and to walk it, against plain loops over the same blocks (naive's order;
+// The cost of making a schedule and of walking it, against plain loops over the same blocks (naive's order;
 // along the Morton curve, where the ranks are a power of two and the CPU extracts bits): one process stands
 // in for all ranks of a node. Twice: with copies alone, and with what a right program does besides, one look
 // at a flag for each peer that must have come, one for each that must be through. All flags are up.
@@ -77,7 +77,7 @@ struct View {
 
 constexpr std::uint64_t kRowBits = 0xAAAAAAAAAAAAAAAAu;
 
-// Who copies a block of the Morton curve.
+// The rank that copies a block of the Morton curve.
 __attribute__((target("bmi2"))) int copier(int row, int column, int ranks) {
     return static_cast<int>((__builtin_ia32_pdep_di(static_cast<std::uint64_t>(row), kRowBits) |
                              __builtin_ia32_pdep_di(static_cast<std::uint64_t>(column), ~kRowBits)) /
@@ -122,7 +122,7 @@ __attribute__((target("bmi2"))) void plain_curve(World& w, int r) {
                                  w.rows[column].base + row * w.block, w.block);
     }
     flags.raise(schedule::kDone);
-    // Those whose boxes hold a block that we receive or send.
+    // Waits for the ranks whose boxes hold a block that we receive or send.
     for (int i = 0; i < w.ranks; i += wide) flags.wait(copier(r, i, w.ranks), schedule::kDone);
     for (int i = 0; i < w.ranks; i += high) flags.wait(copier(i, r, w.ranks), schedule::kDone);
 }
@@ -131,7 +131,7 @@ bool has_plain_curve(int ranks) {
     return std::has_single_bit(static_cast<unsigned>(ranks)) && __builtin_cpu_supports("bmi2");
 }
 
-// Of works that each do a rank's part: rank by rank, as each has its schedule and its blocks in its own
+// Times works that each do a rank's part: rank by rank, as each rank has its schedule and its blocks in its own
 // cache, in turns, the best of many.
 std::vector<double> best_ns_per_block(const World& w, const std::vector<std::function<void(int)>>& works) {
     std::vector<double> sums(works.size());

@@ -30,7 +30,7 @@ struct Plan {
 
 constexpr double kLate_us = 20'000;  // long enough for the others to have gone to sleep, if they ever do
 
-// What rank 0 asks the last rank for; both know all of these.
+// A service that rank 0 asks of the last rank; both know all services.
 struct Service {
     const char* name;
     // Before the last rank enters the collective.

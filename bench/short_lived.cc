@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a communicator costs that is made, used a few times and freed: processor time and wall time of a turn,
-// of the slowest rank. The library below is asked as ever by a run of the same program without libcoco:
-// whoever duplicates a communicator meets what libcoco keeps on it, so that there is nothing to compare with
-// in the same process.
+// The cost of a communicator that is made, used a few times and freed: processor time and wall time of a turn, of
+// the slowest rank. The library below is measured by a run of the same program without libcoco: to duplicate a
+// communicator is to meet what libcoco keeps on it, so that there is nothing to compare with in the same process.
 //
 //     mpiexec -n 2 bench/short_lived [--turns N] [--words N]; the same behind coco run
 // --words: of 8 bytes, in a block of an alltoall; 1 by itself.

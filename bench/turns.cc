@@ -61,7 +61,7 @@ bool read_option(Timing& t, const std::string& word, const std::function<std::st
     return true;
 }
 
-// Of the sizes from one to another; 0: there are none.
+// The mean ratio of the sizes from one to another; 0: there are none.
 double geometric_mean(const std::vector<std::pair<long, double>>& ratios, long from_bytes, long to_bytes) {
     double log_sum = 0;
     int sizes = 0;

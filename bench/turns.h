@@ -82,7 +82,7 @@ struct Figure {
 };
 Figure measure(const Pair& pair, const Timing& t, const Buffers& b);
 
-// What rank 0 prints: a row for each size, at the end geometric means and the worst. As CSV: rows alone,
+// The table that rank 0 prints: a row for each size, at the end geometric means and the worst. As CSV: rows alone,
 // which open with `key`.
 class Table {
   public:

@@ -19,7 +19,7 @@ namespace {
 
 bool is_power_of_two(std::size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
-// As glibc: any alignment is allowed, and rounded up to a power of two.
+// As in glibc, any alignment is allowed, and rounded up to a power of two.
 void* aligned(std::size_t alignment, std::size_t bytes) {
     std::size_t power = sizeof(void*);
     while (power < alignment && power != 0) power *= 2;

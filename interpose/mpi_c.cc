@@ -202,7 +202,7 @@ int stop_mpi(int (*next)(), int (*own)()) {
         [[maybe_unused]] const auto own = next;                               \
         call                                                                  \
     }
-// The same of a function that makes MPI start: a second MPI library may have come since.
+// The same for a function that makes MPI start: a second MPI library may have come since.
 #define COCO_STARTS(Name, parameters, arguments, call) \
     COCO_BOTH_NAMES(Name, parameters, arguments, {     \
         coco::mpi::look_again();                       \

@@ -85,7 +85,7 @@ void* make_or_null(size_t bytes, size_t alignment) noexcept {
     return block;
 }
 
-// By the next definition of this operator, else by the one that it is based on.
+// Calls the next definition of this operator, else the operator that it is based on.
 template <class... Rest, class Base>
 void* make_elsewhere(Operator which, Base base, size_t bytes, Rest... rest) {
     if (t_undivided != nullptr) return or_stop(::operator new(bytes, rest..., std::nothrow), bytes);

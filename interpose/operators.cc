@@ -8,7 +8,7 @@
 
 namespace coco::interpose {
 
-// Relaxed: nothing goes with true, and who reads false goes on to g_decided.
+// Relaxed: nothing goes with true, and a thread that reads false goes on to g_decided.
 constinit std::atomic<bool> g_operators_are_ours{false};
 
 namespace {

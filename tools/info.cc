@@ -58,7 +58,7 @@ void print_settings() {
 // Neighbours' blocks are common to all ranks in some topologies, and in others not.
 void print_explained(const policy::Policy& policy, policy::Facts facts) {
     using algorithms::Collective;
-    // Of v and w forms only allgatherv has all sizes on all ranks.
+    // Among v and w forms only allgatherv has all sizes on all ranks.
     if (is_sized(facts.collective) && facts.collective != Collective::allgatherv) facts.block_bytes.reset();
     const bool depends = is_neighbor(facts.collective) && facts.block_bytes;
     if (depends)

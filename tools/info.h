@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `coco info` prints. Called by the command only. Fails: an exit status of 2 after one line on stderr.
+// The output of `coco info`. Called by the command only. Fails: an exit status of 2 after one line on stderr.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace coco::tools {
 
-// program: whose MPI library is told of; empty: those that the loader finds.
+// program: the one whose MPI library is described; empty: all libraries that the loader finds.
 int info(const std::string& program);
 int list_algorithms();
 // docs/environment.md's table.

@@ -39,7 +39,7 @@ std::string describe(void* handle) {
     return line + "; " + mpi::version_of(library);
 }
 
-// What a child process prints.
+// The text that `work` makes in a child process.
 template <class Work>
 std::string of_child(Work work) {
     int ends[2];

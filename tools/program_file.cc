@@ -128,7 +128,7 @@ std::string find_library(const std::string& name, const std::vector<std::string>
     for (const char* folder : {"/lib64", "/usr/lib64", "/lib", "/usr/lib"}) folders.emplace_back(folder);
     for (const std::string& folder : folders)
         if (std::string path = folder + "/" + name; read_elf(path).is_native) return path;
-    auto [cached, end] = loader_cache().equal_range(name);  // of every architecture
+    auto [cached, end] = loader_cache().equal_range(name);  // entries of every architecture
     for (; cached != end; ++cached)
         if (read_elf(cached->second).is_native) return cached->second;
     return {};

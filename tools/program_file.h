@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `coco run` must know about a program file before it starts it: is it ours to help, and which MPI does
+// Facts that `coco run` must know about a program file before it starts it: is it ours to help, and which MPI does
 // it load? Reads ELF headers; runs nothing. Single-threaded use.
 #pragma once
 #include <string>

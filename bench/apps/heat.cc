@@ -205,7 +205,7 @@ long points_that_differ(const Program& p, const World& w, int iterations, const 
     return differ;
 }
 
-// Of all points' bits and places, whatever the parts. Returns: it, on rank 0.
+// The checksum of all points' bits and places, whatever the parts. Returns: it, on rank 0.
 std::uint64_t checksum(const World& w, const Box& box) {
     std::uint64_t mine = 0, all = 0;
     Part part = part_of(w, w.rank);

@@ -30,7 +30,7 @@ class Exchange : public heat::Exchange {
 
     void pack(heat::Box& box) override {
         for (int side : {2, 3}) {
-            // What no neighbour overwrites comes back as it is.
+            // Ghosts that no neighbour overwrites come back as they are.
             box.ghosts(side).copy_to(column(box, side, true));
             box.border(side).copy_to(column(box, side, false));
         }
@@ -46,7 +46,7 @@ class Exchange : public heat::Exchange {
     }
 
   private:
-    // Of the four packed columns: left and right, to send and received.
+    // One of the four packed columns: left or right, to send or received.
     double* column(heat::Box& box, int side, bool received) const {
         return box.spare() + static_cast<std::ptrdiff_t>(rows_) * (side - 2 + 2 * received);
     }

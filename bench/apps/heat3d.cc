@@ -24,7 +24,7 @@ class Exchange : public heat::Exchange {
                                    })),
           sent_(static_cast<std::size_t>(kSides) * points_),
           received_(sent_.size()) {
-        // What no neighbour overwrites comes back as it is.
+        // Ghosts that no neighbour overwrites come back as they are.
         for (int i = 0; i < kSides; ++i) box.ghosts(sides_[i]).copy_to(&received_[i * points_]);
     }
 

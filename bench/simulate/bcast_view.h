@@ -44,7 +44,7 @@ class BcastView : public QueueView {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         start_receive(from, at(first), bytes_of(first.index, blocks), 0, requests_.emplace_back());
     }
-    // Who shows its own buffer returns when all have read it.
+    // A rank that shows its own buffer returns when all have read it.
     void wait_for_readers() {
         if (!publishes_) return;
         for (std::int32_t mate = 0; mate < world_.ranks; ++mate)
@@ -62,7 +62,7 @@ class BcastView : public QueueView {
     std::int64_t bytes_of(std::int32_t segment, std::int32_t blocks) const {
         return std::min(blocks * train_.unit_bytes, train_.bytes - offset(segment));
     }
-    // Of this train.
+    // The place of this train in a rank's buffer.
     std::byte* buffer(std::int32_t owner) {
         if (!world_.moves) return world_.any.data();
         using coco::schedule::Area;

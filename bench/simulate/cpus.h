@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What messages cost CPUs, as it was measured on a machine (bench/message_cost): by bytes, between hosts and
+// The cost of messages to CPUs, as measured on a machine (bench/message_cost): by bytes, between hosts and
 // within one, and for waking up. The ranks of all hosts may share the CPUs, as on a cluster of namespaces:
 // then work is done in the order in which it comes up, and each piece to its end.
 #pragma once

@@ -33,7 +33,7 @@ class Form {
     const int self_;
 };
 
-// Of World::collective.
+// Makes the form of World::collective.
 std::unique_ptr<Form> make_form(World& world, int self);
 
 // plain_form.cc: alltoall, allgather; sized_form.cc: alltoallv; bcast_form.cc: bcast from rank 0;

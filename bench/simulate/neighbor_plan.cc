@@ -10,7 +10,7 @@ namespace algorithms = coco::algorithms;
 using algorithms::Exchange;
 using coco::schedule::Area;
 
-// What MPICH and Open MPI do: all receives and all sends at once, within nodes too.
+// The way of MPICH and Open MPI: all receives and all sends at once, within nodes too.
 coco::schedule::Schedule direct_sends(const World& world, std::int32_t rank) {
     const auto& near = world.graph->near[static_cast<std::size_t>(rank)];
     const bool personal = coco::base::is_personal(world.collective);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who takes part in a comparison, by name, and what one rank does for it:
+// The contenders of a comparison, by name, and what one rank does for each:
 //   bruck:radix=4, leader:bruck, ...  the library's own algorithms, as a policy names them
 //   default                           what the built-in rules choose for these nodes, ranks and bytes
 //   mpi                               SMPI's function, by the selection that the run was started with
@@ -41,9 +41,9 @@ struct Plan {
 // Returns: nothing if there is no such contender for the collective; `error` says why. Called by all ranks.
 std::optional<Plan> make_plan(const std::string& name, World& world, int rank, std::string& error);
 
-// Of collectives among neighbours; neighbor_plan.cc
+// The same for collectives among neighbours: neighbor_plan.cc.
 std::optional<Plan> make_neighbor_plan(const std::string& name, World& world, int rank, std::string& error);
-// Above this, combining sends straight. As in lib/exec/neighbors.cc.
+// Blocks above this go straight in combining, as in lib/exec/limits.h.
 inline constexpr std::int64_t kCombinedBytes = 4096;
 
 }  // namespace simulate

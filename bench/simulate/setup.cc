@@ -57,7 +57,7 @@ class Round {
     std::vector<Load> sent_, received_;
 };
 
-// What all makers speak goes to those whom it is for. Returns: the round's cost.
+// Passes the letters that all makers speak to the ranks for which they are. Returns: the round's cost.
 template <class Maker>
 SetupCost pass_letters(std::vector<Maker>& makers) {
     Round round(makers.size());

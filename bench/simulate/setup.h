@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the ranks of a graph find out together before their first call: who combines what, which bundles go
+// The set-up that the ranks of a graph do together before their first call: who combines what, which bundles go
 // between nodes. All ranks' makers run here, in one process, and letters go from hand to hand; what that
 // would cost on the simulated machine is counted and computed, not simulated. Thread safety: none.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace simulate {
 
-// Of all ranks together, but for times.
+// The cost of a set-up: of all ranks together, but for times.
 struct SetupCost {
     std::int64_t rounds = 0, letters = 0, bytes = 0;
     double network_s =

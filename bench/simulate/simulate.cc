@@ -60,7 +60,7 @@ class Measurement {
           copies_(copies),
           form_(make_form(world, self)) {}
 
-    // What is chosen by size is planned anew for each.
+    // Plans that are chosen by size are made anew for each size.
     void run(const std::string& contender) {
         for (std::size_t i = 0; i < options_.sizes.size(); ++i) {
             const std::int64_t before = world_.block_bytes;
@@ -111,7 +111,7 @@ class Measurement {
         world_.barrier->wait();
     }
 
-    // What the built-in rules leave to MPI takes no time here: it is compared with nothing.
+    // A call that the built-in rules leave to MPI takes no time here: it is compared with nothing.
     bool is_left_to_mpi() const { return plan_.mpi && !plan_.label.empty(); }
 
     // Many of SMPI's functions look at first where the ranks of a communicator sit, with messages.

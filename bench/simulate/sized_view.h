@@ -125,7 +125,7 @@ class SizedView : public ClockedView {
         return {nullptr, bytes, bytes > coco::messages::kStraightBytes};
     }
     bool goes_straight(const Element& element) const { return item_of(element).straight; }
-    // What a mate reads in place is no message.
+    // An element that a mate reads in place is no message.
     bool is_by_message(const Element& element) const {
         return !on_node_ || world_.map.node[element.sender] != world_.map.node[element.receiver];
     }
@@ -146,7 +146,7 @@ class SizedView : public ClockedView {
         const std::uint64_t bytes = item_of(element).travelling_bytes();
         if (bytes != 0) charge_copy(static_cast<std::int64_t>(bytes));
     }
-    // What a message brings besides its head.
+    // The bytes that a message brings besides its head.
     std::uint64_t data_bytes(const Elements& elements) const {
         std::uint64_t bytes = 0;
         if (phases_) bytes += whole_format().head_bytes(static_cast<std::int32_t>(elements.size()));

@@ -12,7 +12,7 @@
 
 namespace simulate {
 
-// What all forms have in common.
+// The common part of all forms' views.
 class ClockedView {
   public:
     static constexpr bool kRows = false;
@@ -76,7 +76,7 @@ class ClockedView {
     double now_;
 };
 
-// Those that complete messages in the order of their start.
+// A view that completes messages in the order of their start.
 class QueueView : public ClockedView {
   public:
     using ClockedView::ClockedView;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the simulated ranks of a run share: where they sit, how far each has come in a call, where its areas
+// The state that the simulated ranks of a run share: where they sit, how far each has come in a call, where its areas
 // are. All ranks are coroutines of one thread of one process whose globals are not made private, so plain
-// memory is shared memory; but who waits must sleep in SimGrid, as nobody else runs meanwhile.
+// memory is shared memory; but a rank that waits must sleep in SimGrid, as no other runs meanwhile.
 #pragma once
 #include <mpi.h>
 
@@ -23,14 +23,14 @@
 
 namespace simulate {
 
-// What SimGrid does not know: the work of a rank on its node, in seconds.
+// The costs that SimGrid does not know: the work of a rank on its node, in seconds.
 struct Costs {
     double copy_s = 5e-9;        // to start a copy of blocks in a row
     double byte_s = 1.0 / 10e9;  // to copy a byte
     double element_s = 3e-9;     // v forms: to copy an element, or to write or read its length
     double flag_s = 150e-9;      // until a raised flag is seen by a mate
     double raise_s = 20e-9;      // to raise a flag
-    // Of small messages, where they are computed instead of simulated: as machine.py tells SMPI.
+    // The work of small messages, where it is computed instead of simulated: as machine.py tells SMPI.
     double send_s = 300e-9, receive_s = 200e-9;
 };
 
@@ -103,7 +103,7 @@ struct World {
     std::unique_ptr<Setup> setup;
     simgrid::s4u::BarrierPtr barrier;  // takes no simulated time
 
-    // Of the measurement under way.
+    // State of the measurement under way.
     std::int64_t block_bytes = 0;
     bool moves = true;           // blocks are really moved, and looked at in the end
     std::vector<std::byte> any;  // where messages come from and go to when they are not

@@ -33,7 +33,7 @@ struct Participants {
     }
 };
 
-// What the steps of an exchange mean for one participant. All places are in areas of that participant.
+// The meaning of an exchange's steps for one participant. All places are in areas of that participant.
 class Courier {
   public:
     virtual ~Courier() = default;

@@ -254,7 +254,7 @@ class LeaderScheme {
     Builder steps_;
     Waits arrivals_{shape_.rank, schedule::kArrived};
     std::deque<Team> teams_;
-    std::deque<LeaderCourier> couriers_;  // of each team
+    std::deque<LeaderCourier> couriers_;  // one for each team
     std::size_t own_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a leader does in a bcast, on whatever way the segments go between nodes: it sends and receives
+// A leader's part in a bcast, on whatever way the segments go between nodes: it sends and receives
 // messages, of which a bounded number is under way, and fills the ring in its scratch from which its mates
 // copy. Nodes are numbered from the root's node on (node_tree.h). Used by leader_bcast.cc and
 // leader_scatter.cc, while schedules are made. Thread safety: none.

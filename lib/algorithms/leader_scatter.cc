@@ -65,7 +65,7 @@ class PartCourier final : public Courier {
     const NodeTree& tree_;
     BcastLeader& leader_;
     std::vector<std::int32_t> unshown_;  // parts that have come and were not shown yet
-    // By message of the exchange, sent or left out: how many messages were started up to it.
+    // For each message of the exchange, sent or left out: how many messages were started up to it.
     std::vector<std::int32_t> started_until_;
 };
 

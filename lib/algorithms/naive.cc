@@ -2,7 +2,7 @@
 //
 // Source:     Li, Zhang, Hoefler 2018, section 4 (SH-Naive, in its NUMA-aware form). The paper puts a
 //             barrier before and after the copies. We wait for the one peer whose block comes next, and at
-//             the end for those who read our send buffer.
+//             the end for the ranks that read our send buffer.
 // Idea:       Every rank copies its own blocks, straight from its peers' send buffers into its receive
 //             buffer. It begins with the rank behind itself, in its own domain, so that the ranks do not
 //             all read the same peer.

@@ -24,9 +24,9 @@ enum class Collective : std::uint8_t {
     neighbor_allgatherv
 };
 
-// What moves: a block from each rank to each, one block of each rank to all, or the root's buffer to all. The
-// v and w forms move the same blocks as their plain form, and those of neighbours the same among the ranks
-// that a topology joins.
+// The pattern: a block from each rank to each, one block of each rank to all, or the root's buffer to all. The v and
+// w forms move the same blocks as their plain form, and collectives of neighbours the same among the ranks that a
+// topology joins.
 enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
 inline constexpr int kExchanges = 3;
 
@@ -87,7 +87,7 @@ constexpr bool rows_are_in_order() {
 static_assert(rows_are_in_order(), "a row of the table of collectives is not at its enumerator's place");
 }  // namespace internal
 
-// Some of them.
+// A set of collectives: a bit for each.
 using CollectiveSet = std::uint32_t;
 constexpr CollectiveSet set_of(Collective c) { return CollectiveSet{1} << static_cast<int>(c); }
 template <class Predicate>

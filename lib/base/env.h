@@ -12,7 +12,7 @@ namespace coco::base {
 struct Setting {
     const char* name;
     const char* choices;  // what a valid value looks like, as error messages say it
-    const char* preset;   // what holds when it is unset
+    const char* preset;   // the value that holds when it is unset
     const char* summary;
 };
 

@@ -27,9 +27,9 @@ class Packer {
 struct Buffer {
     std::byte* base = nullptr;             // first byte of block 0's data
     std::int64_t stride_bytes = 0;         // from block to block; plain forms
-    std::uint64_t block_bytes = 0;         // plain forms of neighbours: of each block on this side
-    std::span<const BlockAt> blocks = {};  // v and w forms: by rank (neighbours: edge), from base
-    std::uint64_t total_bytes = 0;         // v and w forms: of all blocks
+    std::uint64_t block_bytes = 0;         // plain forms of neighbours: size of each block on this side
+    std::span<const BlockAt> blocks = {};  // v and w forms: by rank (neighbours: by edge), from base
+    std::uint64_t total_bytes = 0;         // v and w forms: size of all blocks together
     std::int32_t block_count = 0;
     const Packer* packer = nullptr;  // the blocks are not dense: base and stride mean nothing
     bool gapped = false;             // with packer: elements are contiguous, only gaps lie between them

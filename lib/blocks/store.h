@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What calls on a channel keep from one to the next, so that a call allocates nothing once these have grown:
-// where all ranks' blocks are, tables of blocks, and memory for copies of buffers. A channel runs one call at a
+// Memory that calls on a channel keep from one to the next, so that a call allocates nothing once it has grown:
+// where all ranks' blocks are, tables of blocks, and room for copies of buffers. A channel runs one call at a
 // time, so that one store serves all its calls. Thread safety: that of the channel.
 #pragma once
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Row {
     std::int64_t stride_bytes;
 };
 
-// A rank's block tables in a v or w form: `staged` of its scratch, else `send` and `recv` of its buffers.
+// A rank's block tables in a v or w form: `staged` for its scratch, or `send` and `recv` for its buffers.
 struct Table {
     const StagedBlock* staged;
     const BlockAt* send;

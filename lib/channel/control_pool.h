@@ -17,7 +17,7 @@
 
 namespace coco::channel {
 
-// Who still has to finish before a retired block may be used again: flag values to be reached.
+// A rank that has to finish before a retired block may be used again: the value that its flag must reach.
 struct Pending {
     const std::atomic<std::uint64_t>* flag;
     std::uint64_t value;
@@ -26,9 +26,9 @@ struct Pending {
 // How the ranks of a channel that have met by their directories count themselves out of it.
 struct LeaveInfo {
     std::uint64_t id;
-    std::uint64_t ranks;               // of this node
-    const Directory* first_directory;  // of the first of these ranks, whose block counts
-    std::byte* first_segment;          // in this process
+    std::uint64_t ranks;               // the channel's ranks on this node
+    const Directory* first_directory;  // that of the first of these ranks, whose block counts the leavers
+    std::byte* first_segment;          // that rank's segment in this process
     Directory* own_directory;          // where this process's block was shown
 };
 
@@ -49,8 +49,8 @@ class ControlPool {
         Control* control = nullptr;
         std::vector<Pending> pending = {};
         std::vector<void*> memory = {};
-        // Of those that have met by directories; id 0: of others. leavers: null while this rank has not counted
-        // itself out.
+        // leave: for ranks that have met by directories; id 0: for others. leavers: the count to look at; null while
+        // this rank has not counted itself out. leavers_at_end: that count once all ranks have left.
         LeaveInfo leave = {};
         std::atomic<std::uint64_t>* leavers = nullptr;
         std::uint64_t leavers_at_end = 0;
@@ -67,7 +67,7 @@ class ControlPool {
     std::deque<Retired> retired_;  // the longest retired first
 };
 
-// This process's.
+// The pool of this process.
 ControlPool& control_pool();
 
 inline Control* take_control() { return control_pool().take(); }
@@ -81,7 +81,7 @@ inline bool show(Directory& own_directory, std::uint64_t id, const ControlCard& 
     return control_pool().show(own_directory, id, card);
 }
 
-// A block in private memory, for a rank that is alone on its node, and its end.
+// Makes a block in private memory, for a rank that is alone on its node; frees such a block.
 Control* make_lone_control();
 void end_lone_control(Control* control);
 

@@ -14,7 +14,7 @@ bool Directory::add(std::uint64_t id, const ControlCard& card) {
         if (entry.id.load(std::memory_order_relaxed) != 0) continue;
         if (step >= kNear) {
             ++far_entries_;
-            // Pairs with reach(): a rank that looks for the card from now on looks far enough. Who has looked less
+            // Pairs with reach(): a rank that looks for the card from now on looks far enough. One that has looked less
             // far sees this behind the rise of the changes below.
             if (step >= reach()) reach_.store(step + 1, std::memory_order_release);
         }
@@ -34,9 +34,9 @@ void Directory::remove(std::uint64_t id) {
     for (std::uint64_t step = 0; step < reach(); ++step) {
         Entry& entry = entries_[place_of(id, step)];
         if (entry.id.load(std::memory_order_relaxed) != id) continue;
-        // Relaxed: it publishes nothing. Who reads the old identity for long looks for another one, and passes.
+        // Relaxed: it publishes nothing. A rank that reads the old identity for long looks for another one, and passes.
         entry.id.store(0, std::memory_order_relaxed);
-        // Its partner is reach(). Whoever still looks for a card looks for one that is there, and near, or is to come.
+        // Release: pairs with reach(). Any rank that looks for a card now looks for one that is near, or to come.
         if (step >= kNear && --far_entries_ == 0) reach_.store(0, std::memory_order_release);
         return;
     }

@@ -3,7 +3,7 @@
 // Where a rank's node-mates find its control block for a communicator: a table in the rank's shared memory,
 // by the communicator's identity (comm/bond.h). Only the owner writes it, in its process under a lock; any
 // process of the node reads it. An entry is there from the owner's first call on the communicator until every
-// rank has left it, so who has not left yet and has found it may rely on it.
+// rank has left it, so a rank that has found it and has not left yet may rely on it.
 //
 // A directory is as good as new where its memory is zeros.
 //
@@ -38,7 +38,7 @@ class Directory {
     void remove(std::uint64_t id);
     // The card of communicator `id`; null if it is not there.
     const ControlCard* find(std::uint64_t id) const;
-    // Raised after each card that is added: who has not found one looks again when it has risen.
+    // Raised after each card that is added: a rank that has not found one looks again when the flag has risen.
     sync::Flag& changes() { return changes_; }
 
   private:
@@ -55,8 +55,8 @@ class Directory {
     std::uint64_t reach() const { return std::max(kNear, reach_.load(std::memory_order_acquire)); }
 
     sync::Flag changes_;
-    std::atomic<std::uint64_t> reach_{0};  // of all entries that are there; 0: they are near
-    std::uint64_t far_entries_ = 0;        // the owner's
+    std::atomic<std::uint64_t> reach_{0};  // all entries lie within so many places; 0: within kNear
+    std::uint64_t far_entries_ = 0;        // entries beyond kNear; only the owner counts them
     Entry entries_[kEntries];
 };
 

@@ -40,8 +40,8 @@ bool Channel::find_peer(std::int32_t peer) {
     Directory& directory = *p.directory;
     const ControlCard* card = directory.find(id_);
     if (card == nullptr && polls_) return false;
-    // Most mates are there, or about to come: one line to look at, and not that of the changes, which the
-    // mate writes to.
+    // Most mates are there, or about to come: at first this looks only for the card, and not at the line of the
+    // changes, which the mate writes to.
     for (std::uint32_t look = 0; card == nullptr && look < waiting.spins; ++look) {
         os::pause();
         card = directory.find(id_);

@@ -4,9 +4,8 @@
 // root runs far ahead of its readers. Every rank reads every record of every root, in order, and so knows
 // where the next one will be.
 //
-//   record   a header word, then payload in words. A header is 0 until its record is there: the root clears
-//   the next
-//            header before it publishes a record.
+//   record   a header word, then payload in words. A header is 0 until its record is there: the root clears the
+//            next header before it publishes a record.
 //   payload  the buffer itself, or a Whereabouts
 //   wrap     a header that says: go on at the begin of the tape
 //
@@ -18,7 +17,7 @@
 
 namespace coco::channel {
 
-// A ring of bytes and who may still read what, by sectors.
+// A ring of bytes, which knows for each sector the last call in which others may read it.
 template <std::uint64_t kBytes, std::uint64_t kSectors = kRingSectors>
 class Ring {
   public:
@@ -43,7 +42,7 @@ class Ring {
         for (std::uint64_t s = entered_ + 1; s <= last; ++s)
             if (epochs_[s] > piece.wait_epoch) piece.wait_epoch = epochs_[s];
         for (std::uint64_t s = piece.begin / kSectorBytes; s <= last; ++s) epochs_[s] = epoch;
-        // What is written where the lap ended, a wrap, is read in this call.
+        // Where the lap ended a wrap is written, which is read in this call.
         if (piece.wrapped && head_ < kBytes) epochs_[head_ / kSectorBytes] = epoch;
         entered_ = last;
         head_ = piece.begin + bytes;
@@ -66,8 +65,8 @@ struct Whereabouts {
     std::uint64_t segment_bytes;  // segmented
 };
 
-// A header word: never 0. Its low bits: how it is published, and the call's number, by which a record is told
-// from one that a reader never stepped over, of a call that it took for empty. Length above.
+// A header word: never 0. Its low bits tell how the record is published, and the call's number, by which a reader
+// tells it from a record that it never stepped over, as it took that call for empty. The length lies above these bits.
 struct Header {
     std::uint64_t word;
 
@@ -75,7 +74,7 @@ struct Header {
         return {bytes << 8 | (static_cast<std::uint64_t>(publish) + 2)};
     }
     static constexpr std::uint64_t kWrap = 1;
-    // With the call that it belongs to.
+    // The header with the number of the call that it belongs to.
     Header of_call(std::uint64_t epoch) const { return {word | epoch % kTurns << kPublishBits}; }
     bool is_of_call(std::uint64_t epoch) const { return (word >> kPublishBits) % kTurns == epoch % kTurns; }
     Publish publish() const { return static_cast<Publish>((word & ((1 << kPublishBits) - 1)) - 2); }

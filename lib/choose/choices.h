@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is chosen for the calls of one communicator, and for how many of them that holds: the policy's verdicts,
-// remembered by collective, and the bounds by which forms are chosen for whose block sizes no rank knows.
+// The choices for the calls of one communicator, and for how many calls each holds: the policy's verdicts,
+// remembered by collective, and the bounds by which is chosen for forms whose block sizes no rank knows.
 //
 // Called by dispatch before a call, and by exec with what a call has found out. Thread safety: that of the
 // communicator. Invariant: all ranks of the communicator hold the same, since they ask at the same calls and are
@@ -17,7 +17,7 @@ struct Choice {
     const algorithms::Algorithm* algorithm = nullptr;  // null: mpi
     algorithms::Parameters parameters = {};
     bool by_force = false;
-    std::uint64_t last_call = 0;  // of this collective that it holds for
+    std::uint64_t last_call = 0;  // the last call of this collective that it holds for
 };
 
 class Choices {
@@ -36,7 +36,7 @@ class Choices {
     // any rule asks for.
     void note_largest_block(bool refused, std::uint64_t bytes);
 
-    // As for a communicator that nobody has called on yet.
+    // Makes this as for a communicator that nobody has called on yet.
     void forget() { *this = {}; }
 
   private:
@@ -52,7 +52,7 @@ class Choices {
     };
     Memo memo_[algorithms::kCollectives];                 // the last verdict for each collective
     std::uint64_t calls_[algorithms::kCollectives] = {};  // since the communicator was set up
-    std::uint64_t largest_block_bytes_ = 0;               // of the last bounded call that ran, of all ranks
+    std::uint64_t largest_block_bytes_ = 0;               // in the last bounded call that ran, on any rank
     std::uint32_t left_to_mpi_ = 0;                       // bounded calls since then
     std::uint32_t calls_unseen_ = kLeastUnseen;           // as many may be left before one is taken to see
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What setting a communicator up comes to, however its ranks have met: the map of its ranks and how a rank
-// waits there. Called by discover.cc and meeting.cc. Thread safety: that of the communicator. Never fails.
+// The part of setting a communicator up that is the same however its ranks have met: the map of its ranks and how a
+// rank waits there. Called by discover.cc and meeting.cc. Thread safety: that of the communicator. Never fails.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace coco::comm {
 
-// Most ranks of a communicator on a node. Two tables of displacements and two staged sides fit the stage ring
-// up to here.
+// The most ranks that a communicator may have on a node: for so many, two tables of displacements and two staged
+// sides fit the stage ring.
 inline constexpr std::int32_t kMatesMost = 500;
 
 // Fills in the map and what follows from it, from labels by rank.

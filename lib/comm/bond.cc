@@ -15,7 +15,7 @@
 namespace coco::comm {
 namespace {
 
-// For this many communicators of the same members at once state is kept.
+// So many states that no communicator uses are kept for the same members.
 constexpr std::size_t kIdleMost = 2;
 // Members of whom no communicator is alive are kept up to so many: programs make and free the same ones in
 // turn.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What hangs on a communicator as its attribute: the identity by which its ranks know it alike, its members,
-// and the state of its calls once there is some.
+// The attribute that hangs on a communicator: the identity by which its ranks know it alike, its members, and
+// the state of its calls once there is some.
 //
 // An identity is a number that all ranks of the communicator derive from facts that they share:
 // MPI_COMM_WORLD has one, and the n-th communicator that is made from another has one that follows from its
@@ -24,21 +24,21 @@ namespace coco::comm {
 
 struct Comm;
 
-// The ranks of one or several communicators, in their order. What is made for these ranks and can be used
-// again for another communicator of theirs waits here.
+// The ranks of one or several communicators, in their order. State that was made for these ranks waits here until
+// it is used again for another communicator of theirs.
 class Members {
   public:
     // The one object for these ranks of the world. To be given back by release().
     static Members* of(std::vector<std::int32_t> world_ranks);
-    Members* keep();  // another owner
+    Members* keep();  // adds an owner
     void release();
 
     const std::vector<std::int32_t>& world_ranks() const { return world_ranks_; }
     std::int32_t size() const { return static_cast<std::int32_t>(world_ranks_.size()); }
     std::int32_t own_rank() const { return own_rank_; }
 
-    // State that was given back, or null; what is given back must be as good as new. Refuses when there is
-    // enough.
+    // Takes state that was given back; null if there is none. State that is given back must be as good as new; it is
+    // dropped when there is enough.
     std::unique_ptr<Comm> take_idle();
     void give_idle(std::unique_ptr<Comm> comm);
 
@@ -56,8 +56,8 @@ struct Bond {
     std::uint64_t id = 0;        // 0: none
     std::uint64_t children = 0;  // how many communicators were made from this one
     Members* members = nullptr;  // null: not looked up yet, or without an identity
-    std::unique_ptr<Comm> comm;  // once a collective of ours has been called often enough
-    // Until then: what these calls weigh (comm.cc), and how many were on neighbours.
+    std::unique_ptr<Comm> comm;  // null until collectives of ours have been called often enough
+    // Until then: how much these calls weigh (comm.cc), and how many were on neighbours.
     std::uint32_t weight = 0, neighbor_calls = 0;
 
     explicit Bond(std::uint64_t identity, Members* known = nullptr);
@@ -65,7 +65,7 @@ struct Bond {
     Bond(const Bond&) = delete;
     Bond& operator=(const Bond&) = delete;
 
-    std::uint64_t next_child();  // 0 where this one has no identity itself
+    std::uint64_t next_child();  // the identity of the next child; 0 where this one has none itself
     // Looks the members up where they are not known. Requires: id is not 0.
     Members& members_of(mpi::Comm handle);
 };
@@ -77,8 +77,8 @@ Bond* attach(mpi::Comm handle, std::unique_ptr<Bond> bond);
 // Gives MPI_COMM_WORLD its identity. Called in MPI_Init on all ranks. Requires: can_meet().
 void bind_world();
 
-// After a function that made a communicator from a parent, on all ranks of the parent, which thereby count
-// its children alike. made: what it made on this rank; may be MPI_COMM_NULL.
+// Called after a function that made a communicator from a parent, on all ranks of the parent, which thereby count
+// its children alike. made: the communicator that it made on this rank; may be MPI_COMM_NULL.
 void bind_child(mpi::Comm parent, mpi::Comm made);
 
 }  // namespace coco::comm

@@ -31,7 +31,7 @@ struct LastUsed {
     std::uint64_t generation;
 };
 thread_local LastUsed t_last{};
-thread_local const EndingScope* t_dying = nullptr;  // the last to begin
+thread_local const EndingScope* t_dying = nullptr;  // the scope that began last
 
 void close(Comm& comm, stats::Reason reason) {
     comm.closed = reason;
@@ -57,7 +57,7 @@ Comm* make_unknown(mpi::Comm handle) {
     return attached != nullptr ? attached->comm.get() : nullptr;
 }
 
-// For handles that are none: MPI says so, we do not remember it.
+// The state for handles of no communicator: MPI refuses them, and nothing is remembered of them.
 Comm& invalid() {
     static Comm* comm = [] {
         auto* made = new Comm;
@@ -93,8 +93,8 @@ Comm* find_or_make(mpi::Comm handle) {
     return may_stand_in(*bond) ? stand_in(handle, *bond) : make_known(handle, *bond);
 }
 
-// Spawned or connected ranks have agreed on settings among themselves only. Every rank sees alike that there
-// are some.
+// Whether there are ranks of another world. Spawned or connected ranks have agreed on settings among themselves
+// only. The answer is the same on all ranks.
 bool spans_worlds(const Comm& comm) {
     int initialized = 0;
     mpi::lib().Initialized(&initialized);
@@ -152,9 +152,9 @@ namespace {
 // A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs at
 // most a tenth more than without libcoco. Where ranks meet in their own memory, setting a communicator up costs
 // 1 to 2 us on 2 ranks and 8 us on 4 that share 2 cores, most where the call that does so is the last one.
-// Large exchanges win that back at once. Of small ones MPICH's take 0.4 us and more, so that 43 do; Open MPI's
-// take 0.2 us, and small bcasts 0.1 to 0.2 us with both. No rank knows the size of a v or w form: with MPICH the
-// first counts as large, with Open MPI the fourth (bench/short_lived).
+// Large exchanges win that back at once. Small ones take 0.4 us and more in MPICH, so that 43 win it back, and
+// 0.2 us in Open MPI; small bcasts take 0.1 to 0.2 us in both. No rank knows the size of a v or w form: with MPICH
+// the first counts as large, with Open MPI the fourth (bench/short_lived).
 constexpr std::uint32_t kEnough = 128, kSizedWeight = 32, kSlowWeight = 3, kFastWeight = 1;
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 
@@ -167,8 +167,8 @@ std::uint32_t weight_of(algorithms::Collective collective, std::uint64_t block_b
     return slow ? kSlowWeight : kFastWeight;
 }
 
-// Where it takes collectives of the MPI library: many programs make communicators by the thousand and use
-// each once or twice.
+// So many calls come before a set-up that takes collectives of the MPI library: many programs make communicators
+// by the thousand and use each once or twice.
 constexpr std::uint32_t kCallsBeforeSetUp = 3;
 
 }  // namespace
@@ -189,7 +189,7 @@ void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t blo
 
 namespace {
 
-// Counts a call on a communicator that has no state yet. Returns: whether it still does without.
+// Counts a call on a communicator that has no state yet. Returns: whether it still needs none.
 bool stays_unused(Bond& bond, mpi::Comm handle, algorithms::Collective collective,
                   std::uint64_t block_bytes) {
     if (is_neighbor(collective)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is remembered for a communicator: where its ranks are, their control blocks, the epoch, our stage
-// ring, the schedules made for it. Hangs on the communicator as an attribute and dies with it. Thread safety:
+// The state of a communicator: where its ranks are, their control blocks, the epoch, our stage ring, the
+// schedules made for it. It hangs on the communicator as an attribute and dies with it. Thread safety:
 // MPI allows one collective at a time on a communicator; different ones share nothing but the process-wide
 // tables, which lock. Found by of(), which any thread may call.
 #pragma once
@@ -26,14 +26,14 @@
 
 namespace coco::comm {
 
-// One schedule, by all that it depends on besides the communicator.
+// The key of a schedule: all that it depends on besides the communicator.
 struct ScheduleKey {
     const algorithms::Algorithm* algorithm;
     algorithms::Exchange exchange;
     std::int32_t root;
     std::int32_t segments;
     algorithms::Parameters parameters = {};
-    // neighbor_*; else null.
+    // For neighbor_* only; null for others.
     const schedule::Neighborhood* neighborhood = nullptr;
     const schedule::EdgeShare* share = nullptr;
     const schedule::Bundles* bundles = nullptr;
@@ -42,10 +42,10 @@ struct ScheduleKey {
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
-// What one call at a time runs on: it is lent to a flight. The communicator has one, by which its blocking calls go;
-// each further call that shall be under way beside them needs another.
+// The resources on which one call at a time runs, lent to its flight. The communicator has one lane, on which its
+// blocking calls go; each further call that shall be under way beside them needs another lane.
 struct Lane {
-    std::size_t number = 0;  // among the communicator's
+    std::size_t number = 0;  // its number among the communicator's lanes
     channel::Channel channel;
     blocks::Store blocks;
     messages::Post post;
@@ -55,21 +55,21 @@ struct Bond;
 
 struct Comm {
     mpi::Comm handle;
-    // By which its ranks know it alike and meet (comm/bond.h), and who they are; 0 and null: they meet by a
-    // collective.
+    // The identity by which its ranks know it alike and meet (comm/bond.h), and their numbers in the world; 0 and
+    // null: they meet by a collective.
     std::uint64_t id = 0;
     const std::vector<std::int32_t>* world_ranks = nullptr;
     bool crowded = false;  // there are more ranks than CPUs
-    // Not null: this is no communicator's state, but stands in for that of one that has been called too
-    // seldom to get one.
+    // Not null: this is no communicator's state, but stands in for the state of the one with this bond, which has been
+    // called too seldom to get its own.
     Bond* unused = nullptr;
     std::int32_t rank = 0;
     std::int32_t ranks = 0;
     // none: calls may run here; otherwise why every call is handed back.
     stats::Reason closed = stats::Reason::not_set_up;
     bool settled = false;              // open, or closed for good: calls need not be counted any more
-    std::uint32_t calls = 0;           // before it was set up
-    std::uint32_t neighbor_calls = 0;  // before its neighbours were looked up
+    std::uint32_t calls = 0;           // before it was set up; weighed on one node
+    std::uint32_t neighbor_calls = 0;  // calls on neighbours before these were looked up
 
     topology::NodeMap map;
     std::int32_t nodes = 0;
@@ -77,14 +77,14 @@ struct Comm {
     std::int32_t domains = 0;
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
     std::unique_ptr<mpi::Wire> wire;       // several nodes: the messages between them
-    std::unique_ptr<Neighbors> neighbors;  // once it was asked for: comm/neighbors.h
+    std::unique_ptr<Neighbors> neighbors;  // null until asked for: comm/neighbors.h
     Lane lane;
-    bool control_is_lone = false;  // the lane's control block is in private memory: alone on the node
+    bool control_is_lone = false;  // the lane's control block is in private memory: no mates on the node
 
     struct Kept {
         ScheduleKey key;
         std::unique_ptr<schedule::Schedule> schedule;
-        // What all ranks are known to have scratch for, by the lane on which it runs.
+        // The block sizes for which all ranks have scratch, for each lane on which the schedule runs.
         struct Fits {
             messages::Fit plain = {}, sized = {};
         };
@@ -94,9 +94,9 @@ struct Comm {
             return fits[lane.number];
         }
     };
-    // One for each algorithm, form, set of parameters and, of neighbours, graph.
+    // Schedules of exchanges: one for each algorithm, form, set of parameters and, among neighbours, graph.
     std::vector<Kept> schedules;
-    std::size_t last_schedule = 0;  // the one asked for last
+    std::size_t last_schedule = 0;  // the index of the one asked for last
     // Each root and each number of segments of a bcast has a schedule of its own, so these are kept in a
     // direct-mapped cache: a new key evicts the schedule in its place. A rank may evict alone, because it makes the
     // schedule again from its shape and asks no other rank. `schedules` above must never be evicted: all ranks must
@@ -114,7 +114,7 @@ struct Comm {
     // The schedule of this rank; made at its first use. Requires: no bcast.
     Kept& kept_for(const ScheduleKey& key);
     const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
-    // The same of an exchange on one node, which every call of one asks for: its key is these two.
+    // The same for an exchange on one node, whose key is these two alone. Every call of such an exchange asks for it.
     const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
                                                 algorithms::Exchange exchange) {
         LastExchange& last = last_exchanges_[static_cast<std::size_t>(exchange)];
@@ -122,13 +122,13 @@ struct Comm {
             last = {&algorithm, &schedule_for({&algorithm, exchange, 0, 1})};
         return *last.schedule;
     }
-    // The same of a bcast.
+    // The same for a bcast.
     std::shared_ptr<const schedule::Schedule> bcast_schedule_for(const ScheduleKey& key);
 
   private:
     std::unique_ptr<schedule::Schedule> make_schedule(const ScheduleKey& key) const;
 
-    // The one asked for last, by form of exchange. Such schedules live as long as the communicator.
+    // The schedule that exchange_schedule() gave last, by exchange. It lives as long as the communicator.
     struct LastExchange {
         const algorithms::Algorithm* algorithm = nullptr;
         const schedule::Schedule* schedule = nullptr;
@@ -141,13 +141,13 @@ struct Comm {
 // the world are on one node a state of this thread's stands in for it at first (Comm::unused), until the next
 // call of of(). Returns: never null. Requires: a valid communicator.
 Comm* of(mpi::Comm handle);
-// Around MPI_Comm_free and MPI_Comm_disconnect: what delete functions call on the communicator meanwhile is
-// the MPI library's. (What we know of it may be gone, and an attribute that is set now is never deleted.)
+// Lives around MPI_Comm_free and MPI_Comm_disconnect: collectives that delete functions call on the communicator
+// meanwhile are left to the MPI library. (Its state may be gone, and an attribute that is set now is never deleted.)
 class EndingScope {
   public:
     explicit EndingScope(mpi::Comm handle);
     ~EndingScope();
-    // Of this thread. A delete function may end another communicator meanwhile.
+    // Whether this thread is ending the communicator. A delete function may end another one meanwhile.
     static bool has(mpi::Comm handle);
     EndingScope(const EndingScope&) = delete;
     EndingScope& operator=(const EndingScope&) = delete;
@@ -156,9 +156,9 @@ class EndingScope {
     const mpi::Comm handle_;
     const EndingScope* const outer_;
 };
-// Goes up when a communicator is freed or MPI ends: what is remembered of handles elsewhere is stale then.
+// A counter that goes up when a communicator is freed or MPI ends: what others remember of handles is stale then.
 std::uint64_t generation();
-// Makes it go up.
+// Makes the generation go up.
 void forget_handles();
 // Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call
 // counts for that; else `comm`, and the call is handed back. Requires: as count_call().
@@ -170,15 +170,15 @@ bool was_unused(mpi::Comm handle);
 // is handed back. Requires: was_unused(); as count_call().
 bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes);
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
-// block_bytes: of plain alltoalls and allgathers, equal on all ranks by MPI's rules; else 0. Requires: all ranks
-// of the communicator call it in the same collective.
+// block_bytes: the block size of plain alltoalls and allgathers, equal on all ranks by MPI's rules; 0 for others.
+// Requires: all ranks of the communicator call it in the same collective.
 void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
 // Counts one collective call on neighbours, before count_call(). Returns: whether the communicator's
 // neighbours are known or shall be looked up now.
 bool count_neighbor_call(Comm& comm);
 
-// What makes ranks choose alike: a hash of the settings and rules of this process. Ranks whose hashes differ
-// never run a call of ours together. Requires: called before the first count_call().
+// Sets the hash of this process's settings and rules, by which ranks choose. Ranks whose hashes differ never run
+// a call of ours together. Requires: called before the first count_call().
 void set_choice_hash(std::uint64_t hash);
 
 }  // namespace coco::comm

@@ -24,7 +24,7 @@
 namespace coco::comm {
 namespace {
 
-// What each rank tells all others of the communicator. Travels as bytes between equal programs of one job.
+// The card that a rank shows to all others of the communicator. Travels as bytes between equal programs of one job.
 struct Card {
     heap::SegmentId segment;
     std::uint64_t control_at;  // offset in the segment
@@ -33,7 +33,7 @@ struct Card {
     std::uint64_t choice_hash;
     std::uint64_t node_label;
     std::uint64_t domain_label;
-    std::uint64_t local_ranks;  // of the whole job on this node, as the launcher says; 0: unknown
+    std::uint64_t local_ranks;  // ranks of the whole job on this node, as the launcher says; 0: unknown
     std::uint64_t wires;        // private communicators that this process has
     os::Cpus cpus;
 };
@@ -56,7 +56,7 @@ WorldSeat world_seat(const Comm& comm) {
     return seat;
 }
 
-// What a rank gathers until its channel is opened.
+// The parts of its channel that a rank gathers until it opens it.
 struct Parts {
     channel::Control* control = nullptr;
     std::vector<channel::Peer> peers = {};  // by rank
@@ -98,10 +98,10 @@ channel::Peer peer_of(std::byte* segment, const Card& card) {
             .tape_at = card.tape_at};
 }
 
-// What a rank could map of its node. Travels as bytes.
+// How much of its node a rank could map. Travels as bytes.
 struct Reach {
-    std::uint64_t all;     // whether every mate, and the node is not too large
-    std::uint64_t first;   // the lowest rank of those, itself included
+    std::uint64_t all;     // whether it mapped every mate, and the node is not too large
+    std::uint64_t first;   // the lowest rank that it mapped, itself included
     std::uint64_t closed;  // whether some mate's descriptors are closed to it
 };
 
@@ -131,7 +131,7 @@ Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<ch
     return reach;
 }
 
-// More ranks than the CPUs that they may use between them: whoever spins then keeps another from running.
+// Whether the ranks outnumber the CPUs that they may use: a rank that spins then keeps another from running.
 bool is_crowded(const Comm& comm, const std::vector<Card>& cards) {
     os::Cpus all = cards[comm.rank].cpus;
     int mates = 0;
@@ -144,7 +144,7 @@ bool is_crowded(const Comm& comm, const std::vector<Card>& cards) {
     return mates > all.count() || cards[comm.rank].local_ranks > online;
 }
 
-// What all ranks see in the cards.
+// Checks the cards, with the same result on all ranks: each has all cards.
 stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
     std::uint64_t wires = 0;
     for (const Card& card : cards) {
@@ -171,8 +171,8 @@ bool all_mapped(const std::vector<Reach>& reaches) {
     return std::ranges::all_of(reaches, [](const Reach& reach) { return reach.all != 0; });
 }
 
-// Nodes on which some rank cannot map another become several: each rank's is what `part_of` says of it, a
-// number of its own for each part.
+// Parts each node on which some rank cannot map another into several: `part_of` gives the number of the part to
+// which a rank belongs.
 template <class PartOf>
 void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& reaches, PartOf part_of) {
     std::set<std::uint64_t> parted;
@@ -190,9 +190,9 @@ std::vector<heap::SegmentId> segments_of(const std::vector<Card>& cards) {
     return segments;
 }
 
-// The same answer on all ranks: where ranks cannot map their mates, whole nodes can go on without. Hosts that
-// look alike, or users, part by the first rank that each can map; who then still has a mate that it cannot
-// map is a node of its own, and so are its mates.
+// Returns: the same on all ranks. Where ranks of several nodes cannot map their mates, such nodes are parted. Hosts
+// that look alike, or users, part by the first rank that each rank can map; a rank that then still has a mate that
+// it cannot map becomes a node of its own, and so do its mates.
 stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards, Parts& parts) {
     std::vector<Reach> reaches = reaches_of_all(comm, cards, parts.peers);
     if (std::ranges::any_of(reaches, [](const Reach& reach) { return reach.closed != 0; })) {
@@ -254,7 +254,7 @@ void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
              "communicator of " << comm.ranks << " ranks is left to MPI: " << stats::text_of(reason).what);
 }
 
-// By collectives of the MPI library that tell all ranks of all.
+// Sets up by collectives of the MPI library, in which all ranks exchange their cards.
 stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
     if (heap::own().bytes != 0) parts.control = channel::take_control();
     Card mine = make_card(comm, parts.control);
@@ -272,7 +272,7 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
     return reason;
 }
 
-// Of several nodes, whose ranks know one another since MPI_Init: what is left is a private communicator.
+// Sets up a communicator of several nodes whose ranks know one another since MPI_Init: it only lacks a wire.
 stats::Reason set_up_wires(Comm& comm, Parts& parts) {
     if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
     std::uint64_t wires = static_cast<std::uint64_t>(mpi::Wire::alive()), most = 0;

@@ -10,7 +10,7 @@ namespace coco::comm {
 struct Labels {
     std::uint64_t node, domain;  // equal labels: the same node, and within it the same domain
 };
-// host: of heap::SegmentId. rank, ranks: the number that is dealt to an invented machine.
+// host: as in heap::SegmentId. rank, ranks: which of how many is dealt to an invented machine.
 Labels labels_of(std::uint64_t host, std::int32_t ranks, std::int32_t rank);
 
 }  // namespace coco::comm

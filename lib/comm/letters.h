@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Carries the letters of schedule/combining.h and bundles_combined.h between the ranks of a communicator, at
-// set-up, and says what it took. Thread safety: that of the communicator.
+// set-up, and logs what that took. Thread safety: that of the communicator.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -14,9 +14,9 @@
 namespace coco::comm {
 
 struct Post {
-    std::uint64_t rounds = 0, letters = 0, bytes = 0;  // of this rank
+    std::uint64_t rounds = 0, letters = 0, bytes = 0;  // how many this rank sent
 
-    // As words: sender, length, letter.
+    // Letters travel as words: sender, length, letter.
     std::vector<schedule::Letter> exchange(const Comm& comm,
                                            const std::vector<schedule::Letter>& letters_out) {
         std::vector<std::int32_t> words, to;

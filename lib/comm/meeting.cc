@@ -67,7 +67,7 @@ void fill_state(Comm& comm, const Members& members) {
     __builtin_trap();
 }
 
-// As a communicator is that nobody has called on yet. What depends on its members alone stays.
+// Makes the state as if nobody had called on the communicator yet. What depends on its members alone stays.
 void renew(Comm& comm) {
     comm.calls = comm.neighbor_calls = 0;
     if (comm.closed != stats::Reason::none) return;
@@ -109,7 +109,7 @@ void show_control(Comm& comm) {
         .tape_at = control->tape_at,
         .leavers_before = control->leavers.load(std::memory_order_relaxed)};
     std::vector<channel::Peer> peers(static_cast<std::size_t>(comm.ranks));
-    // Schedules may follow one mate to another one's memory, which this rank does not wait for itself.
+    // All mates' segments are set: schedules may follow one mate to another's memory, for which this rank never waits.
     for (std::int32_t mate : comm.mates) {
         const std::int32_t world_rank = (*comm.world_ranks)[static_cast<std::size_t>(mate)];
         peers[static_cast<std::size_t>(mate)] = {.segment = segment_of(world_rank),

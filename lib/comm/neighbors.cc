@@ -29,7 +29,7 @@ using schedule::Neighborhood;
 
 constexpr int kForms = 3, kFormW = 2;  // alltoall, alltoallv, alltoallw
 
-// Of this rank, in the order of its blocks; MPI_PROC_NULL: nobody.
+// This rank's neighbours, in the order of its blocks; MPI_PROC_NULL stands for nobody.
 struct Lists {
     std::vector<int> sources, destinations;
 };
@@ -133,8 +133,9 @@ Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::i
     return graph;
 }
 
-// What all ranks must know alike. Of the first numbers the least counts, of edges_between_nodes the sum.
-// Behind it travel the groups of sides (schedule/sides.h), 8 bytes a rank however many edges there are.
+// Facts that all ranks must know alike. Over all ranks the least of each of the first numbers counts, and the sum of
+// edges_between_nodes. Behind them travel the groups of sides (schedule/sides.h), 8 bytes a rank however many edges
+// there are.
 struct Facts {
     std::uint64_t joined, forms_agree, has_edges, has_wires, blocks_missing;
     std::uint64_t edges_between_nodes;
@@ -169,7 +170,7 @@ Facts facts_of(const Comm& comm, const Neighbors& near, bool joined) {
 }
 
 void add_facts(void* more, void* facts, int* count, mpi::Datatype*) {
-    if (*count == 0) return;  // of a library that has cut one element in pieces, some empty
+    if (*count == 0) return;  // a library may cut one element in pieces, some of them empty
     static_cast<Facts*>(facts)->add(*static_cast<Facts*>(more));
 }
 
@@ -190,7 +191,7 @@ FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
     FactBytes all(mine.size());
     mpi::Datatype type;
     mpi::Op op;
-    // Of words, so that it is aligned where the library puts it.
+    // The type is made of words, so that it is aligned where the library puts it.
     static_assert(sizeof(Facts) % sizeof(std::uint64_t) == 0);
     mpi::lib().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi::lib().uint64,
                                &type);
@@ -234,7 +235,7 @@ void list_readers(const Comm& comm, Neighbors& near) {
     near.has_readers = !runs.empty();
 }
 
-// What every rank knows of the neighbourhood, once the blocks are joined.
+// Facts that every rank knows of the neighbourhood once the blocks are joined.
 struct CommonNeighborFacts {
     bool has_rank_without_edges, sizes_agree, one_size;
     std::uint64_t edges_between_nodes;
@@ -260,7 +261,7 @@ void fill(const Comm& comm, const Lists& lists, const CommonNeighborFacts& commo
     near.from_nobody = list_nobody(lists.sources);
 }
 
-// By collectives of the MPI library.
+// Fills in `near` by collectives of the MPI library.
 stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     bool joined = true;
     const bool even = all_are_even(comm, lists);
@@ -306,12 +307,12 @@ Read read_notice(const Notice& notice) {
     return {words[0], words.subspan(2, sources), words.subspan(2 + sources)};
 }
 
-// By sender and receiver, where the receiver's block is among the sender's, if both name each other once;
-// else nothing.
+// The edges of ranks that name each other once: by sender and receiver, the number of the receiver's block among
+// the sender's.
 using Joined = std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>;
 
-// Returns: false if two ranks have several edges, or do not both know of one: how those are joined only the
-// library says.
+// Returns: false if two ranks have several edges, or do not both know of one: only the library says how those are
+// joined.
 bool join_all(const std::vector<Read>& all, Joined& joined) {
     std::size_t named = 0;
     for (std::size_t from = 0; from < all.size(); ++from)
@@ -343,8 +344,8 @@ Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t 
     return graph;
 }
 
-// On one node, by what the ranks tell one another in shared memory. Returns: false, on all ranks, if the
-// library has to be asked.
+// Fills in `near`, on one node, by notices that the ranks exchange in shared memory. Returns: false, on all ranks,
+// if the library has to be asked.
 bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
     const std::vector<Notice> notices = exchange_notices(comm, notice_of(comm, lists));
     if (notices.empty()) return false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a rank knows of the process topology of a communicator: its own edges, and the shares of the curves
-// over its node's. Made by the first call on neighbours of an open communicator, kept with it, freed with it.
+// A rank's knowledge of the process topology of a communicator: its own edges, and the shares of the curves over
+// its node's edges. Made by the first call on neighbours of an open communicator, kept with it, freed with it.
 // Thread safety: that of its communicator. Fails: out of memory ends the job (heap/heap.h, t_undivided), as
 // the others wait for this rank's part in what all make together.
 //
-// Which block of a sender is which of its receiver's where two ranks have several edges, the MPI libraries
-// answer differently, from one collective to the next: MPICH 4.0 crosses them in MPI_Neighbor_alltoall and
-// not in alltoallv, Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is
-// asked: each of the three forms once carries the numbers of the blocks along the edges.
+// Where two ranks have several edges, MPI libraries differ in which block of the sender is which of the receiver's,
+// even from one collective to the next: MPICH 4.0 crosses them in MPI_Neighbor_alltoall and not in alltoallv,
+// Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is asked: each of the three
+// forms once carries the numbers of the blocks along the edges.
 #pragma once
 #include "mpi/handles.h"
 
@@ -29,26 +29,26 @@ struct Comm;
 
 struct Neighbors {
     stats::Reason closed = stats::Reason::none;  // not none: all calls on neighbours are handed back
-    // As alltoall, alltoallv and alltoallw join blocks; one, where all three agree on all ranks.
+    // The graphs as alltoall, alltoallv and alltoallw join blocks; only one where all three agree on all ranks.
     std::vector<schedule::Neighborhood> graphs;
     bool has_rank_without_edges = false;  // some rank has no edge at all, and knows nothing of block sizes
     // The larger of a rank's two block sizes is the same on all ranks, in a plain form (schedule/sides.h).
     bool sizes_agree = false;
     bool one_size = false;                  // likewise, and a rank's two sizes are the same
-    std::uint64_t edges_between_nodes = 0;  // of all ranks
-    std::int32_t most_blocks = 0;           // of any rank's send or receive buffer
+    std::uint64_t edges_between_nodes = 0;  // the sum over all ranks
+    std::int32_t most_blocks = 0;           // the most in any rank's send or receive buffer
     bool has_readers = false;               // some other rank of the node receives from this one
     bool sends_nothing = false, receives_nothing = false;  // this rank, to or from anybody
     struct Run {
         std::int32_t first, count;
     };
-    // Of the blocks sent: what other ranks of the node receive, and the others.
+    // The blocks that this rank sends: those that other ranks of the node receive, and the others.
     std::vector<Run> read_by_mates;
     std::vector<std::int32_t> unread;
     // Blocks of this rank that go to nobody and come from nobody: they are not touched, whatever is said of
     // them.
     std::vector<std::int32_t> to_nobody, from_nobody;
-    // One node: for buffers that peers cannot read. (Over several nodes the communicator has one.)
+    // The wire on one node, for buffers that peers cannot read. (Over several nodes the communicator has one.)
     std::unique_ptr<mpi::Wire> wire;
 
     struct Kept {
@@ -75,7 +75,7 @@ struct Neighbors {
 };
 
 // Requires (all): comm is open; all its ranks are in the same call on neighbours.
-// Made when first asked for.
+// The communicator's neighbours; made when first asked for.
 Neighbors& look_up_neighbors(Comm& comm);
 // The share of this rank. Returns: null if it has not been made.
 const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective collective, schedule::Cut cut);
@@ -88,8 +88,8 @@ const schedule::EdgeShare& make_share(Comm& comm, algorithms::Collective collect
 // what that took is logged.
 const schedule::Bundles& make_bundles(Comm& comm, algorithms::Collective collective,
                                       const schedule::Leading& leading);
-// Who combines what (combining.cc); made when first asked for, by all ranks together, in rounds of letters.
-// How many and how long is logged. Requires: the communicator has several nodes.
+// The pattern, which says who combines what (combining.cc); made when first asked for, by all ranks together, in
+// rounds of letters, whose number and time are logged. Requires: the communicator has several nodes.
 const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,
                                           const algorithms::Parameters& parameters);
 

@@ -14,7 +14,7 @@ namespace coco::comm {
 namespace {
 
 constexpr std::uint32_t kSignature = 0x6e6f7469;  // no call of a program has this one
-// What one rank may tell: the ring serves others behind it.
+// The most that one rank may tell: the rest of the stage ring is for the calls behind it.
 constexpr std::uint64_t kMostBytes = channel::kStageBytes / 2;
 
 [[noreturn]] void stop_apart(const Comm& comm, std::int32_t peer) {
@@ -27,7 +27,7 @@ constexpr std::uint64_t kMostBytes = channel::kStageBytes / 2;
     __builtin_trap();
 }
 
-// The number of words, then the words; 0 words: too many.
+// Publishes the number of words, then the words; 0 words: they were too many.
 void tell(Comm& comm, const Notice& mine) {
     const std::uint64_t bytes = mine.size() * sizeof mine[0];
     const auto words = static_cast<std::int32_t>(bytes <= kMostBytes ? mine.size() : 0);

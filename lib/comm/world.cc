@@ -13,7 +13,7 @@
 namespace coco::comm {
 namespace {
 
-// Of larger worlds no rank keeps a table: a card has some 140 bytes.
+// No rank keeps a table of a larger world: a card has some 140 bytes.
 constexpr int kRanksMost = 16'384;
 
 struct World {
@@ -29,7 +29,7 @@ World& the_world() {
     return *instance;
 }
 
-// In fresh room, which is zeros, so that nothing of it is touched before it is used.
+// Made in fresh room, which is zeros, so that nothing of it is touched before it is used.
 channel::Directory* make_directory() {
     return reinterpret_cast<channel::Directory*>(heap::take_room(sizeof(channel::Directory)));
 }

@@ -16,14 +16,14 @@
 
 namespace coco::comm {
 
-// What a rank tells all others. Travels as bytes between equal programs of one job.
+// The card that a rank shows to all others. Travels as bytes between equal programs of one job.
 struct WorldRank {
     heap::SegmentId segment;
     std::uint64_t choice_hash;
     std::uint64_t directory_at;  // offset in the segment; 0: none
     std::uint64_t node_label;    // equal on ranks of one node
     std::uint64_t domain_label;
-    std::uint64_t local_ranks;  // of the whole job on this node, as the launcher says; 0: unknown
+    std::uint64_t local_ranks;  // ranks of the whole job on this node, as the launcher says; 0: unknown
     // The CPUs that it may use; beyond so many they are folded, so that ranks then seem to have fewer.
     static constexpr int kCpuWords = 8;
     std::uint64_t cpus[kCpuWords];

@@ -22,7 +22,7 @@ bool is_refused_gatherv(const Args& args, std::int32_t rank, const TypeFacts& ty
 
 }  // namespace
 
-// As MPICH compares: arrays by their addresses, and an own block as if its type had no gaps.
+// Compares as MPICH does: arrays by their addresses, and an own block as if its type had no gaps.
 bool is_refused_alias(const Args& args, std::int32_t rank, const TypeFacts& recv_type) {
     if (!mpi::lib().manners.refuses_aliases) return false;
     const BufferArgs &send = args.send, &recv = args.recv;

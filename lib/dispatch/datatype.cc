@@ -33,7 +33,7 @@ struct Run {
     }
 };
 
-// How a type was made, and of how much. Only the functions with _c tell of those made with large counts.
+// How a type was made, and of how much. Only the functions with _c describe types made with large counts.
 struct Envelope {
     mpi::Combiner combiner{};
     mpi::Count ints = 0, addresses = 0, large = 0, types = 0;
@@ -41,14 +41,14 @@ struct Envelope {
 
 struct Contents {
     mpi::Combiner combiner{};
-    // The counts: ints, or of types made with large counts those, which stand in the same order, with
-    // displacements in bytes behind them instead of in addresses.
+    // The counts: ints, or, where the type was made with large counts, these, in the same order, with displacements
+    // in bytes behind them instead of in addresses.
     std::vector<mpi::Count> counts;
     std::vector<mpi::Aint> addresses;
     mpi::Handles<mpi::Datatype> types;
 
     mpi::Count count(mpi::Count i) const { return counts[static_cast<std::size_t>(i)]; }
-    // The i-th displacement; among large counts the first has this place.
+    // The i-th displacement. first: the place of the first one among large counts.
     mpi::Count bytes_at(mpi::Count i, mpi::Count first) const {
         return addresses.empty() ? count(first + i) : addresses[static_cast<std::size_t>(i)];
     }
@@ -128,7 +128,7 @@ Run join(const Run& old, mpi::Count count, Length length, Displacement displacem
     return run;
 }
 
-// The same of one length each, in even strides: as quick for billions.
+// The same for pieces of one length, in even strides: as quick for billions.
 Run join_even(const Run& old, mpi::Count count, mpi::Count length, mpi::Count stride_bytes) {
     Run run;
     if (count == 0) return run;
@@ -197,7 +197,7 @@ Run run_of(mpi::Datatype type) {
     read_contents(type, envelope, c);
     Run run = !c.types.empty() ? run_of_contents(type, c) : Run{.ok = false};
     release(c);
-    // What was read must be what the library sees, however it tells of large counts.
+    // The run that was read must be the one that the library measures, however it tells of large counts.
     run.ok = run.ok && whole.ok && run.bytes == whole.bytes &&
              (run.empty || run.offset_bytes == whole.offset_bytes);
     // Bounds come from the library: it knows what resizing and padding did to them, and where data begin that
@@ -258,7 +258,7 @@ std::mutex& attribute_lock() {
 
 TypeFacts find_or_read(mpi::Datatype type) {
     if (type == mpi::lib().datatype_null) return {};
-    // First: what is no type at all is an error there, too, and nobody's error handler hears of it.
+    // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of it.
     if (!is_committed(type)) return {};
     Envelope envelope;
     if (envelope_of(type, envelope) && is_named(envelope.combiner)) return read_facts(type);

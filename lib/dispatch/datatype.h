@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What we need to know of a datatype: its size, its extent, and whether an element is one run of bytes in the
-// order of its signature. Read once for each type and remembered until it is freed. Thread safety: any
+// The facts of a datatype that we need: its size, its extent, and whether an element is one run of bytes in the
+// order of its signature. They are read once for each type and remembered until it is freed. Thread safety: any
 // thread.
 #pragma once
 #include "mpi/handles.h"
@@ -13,7 +13,7 @@ namespace coco::dispatch {
 struct TypeFacts {
     std::uint64_t size_bytes = 0;
     std::int64_t extent_bytes = 0;
-    // Of the lowest byte of data from an element's origin: a lower bound, an absolute address.
+    // Where the lowest byte of data is, from an element's origin: a lower bound, or an absolute address.
     std::int64_t offset_bytes = 0;
     bool run = false;    // an element is contiguous
     bool valid = false;  // not MPI_DATATYPE_NULL
@@ -25,7 +25,7 @@ struct TypeFacts {
 };
 
 TypeFacts facts_of(mpi::Datatype type);
-// Goes up when a remembered type is freed: facts kept elsewhere by its handle are stale then.
+// A counter that goes up when a remembered type is freed: facts kept elsewhere by its handle are stale then.
 std::uint64_t type_generation();
 
 }  // namespace coco::dispatch

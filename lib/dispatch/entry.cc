@@ -73,8 +73,8 @@ void hand_back(TakeResult& taken, stats::Reason reason) {
     taken.count.algorithm = "mpi";
 }
 
-// The same for all such calls on the communicator, whatever they name: so that small ones of the MPI
-// library's are as fast as they were.
+// Hands this call back, and all such calls on the communicator, whatever they name: so that small calls of the MPI
+// library's are as fast as without libcoco.
 void hand_back_for_good(const Args& args, TakeResult& taken, stats::Reason reason) {
     if (taken.begin_ns == 0) remember_left(args);
     hand_back(taken, reason);
@@ -95,7 +95,7 @@ void count_amounts(const Args& args, const comm::Comm& comm, const CommonArgumen
     count_amounts(call, comm, common, taken);
 }
 
-// Runs it and, when calls are counted, counts what it put on the wire: also if it is handed back, as the
+// Runs a call and, when calls are counted, counts what it put on the wire: also if it is handed back, as the
 // refusal travelled.
 exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose::Choice& chosen,
                           TakeResult& taken) {
@@ -112,8 +112,8 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose
     return outcome;
 }
 
-// The error that the MPI library has for what came of a call. Of a bcast that brings less than there is room
-// for MPICH says so, whatever the sizes; Open MPI does not mind.
+// The error that the MPI library has for a call with this outcome. MPICH reports a bcast that brings less than
+// there is room for, whatever the sizes; Open MPI does not mind.
 int error_of(const exec::Outcome& outcome) {
     if (outcome.lacking && mpi::lib().manners.refuses_short_bcasts) return mpi::lib().constants.err_other;
     return outcome.truncated ? mpi::lib().constants.err_truncate : mpi::kSuccess;
@@ -158,7 +158,7 @@ bool runs_here(const Algorithm& algorithm, Collective collective, const comm::Co
 
 void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     if (is_neighbor(args.collective)) {
-        // Before anything is made that nobody will use.
+        // Looked at before anything is made that nobody will use.
         const auto& forced = the_policy().forced[static_cast<int>(args.collective)];
         if (forced && forced->algorithm == nullptr)
             return hand_back_for_good(args, taken, stats::Reason::disabled);
@@ -172,7 +172,7 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     CommonArguments common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
-        // The other ranks count this call.
+        // The choice counts the call, as the other ranks do.
         const bool ours = common.doubtful && choose_for(comm, common).algorithm != nullptr;
         if (ours && comm.wire == nullptr) exec::refuse_together(comm, args.collective);
         return hand_back(taken, stats::Reason::bad_arguments);
@@ -208,7 +208,7 @@ void leave(const Args& args, const comm::Comm& comm, TakeResult& taken) {
     taken.begin_ns = os::now_ns();
 }
 
-// What all ranks do together in a call goes on to its end, or the job ends.
+// While it lives: a call that all ranks are in together goes on to its end, or the job ends.
 struct Undivided {
     explicit Undivided(Collective collective) { heap::t_undivided = base::name_of(collective).data(); }
     ~Undivided() { heap::t_undivided = nullptr; }
@@ -220,7 +220,7 @@ struct Undivided {
 
 namespace {
 
-// Of what each rank gets from each in a plain exchange; 0: of others.
+// The size of the block that each rank gets from each in a plain exchange; 0 for other collectives.
 std::uint64_t plain_block_bytes(const Args& args) {
     if (is_sized(args.collective) || is_rooted(args.collective) || is_neighbor(args.collective)) return 0;
     const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(args.recv.count, 0));

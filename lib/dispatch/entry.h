@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way in: what the doors (interpose/) call. A call is taken here and answered, or handed back to the
-// door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
+// The way in: the functions that the doors (interpose/) call. A call is taken here and answered, or handed back to
+// the door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
 #pragma once
 #include "comm/bond.h"
 #include "dispatch/args.h"
@@ -10,8 +10,8 @@
 
 namespace coco::dispatch {
 
-// This thread is inside one of our doors: what comes in now is passed on, it was seen already (or is our
-// own).
+// Not 0: this thread is inside one of our doors. A call that comes in now is passed on: it was seen already, or is
+// our own.
 extern constinit thread_local int t_inside;
 
 struct Inside {
@@ -21,7 +21,7 @@ struct Inside {
     Inside& operator=(const Inside&) = delete;
 };
 
-// What became of a call, and what to count of it.
+// How a call ended here, and what to count of it.
 struct TakeResult {
     bool taken = false;          // answered here; else the door passes it on
     int error = mpi::kSuccess;   // to be raised when it is answered
@@ -63,10 +63,10 @@ void before_init();
 void after_init();
 // A program of sessions alone has no MPI_Finalize: its report is made when it exits.
 void after_session_init(mpi::Session session);
-// MPI_Comm_free and MPI_Comm_disconnect, which pass_on is.
+// Ends a communicator by pass_on, which is MPI_Comm_free or MPI_Comm_disconnect.
 int end_communicator(int (*pass_on)(void*), void* comm);
-// A function that makes a communicator from a parent, on all ranks of the parent; pass_on calls it and puts
-// what it made into `made`. (Those that duplicate one need no door: MPI copies attributes.)
+// Runs a function that makes a communicator from a parent, on all ranks of the parent: pass_on calls it and puts the
+// new communicator into `made`. (Functions that duplicate one need no door: MPI copies attributes.)
 template <class PassOn>
 int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
     if (t_inside != 0) return pass_on();
@@ -75,9 +75,9 @@ int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
     if (result == mpi::kSuccess) comm::bind_child(mpi::narrow(parent), mpi::load<mpi::Comm>(made));
     return result;
 }
-// Before MPI_Comm_idup of Open MPI.
+// Called before MPI_Comm_idup of Open MPI.
 void before_idup();
-// Before MPI_Finalize: the report, and what we own of MPI is freed.
+// Called before MPI_Finalize: makes the report, and frees what we own of MPI.
 void before_finalize();
 
 }  // namespace coco::dispatch

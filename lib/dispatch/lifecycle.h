@@ -7,7 +7,7 @@
 
 namespace coco::dispatch {
 
-// COCO_DISABLE=1, or ranks with unequal settings: nothing of ours runs; COCO_STATS still counts.
+// Whether nothing of ours runs: COCO_DISABLE=1, or ranks with unequal settings. COCO_STATS still counts.
 bool is_switched_off();
 // Whether MPI may be called.
 bool mpi_runs();

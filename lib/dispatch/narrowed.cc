@@ -47,7 +47,7 @@ Blocks blocks_of(const Args& args) {
     return {ranks, ranks};
 }
 
-// Ints, or the fact that some number is none.
+// Makes ints of numbers, and knows whether all of them fitted.
 class Ints {
   public:
     std::vector<int> of(const Numbers& numbers, int count) {

@@ -15,8 +15,8 @@
 
 namespace coco::dispatch {
 
-// The common facts and whether the arguments are such that MPI will take them. `bytes`: what policy asks for:
-// the block of plain forms, the whole buffer of bcast, the largest block of allgatherv; sized alltoalls have
+// The common facts and whether the arguments are such that MPI will take them. block_bytes: the size that policy asks
+// for: the block of plain forms, the whole buffer of bcast, the largest block of allgatherv; sized alltoalls have
 // none.
 struct CommonArguments {
     exec::CommonFacts facts;
@@ -27,9 +27,9 @@ struct CommonArguments {
     // The rank sends from where it receives, perhaps alone: it takes part, and the MPI library's error
     // follows.
     bool refused_alias = false;
-    // It must not send what it has received in the same call.
+    // The rank sends a copy, as it must not send what it has received in the same call.
     bool sends_copy = false;
-    // Neighbours of which all must name one size (comm::Neighbors::one_size), and this rank names two.
+    // All neighbours must name one size (comm::Neighbors::one_size), and this rank names two.
     bool names_two_sizes = false;
     bool has_block = true;
     std::uint64_t block_bytes = 0;
@@ -39,8 +39,8 @@ struct CommonArguments {
 };
 CommonArguments read_common(const Args& args, const comm::Comm& comm);
 
-// What the buffers of a call point into. One for each thread, so that calls allocate nothing once it has
-// grown.
+// The memory into which the buffers of a call point. Each thread has one, so that calls allocate nothing once it
+// has grown.
 struct Workspace {
     std::vector<blocks::BlockAt> send_blocks, recv_blocks;
     TypePacker send_packer, recv_packer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What of a call's arguments is common to all ranks.
+// Reads the part of a call's arguments that is common to all ranks.
 #include <algorithm>
 
 #include "dispatch/alias.h"

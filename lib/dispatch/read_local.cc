@@ -121,7 +121,7 @@ class BufferReader {
     mpi::Comm comm_;
 };
 
-// In place, what is sent is what lies in the receive buffer: all of it, or for allgather this rank's own
+// The send side of a call in place: what lies in the receive buffer, all of it, or for allgather this rank's own
 // block.
 blocks::Buffer in_place_send(const blocks::Buffer& recv, const comm::Comm& comm, bool personal,
                              Workspace& space) {

@@ -14,16 +14,16 @@ namespace {
 using algorithms::Collective;
 
 struct Remembered {
-    // What a call must have in common with it.
+    // A call that repeats this one has the same of these.
     std::uint64_t generation = 0;
     mpi::Comm comm;
     mpi::Datatype send_type, recv_type;
     std::int64_t send_count, recv_count;
     std::uint64_t block_bytes;  // allgatherv: the largest block, by which was chosen
-    // Of an element, from the buffer's address: its size and where it begins.
+    // Where an element begins, from the buffer's address, and its size.
     std::int64_t send_offset_bytes, recv_offset_bytes;
     std::uint64_t send_size_bytes, recv_size_bytes;
-    // Behind the receive buffer: who sends from there is refused.
+    // How far behind the receive buffer a send buffer is refused (alias.h).
     std::int64_t alias_bytes;
     Repeat repeat;
 };
@@ -47,7 +47,7 @@ std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
     return base::displaced(static_cast<std::byte*>(const_cast<void*>(side.buffer)), offset_bytes);
 }
 
-// Buffers that need a second look: null ones, sentinels, those that both sides share.
+// Whether no buffer needs a second look, as null ones, sentinels, and those that both sides share do.
 bool is_plain_pointer(const Args& args, std::int64_t alias_bytes) {
     return args.recv.buffer != nullptr && args.recv.buffer != mpi::lib().constants.in_place &&
            (args.collective == Collective::bcast ||

@@ -12,16 +12,16 @@
 
 namespace coco::dispatch {
 
-// What a call goes to exec with.
+// The arguments with which a call goes to exec.
 struct Repeat {
     comm::Comm* comm = nullptr;
     const algorithms::Algorithm* algorithm = nullptr;
     algorithms::Parameters parameters{};
-    std::uint64_t last_call = UINT64_MAX;  // the policy may choose otherwise for those behind it
+    std::uint64_t last_call = UINT64_MAX;  // for calls behind it the policy may choose otherwise
     exec::Call call{};
 };
 
-// Returns: the call, read; null if it is unlike the last one, or needs a second look. Stays until this
+// Returns: the call, read; null if it is unlike the last one, or needs a second look. It stays until this
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
 // Remembers a call that was read and chosen for, if its like can be read in short. Requires: common is valid.

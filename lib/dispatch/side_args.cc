@@ -9,7 +9,7 @@ namespace {
 
 TypeFacts type_of_side(const BufferArgs& args, const TypeFacts* known) {
     if (known != nullptr) return *known;
-    // Who has no neighbours may give no types.
+    // A rank without neighbours may give no types.
     return args.types == nullptr && args.type != mpi::Datatype{} ? facts_of(args.type) : TypeFacts{};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One side of a call as the program gave it: which blocks it has, how many elements of which type each, and
-// where. What is valid is judged elsewhere (valid.h). Thread safety: pure functions, but for types that are
-// looked up (datatype.h).
+// where. Whether that is valid is judged elsewhere (valid.h). Thread safety: pure functions, but for types that
+// are looked up (datatype.h).
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -22,7 +22,7 @@ struct SideArgs {
     // Neighbours: blocks to or from nobody; null where there are no neighbours.
     const std::vector<std::int32_t>* nobody = nullptr;
 
-    // A block of nothing may be of no type, or of one that was freed.
+    // An empty block may have no type, or one that was freed.
     TypeFacts facts(std::int32_t block) const {
         if (args.types == nullptr) return one_type;
         return count_of(block) != 0 ? facts_of(args.types[block]) : TypeFacts{};

@@ -20,8 +20,8 @@ namespace {
     std::abort();
 }
 
-// The library packs int counts of elements, and ints of bytes, at a time. Of one element larger than that
-// only the functions with _c do.
+// MPI_Pack and MPI_Unpack take an int of elements, and an int of bytes, at a time. Only the functions with _c take
+// an element that is larger than that.
 bool packs_large() { return mpi::lib().Pack_c != nullptr && mpi::lib().Unpack_c != nullptr; }
 
 // Where elements lie that are to be packed, by an address that is not null. MPICH's MPI_Pack and MPI_Unpack

@@ -6,10 +6,10 @@
 namespace coco::dispatch {
 namespace {
 
-// Whether blocks of nothing may be of no type.
+// Whether empty blocks may have no type.
 bool takes_nothing_of_no_type() { return mpi::lib().manners.takes_nothing_of_no_type; }
 
-// Of a w form. A type of nothing is not looked into: it may have been freed.
+// For a block of a w form. The type of an empty block is not looked into: it may have been freed.
 bool has_valid_type(const SideArgs& side, std::int32_t block) {
     if (side.count_of(block) != 0) return side.facts(block).valid;
     return takes_nothing_of_no_type() || side.args.types[block] != mpi::lib().datatype_null;
@@ -19,7 +19,7 @@ bool has_valid_type(const SideArgs& side, std::int32_t block) {
 
 bool counts_are_valid(const SideArgs& side) {
     if (side.blocks == 0) return true;
-    // Neighbours may send nothing of no type, where the MPI library takes that.
+    // Neighbours may send nothing, and name no type for it, where the MPI library takes that.
     if (side.args.types == nullptr && !side.one_type.valid)
         return takes_nothing_of_no_type() && side.nobody != nullptr && !side.sized && side.args.count == 0;
     if (side.sized && (!side.args.counts || !side.args.displacements)) return false;

@@ -28,7 +28,7 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// On the tape itself up to here, staged in one piece up to there: so the root can run some calls ahead.
+// Longer than kInlineBytesMax, a buffer is staged in one piece up to here: so the root can run some calls ahead.
 constexpr std::uint64_t kStagedBytesMax = channel::kStageBytes / 8;
 
 // The registry's row that moves a buffer published in this way.
@@ -75,12 +75,12 @@ std::uint64_t bytes_per_epoch(const Way& way) {
                                              : std::max<std::uint64_t>(way.bytes, 1);
 }
 
-// One epoch: [base, base + bytes) of this rank's buffer.
+// One epoch of the call, which moves [base, base + bytes) of this rank's buffer.
 class Train {
   public:
     static constexpr bool kRows = false;
 
-    // The root's: publishes `record`, which its raise of kArrived shows, or a reader's, which follows it.
+    // On the root it publishes `record`, which its raise of kArrived shows; on a reader it follows the record.
     Train(const Order& order, const Way& way, std::byte* base, std::uint64_t bytes, BcastRecord& record)
         : channel_(order.lane.channel),
           root_(order.call.common.root),
@@ -93,14 +93,14 @@ class Train {
           schedule_(order.comm.bcast_schedule_for(
               {&row_that_moves(way.publish), algorithms::Exchange::bcast, root_, segments()})) {}
 
-    // The root's. Returns: false while its tape or its stage have to be waited for.
+    // Called on the root. Returns: false while its tape or its stage have to be waited for.
     bool open(std::uint64_t total_bytes) {
         if (!record_.open(channel_, {way_.publish, total_bytes, way_.segment_bytes}, base_, scratch_bytes()))
             return false;
         source_ = base_;
         return true;
     }
-    // A reader's. room_bytes: the buffer has room for no more than this.
+    // Called on a reader. room_bytes: the buffer has room for no more than this.
     void follow(std::uint64_t room_bytes) {
         source_ = record_.shown();
         room_bytes_ = room_bytes;
@@ -108,7 +108,7 @@ class Train {
     bool advance() { return walk(*schedule_, *this, position_); }
 
     void copy(Place from, Place to) {
-        // The segment's number stands where it is not scratch.
+        // The segment's number is the index of the place that is not scratch.
         std::int32_t segment = from.area == Area::scratch ? to.index : from.index;
         std::uint64_t at = static_cast<std::uint64_t>(segment) * unit_bytes_;
         std::uint64_t end = std::min(bytes_, room_bytes_);
@@ -127,10 +127,11 @@ class Train {
     }
 
     bool wait(std::int32_t peer, Milestone milestone) {
-        bool record = peer == root_ && milestone == schedule::kArrived;  // waited for: we follow it
+        bool record = peer == root_ && milestone == schedule::kArrived;  // the record was waited for
         return record || channel_.wait_milestone(peer, milestone);
     }
 
+    // kArrived is shown by the record, later segments by the root's flag: both are raised in order.
     void raise(Milestone milestone) {
         if (record_.is_open() && milestone == schedule::kArrived)
             record_.publish(channel_);
@@ -142,7 +143,7 @@ class Train {
     std::int32_t segments() const {
         return unit_bytes_ == 0 ? 1 : static_cast<std::int32_t>((bytes_ + unit_bytes_ - 1) / unit_bytes_);
     }
-    // The schedule may wait for the root's later segments by its flag: both are raised in order.
+    // The bytes of this epoch's scratch: a ring of segments, or the whole buffer.
     std::uint64_t scratch_bytes() const {
         std::uint64_t ring = std::min<std::uint64_t>(static_cast<std::uint64_t>(segments()), kRingSegments);
         return way_.publish == Publish::segmented ? ring * unit_bytes_ : bytes_;
@@ -161,8 +162,8 @@ class Train {
     Position position_;
 };
 
-// The eager schedule of a buffer that travels on the tape itself, spelled out: a copy, a raise each. Walking it costs as
-// much again (bench/collective, 8 B: 0.10 us against 0.07 us).
+// The eager schedule of a buffer that travels on the tape itself, spelled out: a copy and a raise on each rank.
+// Walking it costs as much again (bench/collective, 8 B: 0.10 us against 0.07 us).
 
 bool fits_tape(const Order& order, const Buffer& user) {
     return user.packer == nullptr && order.algorithm.is_eager() && order.call.local.bytes <= kInlineBytesMax;
@@ -231,7 +232,7 @@ class BcastFlight final : public Flight {
     void make_ready() {
         side_.base = user_.base;
         if (user_.packer != nullptr && bytes_ != 0) {
-            // Packed for direct reading if there is shared room; else it goes through segments.
+            // A root packs into shared room, to be read there, if it can; otherwise peers read the record or the stage.
             blocks::Store& store = order_.lane.blocks;
             side_.base = is_root_ ? blocks::fetch_shared(store.shared_send, bytes_) : nullptr;
             if (side_.base == nullptr) side_.base = blocks::fetch(store.private_send, bytes_);
@@ -260,12 +261,12 @@ class BcastFlight final : public Flight {
             if (!is_open_ && !(is_open_ = train_->open(way_.bytes))) return false;
             if (!train_->advance()) return false;
             next_train();
-            if (at_ >= way_.bytes) return true;  // nothing is told too
+            if (at_ >= way_.bytes) return true;  // an empty buffer is published, too
             channel_.begin_epoch();
         }
     }
 
-    // What fits is received.
+    // Receives as many bytes as fit.
     bool receive_trains() {
         for (;;) {
             if (!train_ && !follow_record()) return false;
@@ -294,21 +295,21 @@ class BcastFlight final : public Flight {
     channel::Channel& channel_;
     const bool is_root_;
     const Buffer& user_;
-    const std::uint64_t bytes_;  // of this rank's buffer
+    const std::uint64_t bytes_;  // the size of this rank's buffer
     const std::uint64_t wanted_segment_bytes_;
     Phase phase_ = Phase::first;
     channel::Record first_;  // a reader's: the record that opens the call
     Side side_{.base = nullptr, .stride_bytes = 0, .blocks = {}};
     Way way_;
-    std::uint64_t at_ = 0;  // of the train under way
-    bool is_open_ = false;  // the root's record
+    std::uint64_t at_ = 0;  // where the train under way begins
+    bool is_open_ = false;  // the root's record has been opened
     BcastRecord record_;
     std::optional<Train> train_;
 };
 
 }  // namespace
 
-// Small buffers on the stack are over before a flight would be made.
+// Calls with small buffers that run to their end at once are over before a flight would be made.
 Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters, Later later) {
     channel::Record first;
     if (later == nullptr) {

@@ -10,10 +10,10 @@ namespace coco::exec {
 
 class BcastRecord {
   public:
-    // If direct, the buffer is read in place, else `scratch_bytes` of the record or the stage are.
+    // If direct, the buffer is read in place; otherwise `scratch_bytes` of the record or the stage are read.
     struct Contents {
         channel::Publish publish;
-        std::uint64_t total_bytes;  // of all epochs of the call
+        std::uint64_t total_bytes;  // the size of the whole buffer, in all epochs of the call
         std::uint64_t segment_bytes = 0;
     };
 

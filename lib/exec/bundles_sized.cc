@@ -27,11 +27,11 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// A block's in scratch, with its length and where it lies. A gathered block serves many receivers: it pays
-// for longer to cross the network once. But nodes combine no longer blocks than in plain forms.
+// The room of a block in scratch, with its element. A gathered block serves many receivers: even longer ones gain
+// by crossing the network once. But nodes combine no longer blocks than in plain forms.
 constexpr std::uint64_t kRoomBytes = kCombinedBytes, kGatheredRoomBytes = 16 * 1024;
 
-// Beside a block. Lies in scratch, is written and read by all ranks of the node.
+// The element beside a block. Lies in scratch, is written and read by all ranks of the node.
 struct Element {
     std::uint64_t at;  // from the first byte of the owner's data
     std::uint64_t bytes : 63;
@@ -44,7 +44,7 @@ std::uint64_t room_bytes_of(const comm::ScheduleKey& key) {
     return gathered && key.parameters.threshold == 0 ? kGatheredRoomBytes : kRoomBytes;
 }
 
-// The blocks of scratch, with those of the messages.
+// The number of blocks of scratch, with those of the messages to be sent.
 std::int32_t all_blocks(const schedule::Schedule& schedule) {
     std::int32_t blocks = schedule.scratch_blocks;
     for (const schedule::Step& step : schedule.steps)
@@ -52,7 +52,7 @@ std::int32_t all_blocks(const schedule::Schedule& schedule) {
     return blocks;
 }
 
-// A rank's scratch: elements, from the last block's to the first's, then the data. What is sent is put
+// A rank's scratch: elements, from the last block's to the first's, then the data. Messages to be sent are put
 // together behind that.
 class SizedBundlesFlight final : public ExchangeFlight {
   public:
@@ -104,7 +104,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
 
     void copy(Place source, Place target) {
         if (target.area == Area::scratch && source.area == Area::scratch)
-            element(target) = element(source);  // to be sent: that gathers the data, which stays
+            element(target) = element(source);  // the data stays; it is gathered when it is sent
         else if (target.area == Area::scratch)
             fill(target, send_.blocks[static_cast<std::size_t>(source.index)]);
         else if (source.area == Area::scratch)
@@ -188,7 +188,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
                                .bytes = buffer.total_bytes},
                               which);
         lay_out(side, buffer, side.base, 0, store_.blocks_of(which));
-        fill_side(side, buffer, 0);  // what is not received must stay as it is
+        fill_side(side, buffer, 0);  // bytes that are not received must stay as they are
         return side;
     }
 
@@ -228,7 +228,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
                            std::min<std::uint64_t>(source.bytes, room.bytes));
     }
 
-    // From the start: their receivers come to them when all else is done.
+    // Starts the messages of long blocks, before all else: their receivers come to them when all else is done.
     void send_straight() {
         for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
             const std::int32_t to = graph_.destinations[static_cast<std::size_t>(i)];
@@ -246,13 +246,13 @@ class SizedBundlesFlight final : public ExchangeFlight {
     }
 
     const schedule::Schedule& schedule_;
-    std::int32_t next_message_;  // block of scratch
+    std::int32_t next_message_;  // the block of scratch where the next message begins
     const schedule::Neighborhood& graph_;
     const bool personal_;
-    const std::uint64_t data_bytes_;  // of a block: as much as its share of a message
+    const std::uint64_t data_bytes_;  // room for a block's data: as much as its share of a message
     const messages::Format format_;
     Phase phase_ = Phase::room;
-    Place coming_{};  // where the blocks go of the message that is about to be received
+    Place coming_{};  // where the blocks of the message go that is about to be received
     std::vector<char>& straight_ = lane_.post.comes_straight;  // by receive block
     messages::Loads<Cargo>& loads_ = lane_.post.loads;
 };

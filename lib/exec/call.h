@@ -39,9 +39,9 @@ struct Outcome {
     bool truncated = false;                      // some rank sent more than this one receives
     bool lacking = false;                        // bcast: the root sent less than this rank has room for
     const algorithms::Algorithm* ran = nullptr;  // not always the one asked for
-    std::uint64_t largest_block_bytes = 0;       // v and w forms over several nodes: of all ranks
+    std::uint64_t largest_block_bytes = 0;       // v and w forms over several nodes: the largest of all ranks
 
-    // A bcast's receiver: what the root sent, and its own room.
+    // For a bcast's receiver: compares what the root sent with the receiver's own room.
     void measure(std::uint64_t sent_bytes, std::uint64_t room_bytes) {
         truncated = sent_bytes > room_bytes;
         lacking = sent_bytes < room_bytes;
@@ -57,7 +57,7 @@ class Flight {
     // is over. No exception leaves it: the other ranks would wait for ever.
     virtual bool advance() noexcept = 0;
 
-    Outcome outcome;  // once it is over
+    Outcome outcome;  // valid once the call is over
 };
 
 // Runs the call by an algorithm to its end, on the communicator's own lane. Requires: comm is open; all ranks call
@@ -74,10 +74,10 @@ std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& ca
                               const algorithms::Algorithm& algorithm,
                               const algorithms::Parameters& parameters) noexcept;
 
-// Hands a call back whose arguments on this rank are such that nobody can tell whether MPI would take them:
+// Hands a call back whose arguments on this rank are such that nobody can tell whether MPI would take them. That is
 // right where all ranks do so. Ends the job if some do not: they would wait for this rank for ever.
 void refuse_together(comm::Comm& comm, algorithms::Collective collective);
-// Ends the job: neighbours that all have to name one size, and this rank names two.
+// Ends the job: all neighbours have to name one block size, and this rank names two.
 [[noreturn]] void stop_two_sizes(const comm::Comm& comm, algorithms::Collective collective);
 
 }  // namespace coco::exec

@@ -9,7 +9,7 @@ namespace coco::exec {
 
 std::uint64_t g_delay_us = 0;
 
-// Half of the time nothing, else a yield or a sleep up to the limit: races show between ranks of unequal
+// Does nothing half of the time, otherwise yields or sleeps up to the limit: races show between ranks of unequal
 // speed.
 void delay() {
     thread_local std::uint64_t state = static_cast<std::uint64_t>(getpid()) * 0x9E3779B97F4A7C15u;

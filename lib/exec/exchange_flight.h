@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the flights of exchanges have in common: their lane, their slot, where peers' blocks are. Thread safety:
+// The common part of the flights of exchanges: their lane, their slot, where peers' blocks are. Thread safety:
 // that of the lane.
 #pragma once
 #include "blocks/copy_block.h"
@@ -26,7 +26,7 @@ class ExchangeFlight : public Flight {
 
     blocks::Row& row(schedule::Area area, std::int32_t owner) { return store_.row(area, owner, comm_.ranks); }
     const CommonFacts& common() const { return call_.common; }
-    // Others' last touch of our buffers need not be waited for when all they touch is a guarded copy.
+    // Whether others' last touch of our buffers has to be waited for: not when all they touch is a guarded copy.
     bool must_wait_done(const blocks::Side& send) const {
         return algorithm_.writes_peer_recv() || (algorithm_.reads_peer_send() && !send.is_guarded());
     }

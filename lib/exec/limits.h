@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Sizes by which flights choose how a rank publishes its blocks. They change nothing that another rank has to
-// know, except where it is said.
+// know, except where stated.
 #pragma once
 #include "comm/comm.h"
 #include "os/probe.h"
@@ -26,8 +26,8 @@ inline std::uint64_t eager_bytes(const channel::Channel& channel) {
 // bytes. All ranks go by it.
 inline constexpr std::uint64_t kCombinedBytes = 4096;
 
-// Of both bcasts, equal on all ranks: segments in an epoch, those in the ring at once, and what goes in a record
-// itself.
+// Limits of both bcasts, equal on all ranks: segments in an epoch, segments in the ring at once, bytes of a segment,
+// and bytes that go in the record itself.
 inline constexpr std::uint64_t kTrain = 64;
 inline constexpr std::uint64_t kRingSegments = 4;
 inline constexpr std::uint64_t kSegmentBytesMax = channel::kStageBytes / kRingSegments / 64 * 64;

@@ -63,7 +63,7 @@ void NeighborFlight::start_send(Cargo& cargo, std::int32_t to, Part part, std::u
                                 head ? mpi::Wire::kFirstTag : mpi::Wire::kThirdTag, cargo.requests(part));
 }
 
-// What comes stays where it is until the call is over.
+// Received messages stay where they are until the call is over.
 void NeighborFlight::start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
     const bool head = part == Part::head;
     std::byte* memory = lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));

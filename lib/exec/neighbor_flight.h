@@ -13,7 +13,7 @@
 
 namespace coco::exec {
 
-// By which schedules a call on neighbours may run.
+// The schedule by which a call on neighbours shall run, and what belongs to it.
 struct NeighborPlan {
     const schedule::Schedule* chosen;
     // Combined messages between nodes, where this rank's blocks are such that they are combined; else null.
@@ -79,7 +79,7 @@ class NeighborFlight final : public ExchangeFlight {
     void receive(std::int32_t from, schedule::Place first, std::int32_t blocks);
     bool complete(std::int32_t left);
 
-    // As a port of messages/carrier.h: neighbor_combined.cc.
+    // The functions of a port of messages/carrier.h: neighbor_combined.cc.
     using Cargo = messages::Cargo;
     const messages::Format& format() const { return format_; }
     std::uint64_t pack(Cargo& cargo, schedule::Place first, std::int32_t blocks);
@@ -102,13 +102,13 @@ class NeighborFlight final : public ExchangeFlight {
     // messages, first those that come in.
     void carry(std::int32_t scratch_blocks, const schedule::CombinedReceives* receives);
 
-    // How the blocks can be had: neighbor_publish.cc.
+    // The functions that decide and publish how this rank's blocks can be had: neighbor_publish.cc.
     std::uint64_t send_total() const;
     std::uint64_t table_bytes() const;
-    // What it copies out takes, with its table. (Of a plain form: with room for blocks that nobody reads.)
+    // The size of the blocks that it copies out, with their table. (Plain forms: with those that nobody reads.)
     std::uint64_t out_bytes() const;
     std::span<const std::int32_t> unread() const;
-    // Others copy along the curve, even what a rank sends to itself.
+    // Whether others touch the send buffer: those that copy along the curve do, even for what a rank sends to itself.
     bool is_exposed() const { return near_.has_readers || writes_; }
     bool wants_copies() const;
     blocks::Side plan(const blocks::Buffer& buffer, bool exposed, blocks::Which which);
@@ -146,24 +146,24 @@ class NeighborFlight final : public ExchangeFlight {
         return {base::displaced(side.base, index * side.stride_bytes), buffer.block_bytes};
     }
 
-    // What messages that are combined carry, between nodes: neighbor_combined.cc.
+    // The blocks that combined messages between nodes carry: neighbor_combined.cc.
     bool is_carried(schedule::Place place) const {
         return place.area == schedule::Area::scratch && place.owner == comm_.rank &&
                place.index >= staged_blocks_;
     }
     blocks::Block carried(std::int32_t index);
-    // Several blocks of a message lie in carried scratch only.
+    // The block at a place. Where a message has several blocks, they lie in carried scratch.
     blocks::Block own(schedule::Place place) {
         return is_carried(place) ? carried(place.index) : own(place.area, place.index);
     }
     void copy_combined(schedule::Place source, schedule::Place target);
-    // Of v and w forms.
+    // For v and w forms.
     messages::Item& carried_item(std::int32_t index) {
         return lane_.post.items[static_cast<std::size_t>(index - staged_blocks_)];
     }
     messages::Item item_of(schedule::Place place);
     void put(schedule::Place target, const messages::Item& item);
-    // Long blocks of v and w forms, between nodes, where this tag has no others.
+    // Starts the messages of long blocks of v and w forms, between nodes, where their tag has no other messages.
     void start_straight();
 
     blocks::Block block_of(schedule::Place place) {
@@ -191,7 +191,7 @@ class NeighborFlight final : public ExchangeFlight {
 
     void arrived(std::int32_t peer);
 
-    // All messages of a rank of the node, in the order in which it sends them.
+    // Starts to receive all messages of a rank of the node, in the order in which it sends them.
     void receive_all(std::int32_t peer);
 
     // Where others wrote to our buffer, only we can tell that it was too short.
@@ -203,14 +203,14 @@ class NeighborFlight final : public ExchangeFlight {
     comm::Neighbors& near_;
     const schedule::Neighborhood& graph_;
     const bool sized_, personal_;
-    bool writes_;  // the algorithm, and all ranks can have it so
+    bool writes_;  // the algorithm writes to receive buffers, and all ranks are ready for that
     const std::uint32_t expected_;
     Phase phase_ = Phase::room;
     std::size_t heard_ = 0;  // mates that agree_on_writers() has waited for
     Awaited readers_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false;
     bool fetches_ahead_ = false;                             // neighbours' blocks are likely in their slots
-    std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the rest is carried
+    std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the others are carried
     bool by_loads_ = false;  // v and w forms, where messages are combined: their lengths travel along
     messages::Format format_;
 };

@@ -19,7 +19,7 @@ using schedule::Area;
 
 namespace {
 
-// Of a table of blocks: two of them and two sides fit the stage ring.
+// The most bytes of a table of blocks: two such tables and two sides fit the stage ring.
 constexpr std::uint64_t kTableBytesMost = (channel::kStageBytes - 2 * blocks::kSideLimitBytes) / 2;
 
 std::uint64_t total_of(const Buffer& buffer, bool sized) {
@@ -102,7 +102,7 @@ bool NeighborFlight::place() {
     lay_out(recv_, recv, recv_.where == Where::ring ? copies + send_bytes : recv_.base, recv.block_bytes,
             store_.recv_blocks);
     fill_side(send_, send, send.block_bytes);
-    // What nobody sends must stay as it is.
+    // Blocks that nobody sends must stay as they are.
     fill_side(recv_, recv, recv.block_bytes);
     if (copies_out_)
         publish_copies(inlined ? slot_->inlined : stage);

@@ -4,16 +4,16 @@
 // message for each edge.
 //
 // How a rank's blocks can be had is its own affair: in the slot, on the stage ring, where they lie, or, when
-// they are too many and private, by messages; who reads them follows. So nobody refuses, ranks wait for
+// they are too many and private, by messages; the readers follow. So nobody refuses, ranks wait for
 // nobody but those whose buffers they touch, and ranks that think of different sizes may choose unlike as
 // long as the receivers copy. Where others write to receive buffers, all ranks of the node have to be ready
 // for that: with few bytes they always are; else all look at all slots, and if one is not, the receivers
 // copy.
 //
 // Between nodes messages may be combined (`combining`). A rank that takes part must know that all who share
-// neighbours with it do; it knows their block sizes, as blocks that go to one rank are of one size. So who
-// sends blocks of such size that they are better sent straight is alone in that with nobody. In v and w forms
-// the lengths travel along (messages/carrier.h).
+// neighbours with it do; it knows their block sizes, as blocks that go to one rank are of one size. So all
+// ranks that share neighbours decide alike whether their blocks are so large that they are better sent straight.
+// In v and w forms the lengths travel along (messages/carrier.h).
 #include <algorithm>
 
 #include "exec/neighbor_flight.h"

@@ -19,7 +19,7 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// A rank that sends to nobody, or hears from nobody, may have any buffer there.
+// A rank that sends to nobody, or hears from nobody, may have any buffer on that side: it is not looked at.
 Call without_idle_buffers(const comm::Comm& comm, Call call) {
     if (!is_neighbor(call.common.collective)) return call;
     if (comm.neighbors->sends_nothing) call.local.send = {};
@@ -46,7 +46,7 @@ class NodesFlight final : public ExchangeFlight {
         set_row(Area::recv, comm_.rank, recv_.base);
         outcome.staged = is_staged();
         if (!is_neighbor(common().collective)) return;
-        // What no neighbour sends must stay as it is.
+        // Blocks that no neighbour sends must stay as they are.
         fill_side(recv_, local_.recv, bytes_);
         signature_ ^= kBundled;
         tag_ = mpi::Wire::kBundleTag;
@@ -64,7 +64,7 @@ class NodesFlight final : public ExchangeFlight {
     }
 
     void copy(Place source, Place target) { copy_run(source, target, 1); }
-    // Blocks behind one another in both places.
+    // Copies blocks that lie behind one another in both places.
     void copy_run(Place source, Place target, std::int32_t blocks) {
         const std::byte* from = address(source);
         std::byte* to = address(target);
@@ -99,7 +99,7 @@ class NodesFlight final : public ExchangeFlight {
     bool complete(std::int32_t left) { return ExchangeFlight::complete(static_cast<std::size_t>(left)); }
 
   private:
-    // The side, its blocks behind one another without gaps.
+    // Makes the side ready, its blocks behind one another without gaps.
     Side ready(const Buffer& buffer, bool over_own, Which which) {
         bool gaps = buffer.block_count > 1 && buffer.stride_bytes != static_cast<std::int64_t>(bytes_);
         Side side = plan_side(store_, buffer,
@@ -138,8 +138,8 @@ comm::ScheduleKey key_of(const Order& order, const algorithms::Parameters& param
     return key;
 }
 
-// Bundles of large blocks go straight to their nodes: in plain forms all are of one size (run.cc). And where
-// no node has more ranks than may lead, all do.
+// The parameters that fit the call. Bundles of large blocks go straight to their nodes: in plain forms all blocks
+// are of one size (run.cc). And where no node has more ranks than may lead, all ranks lead.
 algorithms::Parameters fitting(const Order& order, algorithms::Parameters parameters) {
     const CommonFacts& common = order.call.common;
     if (!order.algorithm.needs_bundles()) return parameters;

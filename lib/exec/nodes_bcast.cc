@@ -29,13 +29,13 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// Not from the caches, which may differ from node to node. Over TCP on 4 nodes 8, 32 and 64 KiB were slower.
+// Not derived from the caches, which may differ from node to node. Over TCP on 4 nodes 8, 32 and 64 KiB were slower.
 constexpr std::uint64_t kSegmentBytes = 16 * 1024;
-// A network's latency does not care about a look at the stage too, and there is room for hundreds of calls:
-// on the tape the root would soon wait for its mates (2 KiB on 4 x 2 ranks: 0.7 times as fast as MPICH,
-// 1.06 from the stage).
+// Longer buffers are staged. Beside a network's latency a look at the stage, too, costs next to nothing, and the
+// stage has room for hundreds of calls: on the tape the root would soon wait for its mates (2 KiB on 4 x 2 ranks:
+// 0.7 times as fast as MPICH, 1.06 from the stage).
 constexpr std::uint64_t kTapeBytesMax = 256;
-// Below, a second copy costs less than to wait for readers: 64 KiB on 4 nodes 0.2 to 0.4 ms, not 0.7 ms.
+// Below this, a second copy costs less than to wait for readers: 64 KiB on 4 nodes 0.2 to 0.4 ms, not 0.7 ms.
 constexpr std::uint64_t kAliasBytesMin = 128 * 1024;
 
 // A scatter wants a part for each node.
@@ -55,18 +55,18 @@ Publish way_of(const std::byte* buffer, std::uint64_t bytes, std::uint64_t unit_
 struct Whole {
     std::byte* buffer;
     std::uint64_t bytes;
-    std::uint64_t unit_bytes;   // of a segment; the last one may be shorter
-    std::uint64_t train_bytes;  // likewise
-    Publish way;                // who publishes, goes this one
-    std::uint64_t room_bytes;   // of the buffer: a mate's may be another
+    std::uint64_t unit_bytes;   // size of a segment; the last one may be shorter
+    std::uint64_t train_bytes;  // size of a train, likewise
+    Publish way;                // how the rank that publishes does so
+    std::uint64_t room_bytes;   // size of the buffer: on a mate it may differ
 };
 
-// One train.
+// One train of segments.
 class Train {
   public:
     static constexpr bool kRows = false;
 
-    // record: what a mate follows, or what this rank publishes.
+    // record: the one that a mate follows, or that this rank publishes.
     Train(const Order& order, const comm::ScheduleKey& key, const Whole& whole, std::uint64_t at,
           BcastRecord& record)
         : comm_(order.comm),
@@ -93,7 +93,7 @@ class Train {
                             scratch_blocks_ * whole_.unit_bytes);
     }
 
-    // From scratch or to it: the other place has the segment's number.
+    // Copies from scratch or to it: the index of the other place is the segment's number.
     void copy(Place from, Place to) {
         bool fills = to.area == Area::scratch;
         if (fills && is_alias()) return;
@@ -145,7 +145,7 @@ class Train {
         return std::min(static_cast<std::uint64_t>(blocks) * whole_.unit_bytes, bytes_ - offset(first));
     }
 
-    // Of the whole length and the call.
+    // The mark of a message, made from the whole length and the epoch.
     int mark() const {
         std::uint64_t mixed = (whole_.bytes * 31 + channel_.epoch()) * 0x9E3779B97F4A7C15u;
         return static_cast<int>((mixed >> 32) % mpi::Wire::kMarks);
@@ -189,7 +189,7 @@ class NodesBcastFlight final : public Flight {
         side_.base = user_.base;
         if (user_.packer != nullptr) {
             side_.where = Where::private_room;
-            // Shared as often as not: any use of it will do.
+            // This memory may be on the shared heap or not: either will do.
             side_.base = blocks::fetch(order.lane.blocks.private_send, bytes_);
             if (side_.base == nullptr) blocks::stop_without_memory(bytes_);
         }
@@ -233,7 +233,7 @@ class NodesBcastFlight final : public Flight {
         return true;
     }
 
-    // What the leader publishes counts, not what this rank thinks: what fits is received.
+    // Follows the leader's record: its length counts, not this rank's own, and as many bytes as fit are received.
     bool follow() {
         channel::Record record = channel_.next_record(leader_);
         if (record.header == nullptr) return false;
@@ -252,13 +252,13 @@ class NodesBcastFlight final : public Flight {
     channel::Channel& channel_;
     const bool is_root_;
     const Buffer& user_;
-    const std::uint64_t bytes_;  // of this rank's buffer
+    const std::uint64_t bytes_;  // the size of this rank's buffer
     const comm::ScheduleKey key_;
     const std::int32_t leader_;
     const bool leads_;
     Side side_{.base = nullptr, .blocks = {}};
     Whole whole_{};
-    std::uint64_t at_ = 0;  // of the train under way
+    std::uint64_t at_ = 0;  // where the train under way begins
     bool is_read_ = false;  // this rank published what its mates read in place
     BcastRecord record_;
     std::optional<Train> train_;

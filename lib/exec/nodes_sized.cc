@@ -5,10 +5,10 @@
 // Source: Xu, Venkata, Graham, Wang, Liu, Yu, SLOAVx: Scalable LOgarithmic AlltoallV Algorithm for
 // Hierarchical Multicore Systems, CCGrid 2013, sections III and IV. As there, scratch is a table of elements,
 // each where a block lies and how long it is, so that copies to scratch move no data; a message brings its
-// elements' lengths and data, its size told before. Here the telling is one message with lengths and data as
-// long as that is small, and a second only for what does not fit; large blocks do not go round but straight
-// to their receiver, which the lengths announce; what a node's ranks owe others is read where it lies on the
-// shared heap, instead of being gathered along a tree.
+// elements' lengths and data, its size told before. Here one message brings the lengths, and the data as long as
+// they are small, and a second only data that do not fit; large blocks do not go round but straight to their
+// receiver, which the lengths announce; what a node's ranks owe others is read where it lies on the shared heap,
+// instead of being gathered along a tree.
 //
 // No rank knows another's sizes, so what all must know travels along: that a rank cannot take part, and the
 // largest block. Every exchange brings a block, if an empty one, from each rank to each other, and what is
@@ -46,7 +46,7 @@ using schedule::Place;
 constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
 constexpr std::size_t kStraightWindow = 32;
 
-// What a rank announces, in its scratch.
+// The announcement of a rank, in its scratch.
 struct Board {
     std::atomic<std::uint64_t> refused, largest_bytes;  // the owner writes while mates read
     std::uint64_t unused[2];
@@ -207,8 +207,8 @@ class SizedNodesFlight final : public ExchangeFlight {
         announced_.refused = refusal_ != stats::Reason::none;
     }
 
-    // What comes for mates has to lie on the shared heap, however much of it there may be. Seen to before the
-    // first step: later there is no way back. Returns: whether there is an inbox that is large enough.
+    // Messages that come for mates have to lie on the shared heap, however large they may be. The inbox is made before
+    // the first step: later there is no way back. Returns: whether there is an inbox that is large enough.
     bool make_inbox() {
         std::uint64_t most = 0;
         for (const schedule::Step& step : schedule_.steps) {
@@ -235,7 +235,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         for (std::int32_t mate : comm_.mates) row(Area::scratch, mate).base = nullptr;
         row(Area::scratch, comm_.rank).base = scratch + sizeof(Board);
         lay_out(recv_, call_.local.recv, recv_.base, 0, store_.recv_blocks);
-        fill_side(recv_, call_.local.recv, 0);  // what is not received must stay as it is
+        fill_side(recv_, call_.local.recv, 0);  // bytes that are not received must stay as they are
         if (announced_.refused) return true;
         lay_out(send_, call_.local.send, send_.base, 0, store_.send_blocks);
         fill_side(send_, call_.local.send, 0);
@@ -252,7 +252,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         return true;
     }
 
-    // After all else. If some rank refuses, all hand the call back.
+    // Called after all else. If some rank refuses, all hand the call back.
     void finish() {
         outcome.largest_block_bytes = announced_.largest_bytes;
         if (announced_.refused)
@@ -273,7 +273,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         const BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
         return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
-    // What a message brings of an element.
+    // The item that a message brings for an element.
     Item item_of(Place place) {
         const Element e = element(place);
         return {channel_.at(e.owner, e.at), e.bytes, personal_ && e.bytes > kStraightBytes};
@@ -295,7 +295,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         if (bytes != 0 && source != to) blocks::copy_block(to, source, bytes);
     }
 
-    // Memory for what comes: of the inbox where mates read it.
+    // Memory for a message that comes: in the inbox where mates read it.
     std::byte* room_for_coming(std::int32_t from, std::uint64_t bytes) {
         bool private_will_do = !exposed_ || refusal_ != stats::Reason::none;  // mates know, and do not look
         if (private_will_do) return lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
@@ -313,13 +313,13 @@ class SizedNodesFlight final : public ExchangeFlight {
         return lane_.post.memory_of(parcel);
     }
 
-    // Of a block that was received elsewhere, the bytes that there is room for.
+    // A copy of a block that was received elsewhere, cut to the bytes that there is room for.
     struct Cut {
         std::byte *to, *from;
         std::uint64_t bytes;
     };
 
-    // Long blocks, from rank to rank; all go through the distances in one order. Returns: false while a wait polls.
+    // Exchanges long blocks; all ranks go through the distances in one order. Returns: false while a wait polls.
     bool go_straight() {
         for (; distance_ < comm_.ranks; ++distance_) {
             if (!set_out_) start_straight(distance_);

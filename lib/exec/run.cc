@@ -9,7 +9,7 @@ namespace coco::exec {
 
 namespace {
 
-// What is too large for a stage ring cannot be eager.
+// The algorithm to run: an exchange that is too large for a stage ring cannot be eager.
 const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, const comm::Comm& comm,
                                      const CommonFacts& common) {
     if (common.sized || common.collective == algorithms::Collective::bcast || !algorithm.is_eager())

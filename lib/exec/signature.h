@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// By which ranks tell that they are in the same call: ranks that publish unequal signatures are in different
-// calls, and the program is wrong. Called by exec's flights. Fails: ends the job with one line.
+// The signature by which ranks tell that they are in the same call: ranks that publish unequal signatures are in
+// different calls, and the program is wrong. Called by exec's flights. Fails: ends the job with one line.
 #pragma once
 #include "exec/call.h"
 
 namespace coco::exec {
 
-// In the signature of calls on neighbours whose blocks go in bundles: a mate that has chosen otherwise, in a
-// wrong program, must not take one slot for the other.
+// The bit that marks the signature of calls on neighbours whose blocks go in bundles: a mate that has chosen
+// otherwise, in a wrong program, must not take one slot for the other.
 inline constexpr std::uint32_t kBundled = 0x10;
 // The bits of a signature that tell the collective, and whether blocks go in bundles.
 inline constexpr std::uint32_t kKindBits = 0xF | kBundled;
@@ -38,13 +38,13 @@ class Agreement {
 
   private:
     stats::Reason reason_;
-    std::size_t heard_ = 0;  // mates
+    std::size_t heard_ = 0;  // how many mates have been heard
 };
 
 // Waits for milestones of ranks, one after the other.
 class Awaited {
   public:
-    // Returns: whether all of them have come to it; false only while the channel polls.
+    // Returns: whether all ranks have come to the milestone; false only while the channel polls.
     template <class Ranks>
     [[nodiscard]] bool advance(channel::Channel& channel, const Ranks& ranks, schedule::Milestone milestone) {
         for (; through_ < std::size(ranks); ++through_)

@@ -23,10 +23,10 @@ namespace coco::exec {
 // How far a walk has come.
 struct Position {
     std::size_t step = 0;
-    std::int32_t item = 0;  // of the step: blocks copied, ranks waited for
+    std::int32_t item = 0;  // how far in that step: blocks copied, or ranks waited for
 };
 
-// Does it. Returns: whether it is done; what a function without an answer does is done.
+// Calls `act`. Returns: its answer, whether it is done; a function without an answer is always done.
 template <class Do>
 [[gnu::always_inline]] inline bool done(Do&& act) {
     if constexpr (std::is_void_v<decltype(act())>) {
@@ -43,7 +43,7 @@ template <class View>
     return done([&] { return view.wait(rank, milestone); });
 }
 
-// A step's functions below take it up at block or rank `first`. Each returns kWhole where it came to the step's end,
+// The functions below take a step up at block or rank `first`. Each returns kWhole where it came to the step's end,
 // else the block or rank before which it has to wait.
 inline constexpr std::int32_t kWhole = -1;
 
@@ -114,7 +114,7 @@ template <class View>
     return kWhole;
 }
 
-// A message's step. Returns: whether it is done.
+// Takes a step that sends, receives or completes messages. Returns: whether it is done.
 template <class View>
 bool pass_step(const schedule::Step& step, View& view) {
     using schedule::Act;
@@ -160,7 +160,7 @@ template <class View>
     return true;
 }
 
-// From the begin to the end, for views that never poll.
+// Walks a schedule from the begin to the end, for views that never poll.
 template <class View>
 void walk(const schedule::Schedule& schedule, View& view) {
     Position position;

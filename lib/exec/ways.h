@@ -25,7 +25,7 @@ Outcome fly(Later later, Args&&... args) {
     return way.outcome;
 }
 
-// What a flight is made for.
+// The order for a flight: its call, the algorithm, and what it runs on.
 struct Order {
     comm::Comm& comm;
     comm::Lane& lane;

@@ -21,7 +21,7 @@
 #include "os/clock.h"
 #include "os/shared_memory.h"
 
-// The private jemalloc. Declared hidden here, which makes them hidden in whatever this is linked into.
+// The private jemalloc's functions. Declared hidden here, they are hidden in whatever this is linked into.
 #pragma GCC visibility push(hidden)
 extern "C" {
 void* coco_je_malloc(std::size_t bytes);
@@ -49,18 +49,18 @@ __attribute__((constructor)) void correct_first_arena() {
     coco_je_mallctl("arena.0.oversize_threshold", nullptr, nullptr, &bytes, sizeof bytes);
 }
 
-// As glibc's: each block is aligned for all types. jemalloc aligns blocks of 8 bytes to 8.
+// As in glibc, each block is aligned for all types. jemalloc aligns blocks of 8 bytes to 8.
 constexpr std::size_t kAlignment = 16;
 std::size_t at_least_aligned(std::size_t bytes) { return std::max(bytes, kAlignment); }
 
-// jemalloc does not say so in all of its functions.
+// Sets errno where there is no block, which not all of jemalloc's functions do.
 void* or_no_memory(void* block) {
     if (block == nullptr) [[unlikely]]
         errno = ENOMEM;
     return block;
 }
 
-// Out of the way of the usual one, which is a jump.
+// Kept out of the usual release, which is a jump.
 [[gnu::noinline]] void release_changed(void* block) {
     if (restore_block(block, usable_bytes(block))) coco_je_free(block);
 }
@@ -125,8 +125,8 @@ void* reallocate(void* block, std::size_t bytes) {
 
 namespace {
 
-// So often jemalloc gives back what has been free for long enough (dirty_decay_ms in system.cc). By itself it
-// does so in allocations only.
+// So often we let jemalloc give back memory that has been free for long enough (dirty_decay_ms in system.cc). By
+// itself it does so in allocations only.
 constexpr std::uint64_t kBetweenDecays_ns = 1'000'000'000u;
 constexpr std::uint32_t kCallsPerLook = 8;
 constinit std::atomic<std::uint64_t> g_next_decay_ns{0};  // relaxed: it only elects a thread
@@ -136,7 +136,7 @@ bool decay_is_due() {
     if (++t_calls % kCallsPerLook != 0) return false;
     std::uint64_t now = os::coarse_now_ns();
     std::uint64_t due = g_next_decay_ns.load(std::memory_order_relaxed);
-    // Of several threads, one.
+    // Only one of several threads that come here does it.
     return now >= due &&
            g_next_decay_ns.compare_exchange_strong(due, now + kBetweenDecays_ns, std::memory_order_relaxed);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blocks for code that allocates while it is being found out whose the malloc family is (malloc_family.h): the
+// Blocks for code that allocates while it is being decided who serves the malloc family (malloc_family.h), as the
 // dynamic linker's dlsym may. They come from a small static buffer and are never given back. Called by
 // malloc_family.cc, by one thread at a time. Fails: null when the buffer is used up.
 #pragma once

@@ -77,16 +77,16 @@ void parent() {
     g_allocator_parent();
 }
 
-// By the system calls themselves: libraries that watch memory (UCX) patch libc's functions with ones that
-// take locks, which another thread may have held at the fork; and that mremap loses the new address.
+// Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that take
+// locks, which another thread may have held at the fork; and UCX's mremap loses the new address.
 std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
     void* mapped = os::bare_calls().mmap(at, bytes, protection,
                                          flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
-// From the file where possible: what is mapped may be out of reach, as the program may have forbidden access
-// to some pages (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
+// Copies from the file where possible: mapped pages may be out of reach, as the program may have forbidden access
+// to some (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
 bool copy_range(const Segment& segment, int fd, std::byte* copy, std::uint64_t begin, std::uint64_t end) {
     if (fd < 0) std::memcpy(copy + begin, segment.base + begin, end - begin);
     while (fd >= 0 && begin < end) {
@@ -106,13 +106,13 @@ bool copy_written(const Segment& segment, std::byte* copy, std::uint64_t begin, 
     return true;
 }
 
-// What of the segment's addresses is the segment's becomes private in pieces, in the order of addresses.
+// Makes private, in the order of addresses, those pieces of the range where the segment is still mapped.
 class Privatizer {
   public:
     Privatizer(const Segment& segment, std::byte* room, std::uint64_t end)
         : segment_(segment), room_(room), end_(end) {}
 
-    // What the program has mapped in the segment's place, which is not noted where it went round libc, stays.
+    // A mapping of the program's over the segment stays, noted or not (it is not noted where it went round libc).
     bool all() {
         os::MappingList list;
         os::Mapping mapping;
@@ -130,8 +130,8 @@ class Privatizer {
     }
 
   private:
-    // Nothing is mapped there, as the program has kept it from its children (MADV_DONTFORK) or has unmapped
-    // it; or mappings cannot be read here.
+    // Goes on to `end` where nothing is mapped, as the program has kept it from its children (MADV_DONTFORK)
+    // or has unmapped it, or where mappings cannot be read.
     bool unmapped_to(std::uint64_t end) {
         const std::byte* stop = segment_.base + end;
         for (PageRun run = run_at(segment_.base + done_, stop); done_ < end; run = run_at(run.end, stop)) {
@@ -159,8 +159,8 @@ class Privatizer {
     std::uint64_t end_, done_ = 0;
 };
 
-// What was ever carved of the heap, in private memory at the same addresses; nothing accessible beyond, so
-// that the child is charged for no more (strict overcommit, RLIMIT_DATA).
+// Puts all that was ever carved of the heap into private memory at the same addresses, with nothing accessible
+// beyond, so that the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
     std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
     std::byte* room = raw_map(nullptr, end, PROT_READ | PROT_WRITE, 0);

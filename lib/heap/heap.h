@@ -15,10 +15,10 @@ namespace coco::heap {
 // library at MPI_Init: allocating wakes by itself. Safe before libc's constructors have run.
 void wake();
 
-// caller: the code that asks, where known. What libc itself writes to in a forked child must be private
-// memory.
-// From so many bytes on a block is not one that libc had in private memory.
+// A block of so many bytes or more is none of those that libc has in private memory.
 inline constexpr std::size_t kSurelyShared = 1024;
+// caller: the code that asks, where known. Blocks to which libc itself writes in a forked child must be private
+// memory.
 void* allocate(std::size_t bytes, const void* caller = nullptr);
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller = nullptr);
 void* allocate_aligned(std::size_t alignment, std::size_t bytes);  // Requires: alignment is a power of two
@@ -52,7 +52,7 @@ struct HeapFigures {
 };
 HeapFigures figures();
 
-// What the allocator has of the system, and what of it the program has.
+// How much memory the allocator has from the system, and how much of that the program has.
 struct AllocatorFigures {
     std::uint64_t mapped_bytes;
     std::uint64_t allocated_bytes;

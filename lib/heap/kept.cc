@@ -16,7 +16,7 @@
 
 namespace coco::heap {
 
-// Written under g_lock. Relaxed without it: who reads it so wants to know whether it is worth to take the lock.
+// Written under g_lock. Relaxed without it: such readers only want to know whether to take the lock.
 constinit std::atomic<std::uint64_t> g_kept_bytes{0};
 
 namespace {
@@ -38,7 +38,7 @@ constexpr int kMostKept = 64;
 constinit Kept g_kept[kMostKept] = {};
 constinit int g_count = 0;
 
-// What was seen of blocks of one size.
+// A loop that allocates and frees blocks of one size, as far as it was seen.
 struct Loop {
     std::uint64_t bytes;
     std::uint64_t freed_ns;
@@ -109,8 +109,8 @@ std::uint64_t room() {
     return most_bytes() - std::min(most_bytes(), g_kept_bytes.load(std::memory_order_relaxed));
 }
 
-// How much of a freed block may be kept. Where there is no room for all, what has not been taken again since
-// this loop came round last has to go.
+// How much of a freed block may be kept. Where there is no room for all, pages that have not been taken again
+// since this loop came round last have to go.
 std::uint64_t room_for(const Loop& loop, std::uint64_t bytes) {
     if (loop.turns < kTurns) return 0;
     if (room() < bytes) drop_if([&](const Kept& kept) { return kept.freed_ns < loop.freed_ns; });
@@ -144,7 +144,7 @@ void take_large(std::byte* address, std::uint64_t bytes, bool zeroed) {
         std::byte* from = std::max(kept.address, address);
         std::byte* to = std::min(kept.end(), end);
         if (zeroed) clear(from, static_cast<std::uint64_t>(to - from));
-        // What lies before and after stays kept; room_for left room for one more.
+        // The pages before and after stay kept; room_for() left room for one more entry.
         auto before = static_cast<std::uint64_t>(from - kept.address);
         auto after = static_cast<std::uint64_t>(kept.end() - to);
         add({kept.address, before, kept.freed_ns, kept.until_ns});

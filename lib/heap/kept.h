@@ -4,7 +4,7 @@
 // such blocks in a loop. A page of shared memory costs the kernel 1.7 times a private one when it is first
 // touched; a loop that reuses its pages pays neither.
 //
-// What is kept is bounded (256 MiB, or a sixteenth of a CPU's share of the memory), and goes back: when the
+// The kept pages are bounded (256 MiB, or a sixteenth of a CPU's share of the memory), and go back: when the
 // allocator carves new address space, at fork, and, once the loop has not come round in time, at the next
 // call of the allocator's that asks the system for something, or of a collective. A block that is freed once,
 // or seldom, goes back at once. An idle process that has looped may keep the bound. Called by large.cc,
@@ -22,7 +22,7 @@ bool free_large(std::byte* address, std::uint64_t bytes);
 void take_large(std::byte* address, std::uint64_t bytes, bool zeroed);
 
 extern constinit std::atomic<std::uint64_t> g_kept_bytes;
-void drop_kept_before(std::uint64_t now_ns);  // what is kept no longer than to now_ns
+void drop_kept_before(std::uint64_t now_ns);  // gives back what is to be kept no longer than to now_ns
 constexpr std::uint64_t kAll = UINT64_MAX;
 // Gives back what has been kept for long enough; a relaxed load when nothing is.
 void drop_old_kept();

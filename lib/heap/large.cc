@@ -61,15 +61,15 @@ void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignm
 
 bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
     std::byte* begin = at(address, offset);
-    // By the address alone, as the allocator counts on zeros: what is kept here is only known in the
-    // segment's process.
+    // Decided by the address alone, as the allocator counts on zeros: only the segment's own process knows
+    // what is kept here.
     if (own().bytes != 0 && is_carvable(begin)) {
         int saved = errno;
         take_large(begin, bytes, t_zeros);
         errno = saved;
         return false;
     }
-    // Decommitted before the arena was watched.
+    // This was decommitted before the arena was watched.
     return map(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED) == MAP_FAILED;
 }
 

@@ -8,16 +8,16 @@
 
 namespace coco::heap {
 
-// Below all that jemalloc rounds up to its oversize_threshold (system.cc).
+// A size below all those that jemalloc rounds up to its oversize_threshold (system.cc).
 constexpr std::size_t kPerhapsLarge = 28u << 20;
 
-// Grows in place where it can. Else the block moves to where there is room behind it to grow on: what glibc
-// does by mremap, shared memory cannot.
+// Grows a block in place where it can. Otherwise the block moves to where there is room behind it to grow on:
+// shared memory cannot do what glibc does by mremap.
 void* reallocate_large(void* block, std::size_t bytes);
-// After a large block was allocated: from then on its arena's extents are ours to see. Cheap when done
+// Called after a large block was allocated: from then on our hooks see its arena's extents. Cheap when done
 // before.
 void watch_large();
-// Whether what this thread takes now must read as zeros.
+// Says whether large blocks that this thread takes from now on must read as zeros.
 void expect_zeros(bool whether);
 
 }  // namespace coco::heap

@@ -10,13 +10,12 @@
 
 namespace coco::heap {
 
-// Sizes that such blocks have (glibc 2.36: 176 to 552 bytes); libc's other blocks in between go
-// along.
+// The sizes of such blocks (glibc 2.36: 176 to 552 bytes); libc's other blocks of these sizes become private, too.
 constexpr std::size_t kLeastOfLibc = 128, kMostOfLibc = 700;
 inline bool may_be_libcs(std::size_t bytes) { return bytes - kLeastOfLibc <= kMostOfLibc - kLeastOfLibc; }
-// Whether code of libc called.
+// Whether `caller` is code of libc.
 bool is_in_libc(const void* caller);
-// Private memory. Null when there is none: the shared heap has to do.
+// Allocates private memory. Returns: null when there is none: the shared heap has to do.
 void* allocate_private(std::size_t bytes, bool zeroed);
 
 }  // namespace coco::heap

@@ -17,8 +17,8 @@
 namespace coco::heap {
 namespace {
 
-// A line of /proc/self/maps: locks, and thereby fills, what is no segment. What cannot be locked (device
-// memory, no access) is left, as mlockall leaves it.
+// Locks, and thereby fills, the mapping on a line of /proc/self/maps if it is no segment. A mapping that cannot be
+// locked (device memory, no access) is left, as mlockall leaves it.
 void lock_line(std::string_view line) {
     if (line.find("coco-") != line.npos) return;
     std::uint64_t begin = 0, end = 0;
@@ -53,7 +53,7 @@ int lock_all(int flags) {
     if (own().bytes == 0 || !fills) return static_cast<int>(syscall(SYS_mlockall, flags));
     if (syscall(SYS_mlockall, flags | MCL_ONFAULT) != 0) return -1;
     int saved = errno;
-    // What comes later is filled as the program wants it; the segments are there already, or are peers'
+    // Later mappings are filled as the program wants it; the segments are there already, or are peers'
     // (os::map_object).
     if ((flags & MCL_FUTURE) != 0) syscall(SYS_mlockall, flags & ~MCL_CURRENT);
     lock_others();

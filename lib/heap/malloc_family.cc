@@ -17,8 +17,8 @@
 
 namespace coco::heap {
 
-// Relaxed: where the family is ours nothing goes with it (own() orders the segment), and who reads false goes on to
-// g_decided.
+// Relaxed: where the family is ours nothing goes with it (own() orders the segment), and a thread that reads false
+// goes on to g_decided.
 constinit std::atomic<bool> g_malloc_family_is_ours{false};
 
 namespace {
@@ -27,7 +27,7 @@ constinit std::atomic<bool> g_decided{false};
 constinit std::mutex g_deciding;
 constinit thread_local bool t_deciding = false;
 
-// Null until the decision has fallen.
+// The next definitions after ours; null until the decision has fallen.
 constinit Family g_next{};
 
 void* early_malloc(std::size_t bytes) {
@@ -57,7 +57,7 @@ void* realloc_any(void* block, std::size_t bytes) {
     return moved;
 }
 
-// The next definitions, but for blocks that may be early ones.
+// `next` with functions that also take early blocks.
 constexpr Family allowing_early(Family next) {
     next.realloc = realloc_any;
     next.free = free_any;

@@ -72,7 +72,7 @@ void* make_target(const MappingCalls& next, std::size_t bytes, int flags, void* 
     return target == MAP_FAILED ? nullptr : target;
 }
 
-// What the kernel refuses of a move.
+// Whether the kernel would not refuse such a move.
 bool may_move(const void* address, std::uint64_t old_bytes, std::uint64_t new_bytes, int flags,
               const void* wanted) {
     constexpr int kKnown = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
@@ -198,7 +198,7 @@ void* program_shmat(const MappingCalls& next, int id, const void* address, int f
     return noted.end(next.shmat(id, address, flags));
 }
 
-// How much the attached memory was is not known any more; to the next page that is the segment's, at most.
+// The size of the detached memory is not known any more; it reached to the next page of the segment's, at most.
 int program_shmdt(const MappingCalls& next, const void* address) {
     int result = next.shmdt(address);
     if (result != 0 || !is_programs(address, 1)) return result;

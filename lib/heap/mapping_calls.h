@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a program's own mmap, munmap, mremap, mprotect, madvise and shmat do to malloc's memory: the same as
-// to private memory, as far as the program can tell. What it maps over malloc's memory is noted as no longer
+// A program's own mmap, munmap, mremap, mprotect, madvise and shmat on malloc's memory: they do the same as to
+// private memory, as far as the program can tell. Pages over which it maps something are noted as no longer
 // shared (overlays.h). Calls that touch no address of the segment go straight on, after a comparison.
 // Called by the doors of these names (interpose/mapping.cc). Thread safety: any thread, and signal handlers:
 // no lock, no malloc. Fails: as the functions do.
@@ -14,7 +14,7 @@
 
 namespace coco::heap {
 
-// next: what is below the door.
+// next: the functions below the doors.
 void* program_mmap(const os::MappingCalls& next, void* address, std::size_t bytes, int protection, int flags,
                    int fd, off_t offset);
 int program_munmap(const os::MappingCalls& next, void* address, std::size_t bytes);

@@ -17,8 +17,8 @@ namespace {
 
 using State = std::atomic<Changes>;
 
-// g_bytes is stored last (release) and read first (acquire): who sees that there is a segment sees where it is,
-// and its table.
+// g_bytes is stored last (release) and read first (acquire): a thread that sees that there is a segment sees where
+// it is, and its table.
 constinit std::atomic<std::uint64_t> g_base{0}, g_bytes{0};
 constinit State* g_states = nullptr;
 // The pages that were ever noted lie in [g_low, g_high). The notes are read relaxed: a thread that knows of a
@@ -59,7 +59,7 @@ void widen(const Pages& pages) {
 
 Changes state(std::uint64_t page) { return g_states[page].load(std::memory_order_relaxed); }
 
-// mlockall leaves alone what is named so (lock_all.cc), where the kernel has such names.
+// Our mlockall leaves mappings of this name alone (lock_all.cc), where the kernel has such names.
 void name_table(void* table, std::uint64_t bytes) {
 #ifdef PR_SET_VMA
     prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, table, bytes, "coco-pages");

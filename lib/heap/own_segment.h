@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What only this room may ask of or do to its own segment.
+// Questions about the own segment and changes to it that only this room may use.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace coco::heap {
 
-// The carvable range, also in a forked child, whose copy of it is private. 0 bytes: never had one.
+// The carvable range, also in a forked child, whose copy of it is private. 0 bytes: there never was one.
 struct Range {
     std::byte* base;
     std::uint64_t bytes;
 };
 Range carvable();
-// Whether what is mapped there is the segment, each page in its place; also in a forked child that has not
-// replaced it yet.
+// Whether a mapping is of the segment, each page in its place; also in a forked child that has not replaced it
+// yet.
 bool is_own_mapping(const os::Mapping& mapping);
 // Whether a descriptor still is the segment's (programs close what they did not open).
 bool is_own_descriptor(int fd);
@@ -25,8 +25,8 @@ bool must_reserve_pages();
 // Makes a range of the segment read as zeros and gives its pages back. Returns: false with the pages as they
 // were, as where something else is mapped there.
 bool punch_shared(void* address, std::uint64_t bytes);
-// The same for memory that is the allocator's: what else the kernel says is mapped there has to go, as its
-// own pages would be given up instead, of a file, perhaps.
+// The same for memory that is the allocator's: anything else that is mapped there, as the kernel says, has to go
+// first, as its own pages would be given up instead, of a file, perhaps.
 bool give_up_shared(void* address, std::uint64_t bytes);
 // Maps the segment's pages there again, in a forked child private memory. fixed: MAP_FIXED, or
 // MAP_FIXED_NOREPLACE. Returns: false where something else is there, or the segment's descriptor is lost.

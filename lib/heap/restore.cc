@@ -16,7 +16,7 @@ namespace {
 bool restore_run(const PageRun& run) {
     auto bytes = static_cast<std::size_t>(run.end - run.begin);
     os::OwnCalls own_calls;
-    // What lies in a hole may be somebody else's; an overlay is of the block's own user.
+    // A mapping in a hole may be somebody else's; an overlay is of the block's own user.
     int fixed = (run.changes & kHole) != 0 ? MAP_FIXED_NOREPLACE : MAP_FIXED;
     bool done = (run.changes & kGone) != 0 ? map_again(run.begin, bytes, fixed)
                                            : mprotect(run.begin, bytes, PROT_READ | PROT_WRITE) == 0;

@@ -32,7 +32,7 @@
 namespace coco::heap {
 namespace {
 
-// At the start of every segment: what a peer checks before it believes.
+// The header at the start of every segment, which a peer checks before it believes in the segment.
 struct Header {
     std::uint64_t magic;
     std::uint64_t cookie;
@@ -48,8 +48,8 @@ constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30;  // behind the hea
 constinit Segment g_own;
 constinit SegmentId g_id{};
 constinit Range g_carvable{};
-// Where what is left of the room begins. Relaxed: it only deals out addresses, whose pages nobody has written yet;
-// that there is a room is seen by g_made.
+// Where the rest of the room begins. Relaxed: it only deals out addresses, whose pages nobody has written yet; that
+// there is a room is seen by g_made.
 constinit std::atomic<std::uint64_t> g_room_at{0};
 constinit bool g_on_mount = false;
 constinit dev_t g_device = 0;
@@ -93,7 +93,7 @@ std::uint64_t wanted_bytes() {
                           .file_bytes = file_size_limit()});
 }
 
-// Nothing where any limit could meet it.
+// The size of the room behind the heap: 0 where any limit could meet it.
 std::uint64_t room_behind(const os::MemoryObject& object) {
     rlimit files{};
     bool bounded = getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur != RLIM_INFINITY ||
@@ -109,7 +109,7 @@ std::uint64_t within_mount(int fd, std::uint64_t bytes) {
                                              os::node_ranks()));
 }
 
-// heap_bytes: of the segment's bytes those that the heap may use.
+// heap_bytes: how many of the segment's bytes the heap may use.
 bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes, std::uint64_t heap_bytes) {
     if (object.on_mount && !os::reserve_pages(object.fd, 0, os::page_bytes())) return false;
     struct stat facts {};
@@ -154,8 +154,8 @@ void make_own() {
     errno = saved;
 }
 
-// Whether the kernel can be asked about mappings, and tells of the segment's first page, which no program
-// has, what is known of it.
+// Whether the kernel can be asked about mappings, and answers rightly for the segment's first page, which no
+// program is given.
 bool kernel_tells() {
     enum { kUnasked, kTells, kDoesNot };
     static constinit std::atomic<int> answer{kUnasked};  // relaxed: nothing else goes with the answer
@@ -169,8 +169,8 @@ bool kernel_tells() {
     return answer.load(std::memory_order_relaxed) == kTells;
 }
 
-// What the owner has stored there is seen by who has its id: whatever brought the id from one process to the
-// other has ordered the one after the other, and the kernel reads the pages that both map.
+// A process that has the owner's id sees what the owner has stored in the header: whatever brought the id from one
+// process to the other has ordered the one after the other, and the kernel reads the pages that both map.
 // Read through the descriptor: to touch a page of each mapping would cost each process page tables for each
 // peer.
 bool header_matches(int fd, const SegmentId& peer) {
@@ -268,7 +268,7 @@ std::byte* find_or_map(const SegmentId& peer, int fd) {
     for (int i = 0; i < g_peer_count; ++i)
         if (g_peers[i].cookie == peer.cookie) return g_peers[i].base;
     if (g_peer_count == kMostPeers) return refuse(peer, "too many peers");
-    // Of a bounded address space the program keeps half.
+    // The program keeps half of a bounded address space.
     if (peer.bytes >
         address_space_limit() / 2 - std::min(address_space_limit() / 2, mine.bytes + g_peers_bytes))
         return refuse(peer, "the address space is bounded", ENOMEM);

@@ -37,9 +37,9 @@ struct SegmentId {
 const Segment& own();
 SegmentId own_id();
 // Shared memory for the library itself, from room of the segment that is kept for it behind the heap: so that a program
-// that has used its heap up, or bounded it, takes none of it away. Pages, zeroed, never given back, from the NUMA domain
-// where the calling thread runs, whoever touches them first. Returns: null if there is no
-// such room: without a segment, on a mount, under limits on the address space or on file sizes, or when it is used up.
+// that has used its heap up, or bounded it, takes none of it away. Gives pages, zeroed, never given back, from the NUMA
+// domain where the calling thread runs, whoever touches them first. Returns: null if there is no such room: without a
+// segment, on a mount, under limits on the address space or on file sizes, or when it is used up.
 std::byte* take_room(std::uint64_t bytes);
 // Whether all of [address, address + bytes) is the own segment's memory, so that peers see there what this
 // process does: the addresses are the segment's, the program has put nothing else in their place as far as

@@ -23,7 +23,7 @@ std::uint64_t wanted(const SizeFacts& facts) {
 
 }  // namespace
 
-// Of a bounded address space all segments together take half at most, and a rank's own a quarter.
+// All segments together take half of a bounded address space at most, and a rank's own a quarter.
 std::uint64_t segment_bytes(const SizeFacts& facts) {
     return whole_huge_pages(
         std::min({wanted(facts), kNodeBytesMost / facts.node_ranks, facts.address_space_bytes / 4,

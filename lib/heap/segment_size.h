@@ -8,9 +8,9 @@
 namespace coco::heap {
 
 struct SizeFacts {
-    std::uint64_t memory_bytes;                      // of the node
+    std::uint64_t memory_bytes;                      // the memory of the node
     std::uint64_t asked_bytes = 0;                   // COCO_HEAP_LIMIT; 0: not set
-    std::uint64_t node_ranks = 1;                    // of the job on this node, at least 1
+    std::uint64_t node_ranks = 1;                    // ranks of the job on this node, at least 1
     std::uint64_t address_space_bytes = UINT64_MAX;  // RLIMIT_AS
     std::uint64_t file_bytes = UINT64_MAX;           // RLIMIT_FSIZE: the kernel counts a memfd as a file
 };

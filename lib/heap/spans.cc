@@ -66,8 +66,8 @@ std::uint64_t take_free(std::uint64_t bytes) {
     return 0;
 }
 
-// The kernel fills what it dumps: what no span has reached stays out (segment.cc). By huge pages, which a
-// border between two mappings would split.
+// Lets core dumps hold the segment up to the top, and no more (segment.cc): the kernel fills what it dumps. Goes by
+// huge pages, which a border between two mappings would split.
 void dump_to_top() {
     std::uint64_t end = std::min(base::round_up(g_top, os::kHugePageBytes), carvable().bytes);
     if (end <= g_dumped) return;

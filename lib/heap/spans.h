@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which parts of the own segment the allocator has: spans, carved from a growing top and from freed spans.
+// The parts of the own segment that the allocator has: spans, carved from a growing top and from freed spans.
 // Used by system.cc (the allocator's mmap) and fork.cc. Its memory is static. Thread safety: any thread, one
 // lock.
 #pragma once

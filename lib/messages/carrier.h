@@ -37,9 +37,9 @@ struct Loads {
         Cargo cargo;
     };
     std::vector<Load> all;
-    std::size_t used = 0;     // of `all`, in this call
-    std::size_t known = 0;    // of these the heads are through
-    std::size_t through = 0;  // of these all is through
+    std::size_t used = 0;     // how many of `all` this call uses
+    std::size_t known = 0;    // the heads of so many of these are through
+    std::size_t through = 0;  // so many of these are wholly through
 
     void clear() { used = known = through = 0; }
     Load& add(bool sends, std::int32_t peer, schedule::Place first, std::int32_t blocks) {
@@ -71,8 +71,8 @@ void receive_load(Port& port, Loads<typename Port::Cargo>& loads, std::int32_t f
     port.start_receive(load.cargo, from, Part::head, port.format().most_bytes(blocks));
 }
 
-// Waits for all loads but the last `left`. A rest is asked for as soon as its head is there: its sender may not
-// start what other heads, later ones, depend on before it is rid of the rest. Returns: false while a wait polls.
+// Waits for all loads but the last `left`. A rest is asked for as soon as its head is there: before its sender is rid
+// of the rest, it may not start messages on which later heads depend. Returns: false while a wait polls.
 template <class Port>
 [[nodiscard]] bool complete_loads(Port& port, Loads<typename Port::Cargo>& loads, std::size_t left) {
     COCO_CHECK_DEAR(loads.through <= loads.known && loads.known <= loads.used,

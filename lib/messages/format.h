@@ -34,20 +34,20 @@ struct Parts {
 
 // The form of a call's messages; equal on all ranks.
 struct Format {
-    std::uint64_t opening_bytes = 0;  // what precedes the lengths
-    std::uint64_t length_bytes = 8;   // of a length: 4 or 8
+    std::uint64_t opening_bytes = 0;  // the size of the opening, which precedes the lengths
+    std::uint64_t length_bytes = 8;   // the size of a length: 4 or 8
     std::uint64_t along_bytes = kAlongBytes;
-    // Not 0: all goes along, and a message has at most so many bytes for each of its blocks.
+    // Not 0: all data goes along, and a message has at most so many bytes for each of its blocks.
     std::uint64_t most_block_bytes = 0;
 
     // Not 0: blocks that are longer go straight, and lengths bear no mark for it.
     std::uint64_t straight_bytes = 0;
 
-    // The longest length that can be told: of blocks that are as long, or longer.
+    // The longest length that can be told; it stands for blocks that are as long, or longer.
     std::uint64_t longest_told() const {
         return straight_bytes != 0 ? straight_bit() | (straight_bit() - 1) : straight_bit() - 1;
     }
-    // What comes before the data.
+    // The size of the opening and the lengths, which come before the data.
     std::uint64_t head_bytes(std::int32_t blocks) const {
         return opening_bytes +
                base::round_up(static_cast<std::uint64_t>(blocks) * length_bytes, sizeof(std::uint64_t));

@@ -7,7 +7,7 @@
 
 namespace coco::messages {
 
-// What all ranks have to hear. Opens a rank's scratch and each message.
+// An announcement, which all ranks have to hear. It opens a rank's scratch and each message.
 struct Announcement {
     std::uint64_t refused = 0;  // some rank cannot take part
     std::uint64_t largest_bytes = 0;
@@ -18,14 +18,14 @@ struct Announcement {
     }
 };
 
-// Opens a message.
+// The opening of a message.
 struct Opening {
     Announcement announced;
     std::uint32_t blocks;
     std::uint32_t signature;
 };
 
-// Lengths have 32 bits in personal exchanges, of which there are many, else 64.
+// The format of such messages. Lengths have 32 bits in personal exchanges, which send many of them, otherwise 64.
 inline Format opened_format(bool personal) {
     if (!personal) return {.opening_bytes = sizeof(Opening)};
     return {.opening_bytes = sizeof(Opening), .length_bytes = 4, .straight_bytes = kStraightBytes};

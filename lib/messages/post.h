@@ -19,8 +19,8 @@ namespace coco::messages {
 // One load of blocks as a message of the MPI library's: its memory and its requests.
 struct Cargo {
     std::byte* memory = nullptr;  // opening, lengths, and data if that goes along
-    std::byte* data = nullptr;    // of what came; behind the lengths, or where the second message is
-    std::size_t parcel = 0;       // of what is sent
+    std::byte* data = nullptr;    // behind the lengths; of what came, maybe where the second message is
+    std::size_t parcel = 0;       // the parcel of a load that is sent
     mpi::Requests head = {}, rest = {};
 
     mpi::Requests& requests(Part part) { return part == Part::head ? head : rest; }
@@ -61,20 +61,20 @@ class Post {
     // All ranks have the scratch that the call's schedule wants, which may be none.
     bool has_agreed_on_scratch = false;
     static std::uint64_t half_bytes(const blocks::Room& room) { return room.bytes / kHalves; }
-    // The half of this epoch.
+    // The half for this epoch.
     static std::byte* half(const channel::Channel& channel, const blocks::Room& room) {
         return room.memory + channel.epoch() % kHalves * half_bytes(room);
     }
-    // What calls fill anew, grown and never shrunk. Neighbours: blocks of others that this rank carries between two
-    // messages, or where they are; by receive block, whether it comes straight. v and w forms: what was received,
-    // by sender; the loads under way.
+    // Memory that each call fills anew; it grows and never shrinks. Neighbours: blocks of others that this rank carries
+    // between two messages, or, in v and w forms, where they are; by receive block, whether it comes straight. v and w
+    // forms: the elements received, by sender; the loads under way.
     std::vector<std::byte> carried;
     std::vector<Item> items;
     std::vector<char> comes_straight;
     std::vector<Element> received;
     Loads<Cargo> loads;
 
-    // Gives up all memory that mates may still read. Returns: it, for channel::retire_control().
+    // Gives up all memory that mates may still read. Returns: that memory, for channel::retire_control().
     std::vector<void*> leave();
 
   private:

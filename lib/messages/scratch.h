@@ -8,8 +8,8 @@
 
 namespace coco::messages {
 
-// What all ranks are known to have, or not to have, scratch for. Plain forms and v and w forms ask for different
-// numbers of blocks, so that each has its own answer.
+// The block sizes for which all ranks are known to have scratch, or not to have it. Plain forms and v and w forms ask
+// for different numbers of blocks, so that each has its own answer.
 struct Fit {
     std::uint64_t fitting_block_bytes = 0;
     std::uint64_t failing_block_bytes = UINT64_MAX;

@@ -31,7 +31,7 @@ void* status_at(std::intptr_t value) { return reinterpret_cast<void*>(value); }
 Predefined is(std::uintptr_t constant) { return {.constant = constant}; }
 Predefined object(const char* name) { return {.object = name}; }
 
-// As mpi.h.in of MPICH 3.2 to 5.0.1 has it.
+// The values in mpi.h.in of MPICH 3.2 to 5.0.1.
 Family mpich() {
     return {
         .key = "mpich",
@@ -75,7 +75,7 @@ Family mpich() {
     };
 }
 
-// As mpi.h.in of Open MPI 3.1 to 6.0 has it.
+// The values in mpi.h.in of Open MPI 3.1 to 6.0.
 Family open_mpi() {
     return {
         .key = "openmpi",
@@ -119,7 +119,7 @@ Family open_mpi() {
     };
 }
 
-// As the MPI Forum publishes it for MPI 5.0 (chapter 20 of the standard; github.com/mpi-forum/mpi-abi-stubs).
+// The values that the MPI Forum publishes for MPI 5.0 (chapter 20 of the standard; github.com/mpi-forum/mpi-abi-stubs).
 Family standard() {
     return {
         .key = "standard",

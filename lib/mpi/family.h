@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What differs between the families of MPI libraries. A family is the MPI libraries of one ABI: a program
+// The differences between the families of MPI libraries. A family is the MPI libraries of one ABI: a program
 // that was built for one of them runs with every other. This table is all that libcoco knows of them; mpi.h
 // is included nowhere. A test compares it with every real mpi.h that it finds (tests/mpi/family_test.cc).
 // Called by mpi/library.cc, which chooses the family of a process, and by the command. Thread safety:
@@ -46,7 +46,7 @@ struct PredefinedHandles {
         errors_are_fatal, request_null;
 };
 
-// What MPI's constants are, other than handles.
+// The values of MPI's constants other than handles.
 struct Constants {
     const void *in_place, *bottom;
     void *status_ignore, *statuses_ignore;

@@ -25,8 +25,8 @@ std::atomic<const Library*> g_served{nullptr};
 
 namespace {
 
-// Of the standard ABI there is version 1. MPICH 4.3 has a library of its draft, with other numbers, that says
-// nothing here; libraries of other ABIs say -1.
+// Whether a library has the standard ABI, of which there is version 1. MPICH 4.3 has a library of its draft, with
+// other numbers, that says nothing here; libraries of other ABIs say -1.
 bool is_of_standard_abi(void* handle) {
     auto* const version = reinterpret_cast<int (*)(int*, int*)>(dlsym(handle, "MPI_Abi_get_version"));
     int major = -1, minor = -1;

@@ -32,7 +32,7 @@ struct Library {
     StatusLayout status;
     Manners manners;
     const Family* family;
-    const char* file;  // that it came from
+    const char* file;  // the file that it came from
 };
 
 namespace internal {
@@ -78,7 +78,7 @@ inline int status_member(const void* status, std::size_t at) {
     return value;
 }
 
-// What MPI_Get_library_version says, in one line.
+// The text of MPI_Get_library_version, in one line.
 std::string version_of(const Library& library);
 
 }  // namespace coco::mpi

@@ -78,7 +78,7 @@ std::unique_ptr<Wire> Wire::make(Comm parent) {
 
 namespace {
 
-// Of the world; null: there is none.
+// The private communicator of the world; MPI_COMM_NULL if there is none.
 Comm& world_comm() {
     static Comm comm = lib().comm_null;
     return comm;
@@ -181,7 +181,7 @@ int Wire::tag_of_status(std::size_t index) const {
 }
 
 // Not by MPI_Test nor MPI_Testall: MPICH's look at the network even when there is nothing to wait for, and
-// who runs ahead of its receivers pays for that in every call. Here MPICH says how the request was before it
+// a rank that runs ahead of its receivers pays for that in every call. Here MPICH says how the request was before it
 // looked: what it finds then is seen by asking again. A look for one request moves all.
 bool Wire::is_through(Request request) {
     int done = 0;

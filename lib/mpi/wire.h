@@ -18,7 +18,7 @@ class Wire {
   public:
     // How many private communicators a process may have: MPICH has about 2,000 communicators in all.
     static constexpr int kMost = 64;
-    // Of this process, now; kMost where it may have no more.
+    // How many this process has now; kMost where it may have no more.
     static int alive();
     // Open MPI makes one communicator at a time in a process: while it makes one for the program, and the
     // program does not wait for it (MPI_Comm_idup), one of ours would wait for ranks that wait for us. Nobody
@@ -59,7 +59,7 @@ class Wire {
     // Waits for the first `count` requests, which are null then. statuses: room for that many, or null.
     static void wait(Requests& requests, std::size_t count, bool yields, void* statuses = nullptr);
     // Waits for all messages but the `left` last started. `yields`: give the CPU away while waiting. Returns:
-    // kNobody, or who sent one that bears another mark than was expected.
+    // kNobody, or the rank that sent one that bears another mark than was expected.
     static constexpr std::int32_t kNobody = -1;
     std::int32_t complete(std::size_t left, bool yields);
     // Whether all messages but the `left` last started are through. Looks once, and drives the MPI library.
@@ -87,13 +87,13 @@ class Wire {
 
     struct Message {
         std::size_t end;         // how many requests up to its last
-        std::int32_t peer, tag;  // tag: that it must have, if it is received and marked; else 0
+        std::int32_t peer, tag;  // tag: the one that it must have if it is received and marked; else 0
     };
-    // Of the first `count` messages, whose requests had these statuses.
+    // The sender of one of the first `count` messages, now in statuses_, that has another mark; or kNobody.
     std::int32_t find_unlike(std::size_t count) const;
 
     Comm comm_;
-    const std::vector<std::int32_t>* ranks_ = nullptr;  // of within_world(), else null
+    const std::vector<std::int32_t>* ranks_ = nullptr;  // those of within_world(), else null
     std::vector<std::int32_t> numbers_;
     std::int32_t rank_ = 0;
     int tag_of_status(std::size_t index) const;

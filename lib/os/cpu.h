@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What differs between processors: the only file, with cpu.cc, that knows their instructions, but for those of
+// The differences between processors: the only file, with cpu.cc, that knows their instructions, but for those of
 // system calls (next_calls.cc, interpose/syscall.S) and for bits that the curves of schedule/order.cc take
 // apart. Called by all that waits, copies much or lays out shared memory. Works below malloc. Thread safety:
 // any thread.
@@ -14,7 +14,7 @@
 
 namespace coco::os {
 
-// What two ranks write to lies so far apart that neither takes the other's line away. A line has 64 bytes on
+// Words that two ranks write lie so far apart that neither takes the other's line away. A line has 64 bytes on
 // x86 and on most ARM servers, 128 on Apple's processors and POWER, 256 on A64FX and IBM Z. It is a constant,
 // as it shapes what processes share: all of a node run the same file, but not all of its CPUs need have the
 // same lines. To be too large costs a little memory, to be too small costs speed, and neither costs anything
@@ -30,7 +30,7 @@ inline constexpr std::uint64_t kLeastLineBytes = 64;
 // The next multiple of a line.
 constexpr std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, kLineBytes); }
 
-// What the kernel maps at least: 4 KiB, on ARM also 16 or 64 KiB, as the kernel was built.
+// The smallest piece that the kernel maps: 4 KiB, on ARM also 16 or 64 KiB, as the kernel was built.
 inline std::uint64_t page_bytes() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
 // Tells the processor that this thread spins, so that it saves power and leaves room to its sibling. On ARM
@@ -62,7 +62,7 @@ inline void flush_line(const void* address) {
     (void)address;
 #endif
 }
-// What was flushed before has left the caches.
+// Waits until all lines that were flushed before have left the caches.
 inline void end_flushing() {
 #if defined(__x86_64__)
     __builtin_ia32_mfence();

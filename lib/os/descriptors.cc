@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kMark = 0x646f6f72636f636fu;
 
-// What is sent along with a descriptor.
+// The letter that is sent along with a descriptor.
 struct Letter {
     std::uint64_t mark;
     std::uint64_t from;
@@ -65,7 +65,7 @@ Sent send_descriptor(int socket, std::uint64_t own, std::uint64_t to, int fd) {
     return later ? Sent::later : Sent::never;
 }
 
-// What has come: whose descriptor, -1 where it is not to be believed.
+// A message that has come: its sender and its descriptor, -1 where it is not to be believed.
 struct Received {
     std::uint64_t from = 0;
     int fd = -1;
@@ -154,7 +154,7 @@ void exchange_descriptors(DescriptorDoor& door, int fd, std::span<const std::uin
     if (!door.is_open()) return;
     constexpr int kTurn_ms = 1;  // after which a mate whose queue was full is tried again
     std::uint64_t end_ns = now_ns() + timeout_ns;
-    std::vector<bool> out_of_reach(mates.size());  // who cannot be told is not waited for
+    std::vector<bool> out_of_reach(mates.size());  // a mate that cannot be told is not waited for
     std::size_t next = 0;
     auto is_missing = [&](std::size_t i) { return received[i] < 0 && !out_of_reach[i]; };
     for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is below our own doors of the functions that change mappings (interpose/mapping.cc). Libraries that
+// The functions below our own doors of those that change mappings (interpose/mapping.cc). Libraries that
 // watch memory for their caches of registrations (UCX, Open MPI) must go on seeing the calls, so a door goes
 // on by the next definition after libcoco's. UCX writes a jump to its own function over the first bytes of
 // what it finds by dlsym, which is our door, and goes on by syscall(): so that has a door too.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this process has mapped, in the kernel's own words: for one address (an ioctl of Linux 6.11, 0.5 us),
+// This process's mappings, in the kernel's own words: for one address (an ioctl of Linux 6.11, 0.5 us),
 // and as a list. Called by the heap. No malloc. Thread safety: any thread; not in signal handlers. Fails: by
 // return value.
 #pragma once
@@ -11,7 +11,7 @@ namespace coco::os {
 
 struct Mapping {
     std::uint64_t begin, end;
-    std::uint64_t offset;  // of begin, in the mapped file
+    std::uint64_t offset;  // the offset of begin in the mapped file
     std::uint64_t inode;   // 0: no file
     std::uint64_t device;  // as stat's st_dev
     int protection;        // PROT_...
@@ -39,7 +39,7 @@ class MappingList {
     bool fill();
 
     int fd_;
-    std::size_t begin_ = 0, end_ = 0;  // of what of text_ has not been returned
+    std::size_t begin_ = 0, end_ = 0;  // the part of text_ that has not been returned
     static char text_[8192];
 };
 

@@ -82,7 +82,7 @@ std::int32_t count_cpus(std::string_view list) {
     return static_cast<std::int32_t>(std::min<std::uint64_t>(cpus, Cpus::kMost));
 }
 
-// From hwloc, which asks the CPUs themselves; for that it moves this thread to each of them and back.
+// The caches as hwloc sees them, which asks the CPUs themselves; for that it moves this thread to each and back.
 void add_all_by_hwloc(Caches& caches, std::int32_t cpu) {
     Topology topology = load_caches();
     if (!topology) return;

@@ -34,7 +34,7 @@ struct Caches {
 };
 // Looked up at the first call, then remembered. No size is 0.
 const Caches& caches();
-// Of one CPU, from the kernel's tables, with `root` in front of /sys. All 0 where it has none.
+// The caches of one CPU, from the kernel's tables, with `root` in front of /sys. All 0 where it has none.
 Caches kernel_caches(std::int32_t cpu, std::string_view root = "");
 
 // CPUs that a process, or several on a node together, may use. Plain data, fit for shared memory.
@@ -44,7 +44,7 @@ struct Cpus {
     std::int32_t quota;  // whole CPUs' time that the control group grants, at least 1; 0: no limit
 
     std::int32_t count() const;
-    // With those of another process of the same job on the node. The tighter quota counts.
+    // Adds the CPUs of another process of the same job on the node. The tighter quota counts.
     void join(const Cpus& other);
 };
 Cpus usable_cpus();

@@ -77,7 +77,7 @@ std::uint64_t number_of(const char* name) {
     return base::parse_number(base::env(name), number) ? number : 0;
 }
 
-// Of the step, else of the whole allocation.
+// Tasks on this node: of the step, else of the whole allocation.
 std::uint64_t slurm_tasks() {
     for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"})
         if (std::uint64_t tasks = tasks_of_node(base::env(name), number_of("SLURM_NODEID"))) return tasks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this process is: on which host, and whether it is an MPI rank. Read once at start by the heap.
+// Facts of this process: on which host it runs, and whether it is an MPI rank. Read once at start by the heap.
 // Works below malloc and before libc's constructors. Thread safety: any thread.
 #pragma once
 #include <cstdint>

@@ -110,7 +110,7 @@ std::byte* map_object(int fd, std::uint64_t bytes) {
     return nullptr;
 }
 
-// By address, not by descriptor: the program may have closed the descriptor (daemons close all).
+// Punched by address, not by descriptor: the program may have closed the descriptor (daemons close all).
 bool punch_hole(void* address, std::uint64_t bytes) {
     OwnCalls own_calls;
     return advice_is_heeded() && madvise(address, bytes, MADV_REMOVE) == 0;

@@ -26,7 +26,7 @@ struct Range {
 // Reads "5", "2-8", "16-" or "-8", with K, M, G or T. Returns: nothing if the text has none of these forms.
 std::optional<Range> parse_range(std::string_view text);
 
-// What a user writes as algorithm[:parameter[,parameter]]; a parameter is key=value or a word. For `mpi` the
+// A choice, which a user writes as algorithm[:parameter[,parameter]]; a parameter is key=value or a word. For `mpi` the
 // algorithm is null.
 struct Choice {
     const algorithms::Algorithm* algorithm = nullptr;
@@ -45,7 +45,7 @@ struct Rule {
 struct Facts {
     algorithms::Collective collective;
     std::int32_t nodes;
-    std::int32_t ranks_per_node;  // of the node that has most
+    std::int32_t ranks_per_node;  // the ranks of the node that has most
     std::int32_t domains;         // NUMA domains that have ranks
     // Bytes of a block, if all ranks know them (bcast: of the whole buffer; allgatherv: of the largest block;
     // on several nodes alltoallv and alltoallw: of the largest block of the call before). If absent, a rule
@@ -65,7 +65,7 @@ struct Facts {
 
 struct Policy {
     std::vector<Rule> rules;
-    // By collective: what the environment forces; `mpi` if it is disabled.
+    // By collective: the choice that the environment forces; `mpi` if the collective is disabled.
     std::optional<Choice> forced[algorithms::kCollectives];
     std::string source;  // "built-in" or the file's name
 };

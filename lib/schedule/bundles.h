@@ -36,7 +36,7 @@ struct Bundle {
     friend bool operator==(const Bundle&, const Bundle&) = default;
 };
 
-// What one rank knows of the bundles. Its scratch has first the blocks that it stages for mates, then the
+// One rank's knowledge of the bundles. Its scratch has first the blocks that it stages for mates, then the
 // bundles that it leads.
 struct Bundles {
     // The bundles that the rank leads; incoming ones by turn.

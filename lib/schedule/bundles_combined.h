@@ -77,12 +77,12 @@ class BundleCombining {
     const Leading leading_;
     Bundles bundles_;
     std::vector<Bundled> numbered_;
-    std::map<std::int32_t, Layer> layers_;   // those that this rank leads
+    std::map<std::int32_t, Layer> layers_;   // the layers that this rank leads
     CombiningMaker clock_{0, {}, {}, 0, 0};  // counts the rounds on ranks that lead no layer
     Stage stage_ = Stage::introductions;
     CombinedSends sends_;             // with nodes in place of ranks
-    std::vector<Cargo> ending_here_;  // what comes to this node, with nodes in place of ranks
-    std::vector<Arrival> arriving_;   // what comes to this rank
+    std::vector<Cargo> ending_here_;  // the cargo that comes to this node, with nodes in place of ranks
+    std::vector<Arrival> arriving_;   // the arrivals at this rank
     std::vector<Letter> asking_;  // which rank asks for the contents of this rank's bundles, to which node
     std::map<Way, std::vector<Load>> contents_;  // allgather: of the bundles that this rank carries or leads
     std::map<std::int32_t, Bundled> places_;     // by sending node: where its bundle begins; no edge is set

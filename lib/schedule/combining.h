@@ -43,10 +43,10 @@ struct Load {
 struct Cargo {
     std::int32_t rank;
     std::vector<Load> loads;
-    std::int32_t level = 0;  // of cargo to be sent: the highest level of the trades that bring a part of it
+    std::int32_t level = 0;  // cargo to be sent: the highest level of the trades that bring a part of it
 };
 
-// What a rank exchanges with its partner in a pair. In a trade of level 1 both give only what they had from
+// The exchange of a rank with its partner in a pair. In a trade of level 1 both give only what they had from
 // the start; in one of a higher level also what one of them has taken over in trades of lower levels. Both
 // ranks know the level.
 struct Trade {

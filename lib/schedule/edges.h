@@ -25,7 +25,7 @@ struct Edge {
     friend bool operator==(const Edge&, const Edge&) = default;
 };
 
-// What one rank knows of a neighbourhood.
+// One rank's knowledge of a neighbourhood.
 struct Neighborhood {
     std::vector<std::int32_t> destinations;  // by send block: the rank that it goes to; below 0: nobody
     std::int32_t recv_blocks = 0;            // with those that come from nobody
@@ -61,7 +61,7 @@ struct CurveEdge {
     std::int32_t step;  // which curve: senders are of the domain `step` places after the receiver's
     std::uint32_t unused;
     std::int64_t position;  // on the curve
-    std::uint64_t weight;   // what copying the edge costs
+    std::uint64_t weight;   // the cost of copying the edge
 };
 
 // Cuts the curve of a node (with Cut::domain_curves: the curves of this rank's domain) into shares of equal

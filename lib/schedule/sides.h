@@ -21,7 +21,7 @@ namespace coco::schedule {
 // its group. The order in which knowledge is joined does not change the result.
 using Sides = std::vector<std::int32_t>;
 
-// What one rank knows by its own edges.
+// The sides as far as one rank knows them by its own edges.
 Sides sides_of(std::int32_t rank, std::int32_t ranks, const Neighborhood& neighborhood);
 // Adds what `more` knows to `sides`. Requires: both are of the same number of ranks.
 void join_sides(std::span<const std::int32_t> more, std::span<std::int32_t> sides);

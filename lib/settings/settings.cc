@@ -27,7 +27,7 @@ std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
     return hash * 31 + text.size();
 }
 
-// What may differ between ranks; of the policy file its rules count, not its name.
+// Whether a setting may differ between ranks. The policy file's name may: only its rules count.
 bool is_own_affair(std::string_view name) {
     constexpr std::string_view kOwn[] = {"COCO_LOG",        "COCO_STATS",  "COCO_HEAP_LIMIT",
                                          "COCO_TEST_DELAY", "COCO_POLICY", "COCO_RANK_PROCESS"};

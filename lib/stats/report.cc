@@ -24,7 +24,7 @@ using Key = std::tuple<std::uint8_t, std::int32_t, int, std::string, Reason>;
 struct Sum {
     std::set<std::int32_t> ranks;
     std::uint64_t calls = 0, bytes = 0, total_ns = 0, wait_ns = 0, staged = 0;
-    // On the wire: of all ranks together, and of the rank with most.
+    // Messages and bytes on the wire: of all ranks together, and of the rank with most.
     std::uint64_t messages = 0, wire_bytes = 0, messages_most = 0, wire_bytes_most = 0;
     std::uint64_t time_class[kTimeClasses] = {};
 };
@@ -166,7 +166,7 @@ std::string wire_text(bool wired, const std::string& messages, const std::string
 std::string line_of(const Key& key, const Sum& sum, bool wired) {
     const auto& [collective, comm_ranks, block_class, algorithm, reason] = key;
     bool ours = reason == Reason::none;
-    bool sent = ours || sum.messages != 0;  // what MPI sends itself nobody counts
+    bool sent = ours || sum.messages != 0;  // messages that MPI sends itself are not counted
     char line[400];
     std::snprintf(line, sizeof line, "%-15s %6d %11s  %-14s %9llu %14llu%s %10s %10s %10s %10s %8llu  %s\n",
                   function_of(collective), comm_ranks, block_text(block_class).c_str(), algorithm.c_str(),

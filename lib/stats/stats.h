@@ -58,12 +58,12 @@ struct Row {
     // counts
     std::uint64_t calls;
     std::uint64_t bytes;  // sent by this rank
-    // What this rank put on the wire between nodes for that, what it passed on for others included; over 1
-    // GiB a message counts as several, which MPI gets.
+    // Messages and bytes that this rank put on the wire between nodes for these calls, with those that it passed
+    // on for others; a message over 1 GiB counts as several, as MPI gets several.
     std::uint64_t messages;
     std::uint64_t wire_bytes;
     std::uint64_t total_ns;
-    std::uint64_t wait_ns;                   // of total_ns: waiting for other ranks
+    std::uint64_t wait_ns;                   // the part of total_ns in waits for other ranks
     std::uint64_t staged;                    // calls in which this rank staged a buffer
     std::uint64_t time_class[kTimeClasses];  // calls by floor(log2(ns))
 };
@@ -88,9 +88,9 @@ bool enabled();
 void record(const Call& call);
 // This rank's rows; `rank` filled in.
 std::vector<Row> rows(std::int32_t world_rank);
-// Whose rows there are.
+// The ranks whose rows there are.
 enum class Counted : std::uint8_t { all_ranks, rank_0 };
-// What rank 0 prints or writes.
+// The texts that rank 0 prints or writes.
 std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks);
 std::string json(std::span<const Row> all, std::int32_t world_ranks);
 // Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written: that

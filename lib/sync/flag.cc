@@ -65,7 +65,7 @@ void sleep_once(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uin
 }  // namespace
 
 // The addition has to release: it pairs with the load of `rings` in sleep_once(), see there. It is one with the
-// kernel's comparison in futex_wait(): who compared before it is in the queue, and woken.
+// kernel's comparison in futex_wait(): a thread that compared before it is in the queue, and woken.
 void ring(Doorbell& bell) {
     bell.rings.fetch_add(1, std::memory_order_seq_cst);
     os::futex_wake_all(bell.rings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who shares memory with whom on several hosts: every rank lists the heaps mapped into it, by inode, which
+// Which ranks share memory on several hosts: every rank lists the heaps mapped into it, by inode, which
 // the one kernel below all hosts gives once. Ranks of one host come to share theirs, ranks of different hosts
 // never do, although their process ids and descriptors are the same. Results are right on all communicators
 // meanwhile. Usage: smoke_test HOSTS
@@ -21,7 +21,7 @@ namespace {
 
 using Inode = unsigned long;
 
-// Of heaps that are mapped here: `ADDRESSES RIGHTS OFFSET DEVICE INODE /memfd:coco-heap (deleted)`.
+// The inodes of heaps that are mapped here: `ADDRESSES RIGHTS OFFSET DEVICE INODE /memfd:coco-heap (deleted)`.
 std::set<Inode> mapped_heaps() {
     std::set<Inode> found;
     std::ifstream maps("/proc/self/maps");

@@ -21,7 +21,7 @@ constexpr int kBlockInts = 5;
 
 std::string g_name;
 
-// What `rank` writes in a round.
+// The values that `rank` writes in a round.
 std::vector<int> values_of(int rank, int ints, int round) {
     std::vector<int> values;
     for (int i = 0; i < ints; ++i) values.push_back(round * 100'000'000 + rank * 1'000'000 + i);
@@ -259,7 +259,7 @@ void ordered(MPI_File file) {
     expect(got, sent, "ordered, split");
 }
 
-// Who comes first is first: each block is somebody's, and all have written.
+// Ranks write in any order: each block is one rank's, and all have written.
 void check_shared(MPI_File file, int round, const char* what) {
     const int size = world_size();
     std::vector<int> all(static_cast<std::size_t>(size * kBlockInts), -1), firsts;
@@ -297,7 +297,7 @@ void shared_pointer(MPI_File file) {
     check_shared(file, 11, "shared pointer, nonblocking");
 }
 
-// What a file is and where its pointers are.
+// Checks the size and other facts of a file, and where its pointers are.
 void facts(MPI_File file) {
     const int size = world_size();
     MPI_Offset bytes = -1, position = -1;
@@ -338,7 +338,7 @@ void facts(MPI_File file) {
     MPI_Info_free(&info);
 }
 
-// What one rank writes the next one sees at once.
+// The next rank sees at once what one rank writes.
 void atomic_writes(MPI_File file) {
     const int rank = world_rank();
     std::vector<int> got(kBlockInts, -1);

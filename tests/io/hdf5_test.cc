@@ -125,7 +125,7 @@ void write_points(hid_t file) {
     H5Dclose(dataset);
 }
 
-// Of the file, written by all ranks alike.
+// Checks an attribute of the file, written by all ranks alike.
 void check_attribute(hid_t file, bool write) {
     int number = 4711;
     const hid_t space = H5Screate(H5S_SCALAR);

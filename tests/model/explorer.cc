@@ -108,7 +108,7 @@ class Explorer {
     std::vector<std::int16_t> locations_;  // by cell
     std::int16_t locations_known_ = 0;
 
-    // Of this run.
+    // State of this run.
     Graph graph_;
     std::array<Thread, kThreadsMost> threads_{};
     Races races_;
@@ -211,7 +211,7 @@ bool Explorer::is_rung_for(const Thread& thread) const {
     return ring.thread == store.thread && ring.index > store.index;
 }
 
-// What the run has come to.
+// Judges the end of the run.
 void Explorer::judge() {
     bool all_ended = true, missed = false;
     for (int t = 0; t < scenario_.ranks; ++t) {

@@ -2,7 +2,7 @@
 //
 // Runs a scenario, a few ranks that call the library's code, in every way that the C++ memory model allows.
 //
-// What is explored are execution graphs (graph.h). A run follows one graph and then adds events, one thread after
+// The explorer goes through execution graphs (graph.h). A run follows one graph and then adds events, one thread after
 // the other. Where a load may read several stores, or a store may come at several places, copies of the graph are
 // put by for later runs. So are, when a store is added, graphs in which loads that are there already read it: what
 // was added after such a load and does not lead to the store is taken away. That each graph comes about once only
@@ -35,7 +35,7 @@ struct Scenario {
     std::function<void(int rank)> play;
 };
 
-// What the code does at a place: the address behind the call of an atomic operation.
+// An operation of the code at a place: the address behind the call of an atomic operation.
 using Place = const void*;
 enum class Does : std::uint8_t { load, store, modify };
 struct Operation {
@@ -44,7 +44,7 @@ struct Operation {
     auto operator<=>(const Operation&) const = default;
 };
 
-// What is broken on purpose at a place.
+// The way in which a place is broken on purpose.
 enum class Fault : std::uint8_t {
     none,
     weaker,    // relaxed

@@ -132,7 +132,7 @@ bool comes_before(const Graph& graph, EventId a, EventId b) {
     const Event &first = graph.at(a), &second = graph.at(b);
     if (first.location != second.location) return happens_before_around(graph, a, b);
     if (happens_before(graph, a, b)) return true;
-    // What `a` has stored or read is before what `b` has stored.
+    // The store that `a` has made or read is before the store of `b`.
     if (is_load(second.kind)) return false;
     return (is_load(first.kind) ? graph.rank_of(first.read_from) : first.rank) < second.rank;
 }

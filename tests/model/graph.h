@@ -35,7 +35,7 @@ struct EventId {
 };
 constexpr EventId kInitially{};
 
-// Of each thread so many events: those that are before, in some order.
+// A clock: so many events of each thread, those that are before in some order.
 using Clock = std::array<std::uint16_t, kThreadsMost>;
 void join(Clock& into, const Clock& more);
 inline bool covers(const Clock& clock, EventId id) {
@@ -88,7 +88,7 @@ std::vector<std::uint16_t> places_for_store(const Graph& graph, int location, co
 // Adds a store; those from its rank on move up.
 void insert_store(Graph& graph, std::int16_t thread, Event store);
 
-// What a thread knows of before this event, which need not be there yet.
+// The clock of what a thread knows before this event, which need not be there yet.
 Clock known_before(const Graph& graph, EventId id);
 // Works out the clocks of an event whose thread's events before it and whose source have theirs.
 void settle(Graph& graph, EventId id);
@@ -96,7 +96,7 @@ void settle(Graph& graph, EventId id);
 // Whether one order of all seq_cst operations exists.
 bool has_order_of_seq_cst(const Graph& graph);
 
-// What is read from and the order of stores: equal for equal executions of one program.
+// The signature of what is read from and of the order of stores: equal for equal executions of one program.
 std::vector<std::uint64_t> signature_of(const Graph& graph);
 
 }  // namespace coco::model

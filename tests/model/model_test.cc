@@ -34,7 +34,7 @@ const std::vector<Explored>& all_explored() {
     return all;
 }
 
-// What one line of the library does, wherever the compiler has put it.
+// An operation of one line of the library, wherever the compiler has put it.
 struct Spot {
     Line line;
     Operation operation;
@@ -115,7 +115,7 @@ std::string finding(const Mutation& mutation) {
     return {};
 }
 
-// What no scenario finds because it is no mistake. Of orders: they are stronger than they would have to be.
+// A fault that no scenario finds because it is no mistake. (Weaker orders: the code's are stronger than needed.)
 struct Excused {
     Where where;
     Fault fault;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the scenarios share: the ranks of a run with their channels, and what they write and look for.
+// The common part of the scenarios: the ranks of a run with their channels, and what they write and look for.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -52,7 +52,7 @@ inline void open_all(int ranks, const sync::WaitPolicy& waiting) {
     }
 }
 
-// What a rank says in an epoch.
+// The word that a rank says in an epoch.
 inline std::uint64_t word_of(const channel::Channel& channel, int rank) {
     return channel.epoch() * 100 + static_cast<std::uint64_t>(rank) + 1;
 }

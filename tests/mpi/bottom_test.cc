@@ -44,7 +44,7 @@ class Memory {
     bool operator==(const Memory& other) const { return values_ == other.values_; }
 
   private:
-    // Whose displacements cannot be told from how it was made.
+    // A type whose displacements cannot be told from how it was made.
     static MPI_Datatype darray_of_one(MPI_Datatype element) {
         const int one = 1, distribution = MPI_DISTRIBUTE_BLOCK, argument = MPI_DISTRIBUTE_DFLT_DARG;
         MPI_Datatype made = MPI_DATATYPE_NULL;

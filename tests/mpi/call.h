@@ -66,7 +66,7 @@ inline int peers_of(MPI_Comm comm) {
     return size;
 }
 
-// Of this rank in a communicator with a topology; MPI_PROC_NULL for nobody.
+// The neighbours of this rank in a communicator with a topology; MPI_PROC_NULL for nobody.
 struct NeighborLists {
     std::vector<int> sources, destinations;
 };

@@ -230,7 +230,7 @@ void bottom(MPI_Comm comm) {
     }
 }
 
-// What every communicator gets: a bit of everything.
+// The course that every communicator gets: a bit of everything.
 void short_course(MPI_Comm comm) {
     const Type type{"int", MPI_INT, 1};
     warm_up(comm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank has freed goes back to the system while it allocates nothing, and only calls collectives.
+// Memory that a rank has freed goes back to the system while it allocates nothing, and only calls collectives.
 // usage: given_back_test trim: by malloc_trim, at once
 #include <malloc.h>
 #include <mpi.h>

@@ -32,7 +32,7 @@ bool become_undumpable() {
     return prctl(PR_SET_DUMPABLE, 0) == 0;
 }
 
-// What the MPI library opens of its mates, it opens while it may.
+// Lets the MPI library open what it opens of its mates while it may.
 void connect_all() {
     int rank = 0, ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

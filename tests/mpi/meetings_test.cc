@@ -21,7 +21,7 @@ using namespace test;
 
 constexpr std::size_t kLiveMost = 40;
 
-// Of a block: enough that the first exchange opens a communicator.
+// The words of a block: enough that the first exchange opens a communicator.
 constexpr int kWords = 4096;
 
 // A communicator with the world ranks of its members.
@@ -45,7 +45,7 @@ std::vector<int> members_of(MPI_Comm comm) {
     return there;
 }
 
-// What a rank of the world sends to another one in a call.
+// The word that a rank of the world sends to another one in a call.
 int word_of(const Live& live, int from, int to, int call) {
     return live.number * 1'000'003 + from * 1009 + to * 31 + call;
 }

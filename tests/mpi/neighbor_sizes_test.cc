@@ -110,7 +110,7 @@ Graph star() {
     std::vector<int> others;
     for (int r = 1; r < size; ++r) others.push_back(r);
     if (rank == 0) return {{}, others, [](int, int scale) { return scale; }};
-    // What a rank that sends to nobody says is its own affair.
+    // A rank that sends to nobody may name any size there.
     return {{0}, {}, [rank](int from, int scale) { return from == rank ? 3 * rank : scale; }};
 }
 

@@ -271,7 +271,7 @@ struct Player {
         return all;
     }
 
-    // What nobody sends or gets is not touched: it may lie where another block does.
+    // A block that nobody sends or gets is not touched: it may lie where another block does.
     void lay_over(Side& side, const std::vector<int>& peers) {
         if (peers.size() < 2 || !own.once_in(2)) return;
         for (std::size_t i = 0; i < peers.size(); ++i)

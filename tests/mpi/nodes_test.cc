@@ -30,7 +30,7 @@ struct Blocks {
             std::memset(&send[static_cast<std::size_t>(r) * bytes], mark(g_rank, r), bytes);
         }
     }
-    // Of a gather, block 0 is for all.
+    // In a gather, block 0 is for all.
     void check(const char* what, bool personal) const {
         for (std::size_t i = 0; i < recv.size(); ++i)
             if (recv[i] != mark(static_cast<int>(i) / bytes, personal ? g_rank : 0)) {
@@ -94,7 +94,7 @@ void lone_block(int bytes) {
     ++g_failures;
 }
 
-// What a plain form knows of scratch must not answer for a v form, which asks for more blocks.
+// A plain form's answer about scratch must not serve a v form, which asks for more blocks.
 void mixed() {
     for (int bytes : {20, 100}) {
         allgather(bytes);
@@ -149,7 +149,7 @@ void surplus() {
         if (b.recv[static_cast<std::size_t>(r) * kBytes + kBytes - 1] != mark(r, 0)) ++g_failures;
 }
 
-// What neighbours on a node cannot read comes by messages: two from each rank in each call that is ours.
+// Blocks that neighbours on a node cannot read come by messages: two from each rank in each call that is ours.
 void private_ring() {
     constexpr int kBytes = 300'000, kCalls = 10;
     static char sent[2 * kBytes], came[2 * kBytes];
@@ -170,7 +170,7 @@ void counted(int bytes) {
         for (int times = 0; times < 2; ++times) call(bytes);
 }
 
-// Of a graph in which the ranks below `split` send to all others.
+// The blocks of a rank in a graph in which the ranks below `split` send to all others.
 class TwoSides {
   public:
     TwoSides(int split, int bytes)

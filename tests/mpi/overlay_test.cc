@@ -91,7 +91,7 @@ char* attach(int id, void* at) {
     return mapped(call(SYS_shmat, id, number(at), SHM_REMAP));
 }
 
-// What the program has put over a part of a buffer, and keeps by another name.
+// A mapping that the program has put over a part of a buffer, and keeps by another name.
 struct Overlay {
     char* at = nullptr;
     std::size_t bytes = 0;

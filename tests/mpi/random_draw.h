@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the random tests draw from: generators, sizes, sides of calls.
+// The sources from which the random tests draw: generators, sizes, sides of calls.
 #pragma once
 #include <mpi.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the MPI library refuses stays refused, and what it takes is taken: wrong calls by the program and by
+// Calls that the MPI library refuses stay refused, and calls that it takes are taken: wrong calls by the program and by
 // the library's own function, which must return the same error class. Then calls that are wrong on one rank
 // alone, where MPICH leaves the others waiting: with libcoco that rank hears the error, and the others are
 // served.
@@ -314,7 +314,7 @@ std::vector<Alone> alone_calls() {
          false}};
 }
 
-// What rank `from_rank` sends to `to_rank`, who does not matter in gathers.
+// The value that rank `from_rank` sends to `to_rank`, which does not matter in gathers.
 int value_of(int from_rank, int to_rank, int i) { return from_rank * 1'000'000 + to_rank * 100'000 + i; }
 
 void check_received(const Alone& call, const int* to, int count) {

@@ -60,7 +60,7 @@ bool look() {
     return g_looks->busy;
 }
 
-// Who sleeps here sleeps for an hour, and the test ends at its time limit.
+// A rank that sleeps here sleeps for an hour, and the test ends at its time limit.
 void wait_awake(bool busy, coco::sync::WaitPolicy policy) {
     constexpr int kLooks = 5000;
     Looks looks{.flag = {}, .left = kLooks, .busy = busy};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the builder makes of single waits and blocks.
+// The steps that the builder makes of single waits and blocks.
 #include <catch2/catch.hpp>
 
 #include "algorithms/algorithm.h"

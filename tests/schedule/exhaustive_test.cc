@@ -113,7 +113,7 @@ TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[sched
 
 namespace {
 
-// Of the many bcasts by leaders those of base 2: what stays behind them is the same.
+// The many bcasts by leaders are mixed in base 2 only: all of them leave the same behind.
 bool is_for_mix(const Row& row) { return row.exchange != Exchange::bcast || row.parameters.radix == 2; }
 
 void mix(const topology::NodeMap& map, bool one_node, const std::vector<std::vector<bool>>& staged_ranks) {

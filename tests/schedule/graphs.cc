@@ -128,7 +128,7 @@ std::vector<Neighborhood> neighborhoods_of(const Graph& graph, bool crossed) {
 
 namespace {
 
-// What comm does between ranks, without messages.
+// Cuts curves as comm does between ranks, without messages.
 std::vector<EdgeShare> cut_curves(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
                                   schedule::Cut cut, std::uint64_t (*weight)(const Edge&)) {
     const std::size_t ranks = all.size();
@@ -191,7 +191,7 @@ std::vector<std::vector<schedule::Bundled>> deliver(const std::vector<schedule::
     return came;
 }
 
-// What comm does: rounds of letters.
+// Takes makers through rounds of letters, as comm does.
 template <class Maker>
 int go_rounds(std::vector<Maker>& makers) {
     int rounds = 0;

@@ -34,8 +34,8 @@ Graph moore(const std::vector<std::int32_t>& extents, std::int32_t radius);
 // random order on both sides.
 Graph random_graph(std::int32_t ranks, double density, bool repeat, std::mt19937& random);
 
-// What each rank knows. Of several edges between two ranks the n-th sent is the n-th received, or the n-th
-// last (MPI libraries differ).
+// The neighbourhood that each rank knows. Where two ranks have several edges, the n-th sent is the n-th received,
+// or, crossed, the n-th last (MPI libraries differ).
 std::vector<schedule::Neighborhood> neighborhoods_of(const Graph& graph, bool crossed = false);
 // By rank, all edges weighing the same; or, for the curves, as much as `weight` says.
 std::vector<schedule::EdgeShare> shares_of(const topology::NodeMap& map,
@@ -48,7 +48,7 @@ std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map,
                                           const std::vector<schedule::Neighborhood>& neighborhoods,
                                           bool personal, const schedule::Leading& leading = {});
 
-// Who combines what, by rank; made by letters, as comm carries them. rounds: how many it took.
+// The patterns of combining, by rank; made by letters, as comm carries them. rounds: how many that took.
 std::vector<schedule::Combining> combine(const topology::NodeMap& map,
                                          const std::vector<schedule::Neighborhood>& neighborhoods,
                                          std::int32_t threshold, std::int32_t depth, int* rounds = nullptr);

@@ -198,7 +198,7 @@ bool bend_peer(const Call& call, Schedule& s, std::size_t i) {
     return true;
 }
 
-// What only the builder's steps have.
+// Mutations of what only the builder's steps have.
 bool forget_source(const Call&, Schedule& s, std::size_t i) {
     return s.steps[i].after_source && !(s.steps[i].after_source = false);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the schedule tests go through: every registry row with every exchange that it serves, and machines on
+// The cases of the schedule tests: every registry row with every exchange that it serves, and machines on
 // paper.
 #pragma once
 #include <string>

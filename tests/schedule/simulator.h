@@ -33,7 +33,7 @@ struct Call {
     algorithms::Exchange exchange;
     std::int32_t root = 0;
     std::int32_t segments = 1;
-    // What the registry says of the algorithm.
+    // The registry's facts of the algorithm.
     bool may_read_peer_send = true;
     bool may_write_peer_recv = true;
     std::vector<schedule::Schedule> schedules;               // by rank

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel says of pages after os/numa.h has asked for them, where it can be asked.
+// Where pages are, as the kernel says, after os/numa.h has asked for them, if the kernel can be asked.
 #include "os/numa.h"
 
 #include <linux/mempolicy.h>

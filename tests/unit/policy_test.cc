@@ -129,7 +129,7 @@ TEST_CASE("choices", "[policy]") {
     CHECK(algorithms::text_of(choice.parameters) == ":threshold=2,depth=0");
     REQUIRE_FALSE(parse_choice("aggregate:threshold=0,leaders=2", Collective::neighbor_alltoall, choice));
     CHECK(algorithms::text_of(choice.parameters) == ":leaders=2");
-    // What says the same is the same.
+    // Texts that mean the same become the same shortest text.
     for (const auto& [text, shortest] : {std::pair{"aggregate:depth=2", ""},
                                          {"aggregate:depth=0,leaders=2,threshold=0", ":leaders=2"},
                                          {"aggregate:depth=2,threshold=4", ":threshold=4,depth=2"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a communicator keeps of bcasts: however many roots and lengths there are, their schedules take no more
+// The schedules of bcasts that a communicator keeps: however many roots and lengths there are, they take no more
 // memory than a hundred or so do, and the one that is given is always the one that was asked for.
 #include <malloc.h>
 

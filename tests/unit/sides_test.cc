@@ -11,7 +11,7 @@ namespace {
 
 using Edges = std::vector<std::pair<int, int>>;  // from, to
 
-// What each rank knows, as it would find its own edges.
+// The sides that each rank knows by its own edges.
 std::vector<Sides> known_by_each(std::int32_t ranks, const Edges& edges) {
     std::vector<Neighborhood> graphs(static_cast<std::size_t>(ranks));
     for (auto [from, to] : edges) {

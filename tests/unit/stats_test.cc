@@ -205,7 +205,7 @@ TEST_CASE("calls with equal keys share a row", "[stats]") {
 
 namespace {
 
-// What `act` writes to stderr.
+// The text that `act` writes to stderr.
 template <typename Act>
 std::string stderr_of(Act act) {
     std::FILE* file = std::tmpfile();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What malloc's family promises, as a list of outcomes on stdout, without addresses: contract.sh compares the
+// The promises of malloc's family, as a list of outcomes on stdout, without addresses: contract.sh compares the
 // list of the C library with ours. usage: contract [shared]: blocks must lie on the shared heap
 #include <malloc.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the situation programs check with: they run preloaded and must not bring a test framework's
+// The checks of the situation programs: they run preloaded and must not bring a test framework's
 // allocations.
 #pragma once
 #include <cinttypes>

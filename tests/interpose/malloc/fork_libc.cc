@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What glibc itself writes to in a forked child, before any handler of fork: other threads' values of keys
+// Memory to which glibc itself writes in a forked child, before any handler of fork: other threads' values of keys
 // beyond the first 32, and the locks of open files. The parent's must stay as they were.
 #include <pthread.h>
 #include <sys/wait.h>

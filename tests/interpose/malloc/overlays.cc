@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a program maps over malloc's memory, shuts or drops of it: a forked child sees what its parent sees,
+// A program maps something over malloc's memory, shuts or drops some of it: a forked child sees what its parent sees,
 // and freed memory that is used again touches nothing of it.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -163,7 +163,7 @@ void check_moved_away() {
     auto* to = static_cast<char*>(mmap(nullptr, 16 * kPage, kAccess, kAnonymous, -1, 0));
     void* moved = mremap(block + 8 * kPage, 16 * kPage, 16 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, to);
     EXPECT(moved == to && all_are(to, 16 * kPage, 'h'));
-    // What the kernel refuses of private memory.
+    // A move that the kernel refuses of private memory.
     EXPECT(mremap(block + 32 * kPage, 4 * kPage, 4 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED,
                   block + 34 * kPage) == MAP_FAILED &&
            errno == EINVAL && all_are(block + 32 * kPage, 8 * kPage, 'h'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the programs with allocators of their own check with: a wrong answer ends the job.
+// The check of the programs with allocators of their own: a wrong answer ends the job.
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
