@@ -25,6 +25,11 @@ void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
     stage_ = Ring<kStageBytes>();
     peers_ = std::move(peers);
     mates_.assign(mates.begin(), mates.end());
+    // Relaxed, as nobody knows of the block yet who could look at them; a block that is used again has them already.
+    for (std::uint64_t& r = control_->streams; r < std::min<std::uint64_t>(peers_.size(), kNodeRanks); ++r) {
+        new (&control_->shown[r]) std::atomic<std::uint64_t>(0);
+        new (&control_->read[r]) std::atomic<std::uint64_t>(0);
+    }
     epoch_ = done_epoch_ = 0;
     staged_ = recorded_ = {};
     std::ranges::fill(slot_epoch_, 0u);
@@ -45,6 +50,9 @@ std::uint64_t Channel::raised() const {
     std::uint64_t sum =
         control_->flag.value.load(std::memory_order_relaxed) + control_->tape_at + epoch_ * kTapeBytes;
     for (const Slot& slot : control_->slots) sum += slot.epoch.load(std::memory_order_relaxed);
+    for (std::size_t r = 0; r < std::min<std::size_t>(peers_.size(), kNodeRanks); ++r)
+        sum += control_->shown[r].load(std::memory_order_relaxed) +
+               control_->read[r].load(std::memory_order_relaxed);
     return sum;
 }
 
@@ -79,6 +87,14 @@ bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& b
     return true;
 }
 
+bool Channel::wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces) {
+    const Peer& p = peers_[static_cast<std::size_t>(owner)];
+    const std::uint64_t target = stream_value(p.epoch_base + epoch_, pieces);
+    // Acquire: pairs with raise_shown() and raise_read() of the owner. The piece is read next, or written over.
+    if (word.load(std::memory_order_acquire) >= target) return true;
+    return wait_for(word, p.control->flag.doorbell, target);
+}
+
 bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
     if (!is_found(peer)) return false;
     const Peer& p = peers_[static_cast<std::size_t>(peer)];
@@ -91,7 +107,7 @@ bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
 }
 
 bool Channel::look_at_all(std::uint64_t wanted) {
-    std::uint64_t lowest = epoch_ - 1;  // of the epochs before this one; this rank has finished them all
+    std::uint64_t lowest = epoch_ - 1;  // of the last epochs finished, each by one rank; this one is our own
     for (std::int32_t r : mates_) {
         if (!is_found(r)) return false;
         Peer& p = peers_[static_cast<std::size_t>(r)];
@@ -105,7 +121,7 @@ bool Channel::look_at_all(std::uint64_t wanted) {
 bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
     sync::Flag& flag = p.control->flag;
     std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
-    // Tells whether to wait; what is relied on is acquired by the load below.
+    // This load only tells whether to wait; what is relied on is acquired by the load below.
     if (flag.value.load(std::memory_order_acquire) < target && !wait_for(flag.value, flag.doorbell, target))
         return false;
     // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next. Acquire: pairs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What ranks of one node share in order to run one call after another: their control blocks, the number of the
-// call that runs (its epoch), and the waits for one another. A channel knows its peers by rank and knows no MPI.
+// The state that ranks of one node share in order to run one call after another: their control blocks, the number of
+// the call that runs (its epoch), and the waits for one another. A channel knows its peers by rank and knows no MPI.
 //
 // Called by comm, which opens and closes it, and by exec, which runs one call at a time on it. A communicator on
 // which several calls are under way at once has a channel for each.
@@ -54,9 +54,12 @@ struct Record {
     std::byte* payload() const { return reinterpret_cast<std::byte*>(header + 1); }
 };
 
+// No process reads another one's private memory. For tests.
+extern bool g_never_reads;
+
 class Channel {
   public:
-    // Makes the channel ready for epoch 1. id: by which peers find each other's control blocks in their
+    // Makes the channel ready for epoch 1. id: the identity by which peers find each other's control blocks in their
     // directories; 0 where all blocks are known. peers: by rank, this one included; only those on this node are
     // looked at. mates: the other ranks of this node. Requires: the own peer has its control block.
     void open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
@@ -135,8 +138,8 @@ class Channel {
     [[nodiscard]] bool wait_arrived(std::int32_t peer) {
         return wait_arrived(peer, [] { return Prefetch{}; });
     }
-    // Waits for a peer to come to a milestone of this epoch. kArrived: of a peer that raises it, as in bcasts, and does
-    // not publish a slot.
+    // Waits for a peer to come to a milestone of this epoch. kArrived may be waited for only where the peer raises it,
+    // as in bcasts, and does not publish a slot.
     [[nodiscard]] bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
     [[nodiscard]] bool wait_all_done(std::uint64_t epoch) {
@@ -149,6 +152,38 @@ class Channel {
         sync::raise(control_->flag.value, control_->flag.doorbell,
                     milestone_value(own_epoch_base_ + epoch_, milestone));
     }
+
+    // Streams: pieces of data that a rank shows another in this epoch, one after the other, in memory that both know.
+    // peer: for whom; this rank itself stands for all. The raise releases the piece, and pairs with wait_shown().
+    // Requires, of these four: fewer than kNodeRanks ranks, fewer than kStreamPieces pieces, counts that only grow.
+    void raise_shown(std::int32_t peer, std::uint64_t pieces) {
+        sync::raise(control_->shown[peer], control_->flag.doorbell,
+                    stream_value(own_epoch_base_ + epoch_, pieces));
+    }
+    // Waits until `owner` has shown `to` so many pieces. Requires: the owner has arrived.
+    [[nodiscard]] bool wait_shown(std::int32_t owner, std::int32_t to, std::uint64_t pieces) {
+        return wait_stream(owner, peers_[static_cast<std::size_t>(owner)].control->shown[to], pieces);
+    }
+    // This rank has read so many pieces of `owner`'s: they may be written over. The raise releases the reads, and
+    // pairs with wait_read().
+    void raise_read(std::int32_t owner, std::uint64_t pieces) {
+        sync::raise(control_->read[owner], control_->flag.doorbell,
+                    stream_value(own_epoch_base_ + epoch_, pieces));
+    }
+    // Waits until `reader` has read so many pieces of this rank's. Requires: the reader has arrived.
+    [[nodiscard]] bool wait_read(std::int32_t reader, std::uint64_t pieces) {
+        return wait_stream(reader, peers_[static_cast<std::size_t>(reader)].control->read[rank_], pieces);
+    }
+
+    // Whether this process can read the private memory of all its mates, as the kernel allows. Found out once, when all
+    // of them are known; false until then.
+    bool can_read_mates() {
+        return reads_mates_ == Answer::yes || (reads_mates_ == Answer::unknown && try_reading());
+    }
+    // Whether all ranks have said in their slots of this epoch that they can. Requires: all have arrived.
+    bool can_all_read() const;
+    // Copies from an address of a peer's process. Requires: can_all_read(). Ends the job if the kernel refuses now.
+    void read_private(std::int32_t peer, const std::byte* from, std::byte* to, std::uint64_t bytes) const;
 
     // Room for a record of this epoch on this rank's tape; waits until nobody reads what was there. No record
     // while the channel polls and somebody does: then it has to be asked for again with the same header.
@@ -189,23 +224,29 @@ class Channel {
     bool look_how_far(Peer& peer, std::uint64_t wanted);
     bool wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
                   Prefetch prefetch = {});
+    bool try_reading();
+    // Waits for a count of a stream that `owner` raises.
+    bool wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces);
 
-    // Of a ring that is about to be written.
+    // The piece of a ring that is about to be written.
     struct RingPiece {
-        std::uint64_t epoch = 0;  // in which the piece was taken; 0: none was
+        std::uint64_t epoch = 0;  // the epoch in which the piece was taken; 0: none was
         std::uint64_t begin = 0, wait_epoch = 0, left_at = 0;
         bool wrapped = false;
     };
 
+    enum class Answer : std::uint8_t { unknown, no, yes };
+
     Control* control_ = nullptr;
     std::byte* segment_ = nullptr;
-    std::uint64_t epoch_ = 0;  // of the last call begun
+    std::uint64_t epoch_ = 0;  // the epoch of the last call begun
     std::uint64_t own_epoch_base_ = 0;
     std::vector<Peer> peers_;          // by rank
     std::vector<std::int32_t> mates_;  // the other ranks of this node
     std::uint64_t id_ = 0;
     std::int32_t rank_ = 0;
     bool polls_ = false;
+    Answer reads_mates_ = Answer::unknown;
     std::uint64_t done_epoch_ = 0;           // every rank of the node is known to have finished this epoch
     std::uint64_t slot_epoch_[kSlots] = {};  // which epoch each of the own slots was last used for
     Ring<kStageBytes> stage_;
@@ -213,7 +254,7 @@ class Channel {
     RingPiece staged_, recorded_;
 };
 
-// While it lives the waits of a channel return at once.
+// While an object of this class lives, the waits of its channel return at once.
 class Polling {
   public:
     explicit Polling(Channel& channel) : channel_(channel) { channel_.polls_ = true; }

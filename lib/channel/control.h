@@ -10,6 +10,8 @@
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
 //   tape   a ring of records by which this rank, as the root of bcasts, tells the others: channel/tape.h
 //   stage  a ring of bytes: copies of blocks that others read, and tables of displacements
+//   shown, read  streams of pieces: how many this rank has shown each other rank in a call (its own entry: shown all
+//                of them), and how many of each other rank's it has read; see stream_value()
 //
 // All offsets in a slot count from the base of the owner's segment.
 #pragma once
@@ -34,6 +36,7 @@ enum class Publish : std::uint8_t {
     messages,   // neighbours: nowhere; they come as messages
     segmented,  // bcast: scratch segments in the stage ring, filled one after the other
     refuse,     // this rank cannot take part: all hand the call back
+    piped,  // exchanges: in private memory, which peers read through the kernel or piece by piece (exec/pipe.h)
 };
 
 // Where one area of a rank is: block i at `at` + i * stride. Blocks are dense.
@@ -44,12 +47,13 @@ struct AreaAt {
 
 // A slot's body when blocks are read or written in place.
 struct DirectBody {
-    AreaAt send;
+    AreaAt send;  // piped: `at` is the address in the owner
     AreaAt recv;
     std::uint64_t
         send_table;  // v and w forms: offset of a BlockAt for each rank; then send.at + displacement
     std::uint64_t recv_table;
-    std::uint64_t send_bytes, recv_bytes;  // plain forms of neighbours: of a block
+    std::uint64_t ring_at;                 // piped: where pieces are shown
+    std::uint64_t send_bytes, recv_bytes;  // plain forms of neighbours: the size of a block
 };
 
 struct BlockAt {
@@ -66,10 +70,10 @@ struct StagedBlock {
 
 struct alignas(kSlotBytes) Slot {
     std::atomic<std::uint64_t> epoch{0};  // raised last: what is below belongs to this epoch
-    std::uint32_t signature;              // of the call; unequal on two ranks = the program is wrong
+    std::uint32_t signature;              // the call's; unequal on two ranks = the program is wrong
     Publish publish;
-    std::uint8_t reason;   // stats::Reason, with refuse
-    std::uint16_t writer;  // sized: which algorithm writes to its peers, 0: none does
+    std::uint8_t reads_mates;  // large exchanges: 1: this rank can read its mates' private memory
+    std::uint16_t writer;  // sized or neighbours: mark of the algorithm that writes to peers; 0: none does
     union {
         std::byte inlined[kInlineBytes];
         std::uint64_t scratch_at;
@@ -80,12 +84,16 @@ static_assert(sizeof(Slot) == kSlotBytes);
 
 struct alignas(4096) Control {
     sync::Flag flag;
-    // Rank 0's: how many ranks have left the communicators that had this block, in all; each rank adds one
-    // when it frees one.
+    // Counts in the block of the node's first rank: how many ranks have left the communicators that had this
+    // block, in all. Each rank adds one when it frees such a communicator.
     alignas(os::kLineBytes) std::atomic<std::uint64_t> leavers;
-    std::uint64_t number;   // of the owner's blocks this is the so-manyth
+    std::uint64_t number;           // the block's number among those of its owner
+    const Control* owners_address;  // of the block, in the process that owns it
+    std::int32_t process;           // that process
     std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
+    std::uint64_t streams;  // so many counts of `shown` and `read` have a value; the owner's
     Slot slots[kSlots];
+    std::atomic<std::uint64_t> shown[kNodeRanks], read[kNodeRanks];  // by rank of the channel
     alignas(4096) std::atomic<std::uint64_t> tape[kTapeBytes / 8];
     std::byte stage[kStageBytes];
 };
@@ -95,5 +103,11 @@ constexpr std::uint64_t milestone_value(std::uint64_t epoch, schedule::Milestone
     return (epoch << 20) + milestone;
 }
 static_assert(schedule::kDone < (1u << 20));
+
+// Counts of a stream in the same way: a stream of a later epoch is beyond every earlier one.
+inline constexpr std::uint64_t kStreamPieces = std::uint64_t{1} << 28;  // a stream has fewer
+constexpr std::uint64_t stream_value(std::uint64_t epoch, std::uint64_t pieces) {
+    return epoch * kStreamPieces + pieces;
+}
 
 }  // namespace coco::channel

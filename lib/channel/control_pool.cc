@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "channel/control_pool.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -24,7 +26,7 @@ void ControlPool::count_out(Retired& retired) {
     retired.leavers_at_end = card->leavers_before + leave.ranks;
     retired.leavers = &control->leavers;
     // Release: pairs with the load in is_over(). Whatever this rank read of others' blocks is read. The additions
-    // of all ranks are one release sequence, so who reads the last of them synchronises with each.
+    // of all ranks are one release sequence, so a rank that reads the last of them synchronises with each.
     control->leavers.fetch_add(1, std::memory_order_release);
 }
 
@@ -80,7 +82,9 @@ Control* make_control(bool shared) {
     static std::atomic<std::uint64_t> made{0};
     control->number =
         made.fetch_add(1, std::memory_order_relaxed);  // has no partner: each gets another number
-    control->tape_at = 0;
+    control->owners_address = control;
+    control->process = getpid();
+    control->tape_at = control->streams = 0;
     new (&control->tape[0]) std::atomic<std::uint64_t>(0);
     return control;
 }
@@ -103,7 +107,7 @@ void ControlPool::retire(Retired&& retired) {
     std::lock_guard lock(mutex_);
     if (retired.leave.id != 0) count_out(retired);
     retired_.push_back(std::move(retired));
-    // Their memory goes back, too; and this rank counts itself out where it could not before.
+    // Blocks found free give back their memory, too; and this rank counts itself out where it could not before.
     if (retired_.size() > kRetiredMany && free_.empty()) find_free();
 }
 

@@ -13,6 +13,7 @@ inline constexpr std::uint64_t kSlots = 16;
 inline constexpr std::uint64_t kSlotBytes = 2048;
 inline constexpr std::uint64_t kTapeBytes = 32 * 1024;
 inline constexpr std::uint64_t kStageBytes = 256 * 1024;
+inline constexpr std::uint64_t kNodeRanks = 512;   // a channel with streams has no more ranks
 inline constexpr std::uint64_t kRingSectors = 64;  // the books of a ring are kept by sectors
 
 inline constexpr std::uint64_t kDirectoryEntries = 65'536;  // as many communicators as Open MPI has
@@ -22,7 +23,7 @@ inline constexpr std::uint64_t kNearEntries = 8;
 // The pool looks for a free block once more than so many are retired: those retired last are likely to be in
 // use by a mate that is late.
 inline constexpr std::size_t kRetiredRest = 4;
-// And whenever more than so many are.
+// When a block is retired, the pool looks whenever more than so many are.
 inline constexpr std::size_t kRetiredMany = 16;
 
 }  // namespace coco::channel

@@ -23,8 +23,8 @@ struct Explored {
 const std::vector<Explored>& all_explored() {
     static const std::vector<Explored> all = [] {
         std::vector<Explored> explored;
-        for (auto scenarios : {slot_scenarios, tape_scenarios, stage_scenarios, doorbell_scenarios,
-                               directory_scenarios, recycling_scenarios})
+        for (auto scenarios : {slot_scenarios, tape_scenarios, stage_scenarios, stream_scenarios,
+                               doorbell_scenarios, directory_scenarios, recycling_scenarios})
             for (Scenario& scenario : scenarios()) {
                 Result result = explore(scenario);
                 explored.push_back({std::move(scenario), std::move(result)});

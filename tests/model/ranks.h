@@ -71,6 +71,7 @@ inline void expect_slot(channel::Channel& channel, int peer) {
 std::vector<Scenario> slot_scenarios();
 std::vector<Scenario> tape_scenarios();
 std::vector<Scenario> stage_scenarios();
+std::vector<Scenario> stream_scenarios();
 std::vector<Scenario> doorbell_scenarios();
 std::vector<Scenario> recycling_scenarios();
 std::vector<Scenario> directory_scenarios();

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reading another process's memory through the kernel. Called by channel and exec. Thread safety: any thread. Fails: by
+// return value, where the kernel forbids it (Yama's ptrace_scope, seccomp in containers, other users) or nothing is
+// mapped there.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace coco::os {
+
+// Copies `bytes` from an address of process `pid`. Returns: whether all of them were copied.
+bool read_process(pid_t pid, const void* from, void* to, std::size_t bytes);
+
+}  // namespace coco::os
