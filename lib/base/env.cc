@@ -37,6 +37,7 @@ constexpr Setting kSettings[] = {
     {"COCO_RANK_PROCESS", "a process number and a hash", "unset",
      "set by libcoco itself in MPI_Init: processes that a rank starts inherit it and so are told from ranks"},
     {"COCO_TEST_DELAY", "microseconds", "0", "tests only: random delays up to this long inside our calls"},
+    {"COCO_TEST_PIECES", "1 or 0", "0", "tests only: no rank reads another one's private memory"},
 };
 
 // Before libc runs its constructors `environ` is null: then the kernel's copy is read, once.

@@ -34,6 +34,19 @@ void publish_sides(const channel::Channel& channel, channel::Slot& slot, const S
                    .recv = {channel.offset_of(recv.base), recv.stride_bytes},
                    .send_table = channel.offset_of(send_table),
                    .recv_table = channel.offset_of(recv_table),
+                   .ring_at = 0,
+                   .send_bytes = 0,
+                   .recv_bytes = 0};
+}
+
+void publish_private(const channel::Channel& channel, channel::Slot& slot, const Side& send,
+                     const std::byte* ring, const std::byte* send_table) {
+    slot.publish = Publish::piped;
+    slot.direct = {.send = {reinterpret_cast<std::uintptr_t>(send.base), send.stride_bytes},
+                   .recv = {},
+                   .send_table = channel.offset_of(send_table),
+                   .recv_table = 0,
+                   .ring_at = channel.offset_of(ring),
                    .send_bytes = 0,
                    .recv_bytes = 0};
 }

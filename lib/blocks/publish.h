@@ -12,7 +12,7 @@
 namespace coco::blocks {
 
 // Copies a rank's blocks of a v or w form to `scratch`, behind a table of StagedBlock.
-// left_out: blocks that nobody asks it for, in rising order. A single block is for all.
+// left_out: blocks that no peer reads, in rising order. A single block is for all ranks, and never left out.
 void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt> blocks,
               std::span<const std::int32_t> left_out);
 
@@ -29,10 +29,15 @@ inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer)
     return slot.publish == channel::Publish::inlined ? const_cast<std::byte*>(slot.inlined)
                                                      : channel.at(peer, slot.scratch_at);
 }
-// The tables of a peer's v or w form. Requires: its slot says inlined, staged or direct.
+// Says in the slot that the blocks of the send side are private memory of this process, and that `ring` on the stage is
+// there to show them piece by piece.
+void publish_private(const channel::Channel& channel, channel::Slot& slot, const Side& send,
+                     const std::byte* ring, const std::byte* send_table = nullptr);
+// The tables of a peer's v or w form. Requires: its slot says inlined, staged, direct or piped (no table of what it
+// receives then).
 inline Table table_of(const channel::Channel& channel, std::int32_t peer) {
     const channel::Slot& slot = channel.slot_of(peer);
-    if (slot.publish != channel::Publish::direct)
+    if (slot.publish != channel::Publish::direct && slot.publish != channel::Publish::piped)
         return {reinterpret_cast<const StagedBlock*>(scratch_of(channel, peer)), nullptr, nullptr};
     return {nullptr, reinterpret_cast<const BlockAt*>(channel.at(peer, slot.direct.send_table)),
             reinterpret_cast<const BlockAt*>(channel.at(peer, slot.direct.recv_table))};

@@ -30,7 +30,9 @@ Where choose(const Buffer& buffer, const Demand& demand) {
                     (!demand.exposed || is_shared(buffer, demand.block_bytes));
     if (as_it_is || demand.bytes == 0) return Where::user;
     if (!demand.exposed) return Where::private_room;
-    return demand.bytes <= kSideLimitBytes ? Where::ring : Where::shared_room;
+    const bool may_pipe = demand.piped_above_bytes != 0 && buffer.packer == nullptr && !demand.must_copy;
+    return demand.bytes <= (may_pipe ? demand.piped_above_bytes : kSideLimitBytes) ? Where::ring
+                                                                                   : Where::shared_room;
 }
 
 // Plain private buffers are not doubled: another way to read them may be better than a copy of any size.
@@ -39,8 +41,8 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
     return demand.must_copy ? stats::Reason::none : demand.if_private;
 }
 
-// Blocks of which each is too small for the kernel to be asked about are asked about together. What lies
-// between them may be anybody's: then each by itself.
+// Blocks that are each too small to ask the kernel about are asked about together. The memory between them may be
+// anybody's: if the answer is no, the kernel is asked about each block by itself.
 bool are_shared(const Buffer& buffer) {
     std::uint64_t small_bytes = 0;
     const std::byte *low = nullptr, *high = nullptr;
@@ -71,6 +73,17 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
     return heap::is_shared(low, static_cast<std::size_t>(high - low));
 }
 
+namespace {
+
+Side through_pipe(Side side, std::byte* base) {
+    side.where = Where::pipe;
+    side.refusal = stats::Reason::none;
+    side.base = base;
+    return side;
+}
+
+}  // namespace
+
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
     Side side{.where = choose(buffer, demand),
               .base = buffer.base,
@@ -78,10 +91,14 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
               .blocks = buffer.blocks};
     if (side.where == Where::user || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
+    if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private)
+        return through_pipe(side, buffer.base);
     if (side.refusal != stats::Reason::none) return side;
     side.base = side.where == Where::shared_room ? fetch_shared(store.shared_room(which), demand.bytes)
                                                  : fetch(store.private_room(which), demand.bytes);
     if (side.base == nullptr && side.where == Where::private_room) stop_without_memory(demand.bytes);
+    if (side.base == nullptr && demand.piped_above_bytes != 0 && buffer.packer == nullptr)
+        return through_pipe(side, buffer.base);
     if (side.base == nullptr)
         side.refusal = buffer.packer != nullptr ? stats::Reason::datatype : stats::Reason::in_place;
     return side;
@@ -89,7 +106,7 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
 
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,
              std::vector<BlockAt>& blocks) {
-    if (side.where == Where::user) return;
+    if (is_users(side.where)) return;
     side.base = base;
     side.stride_bytes = static_cast<std::int64_t>(block_bytes);
     if (buffer.blocks.empty()) return;
@@ -103,7 +120,7 @@ void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t bl
 }
 
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes) {
-    if (side.where == Where::user) return;
+    if (is_users(side.where)) return;
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
         if (bytes == 0) continue;
@@ -115,7 +132,7 @@ void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes
 }
 
 void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes) {
-    if (side.where == Where::user) return;
+    if (is_users(side.where)) return;
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
         if (bytes == 0) continue;

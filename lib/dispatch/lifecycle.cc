@@ -72,6 +72,7 @@ void read_once() {
         heap::wake();
         settings_error() = settings::read(settings_in_force());
         exec::g_delay_us = settings_in_force().test_delay_us;
+        channel::g_never_reads = settings_in_force().test_pieces;
         comm::set_choice_hash(choice_hash());
     });
 }

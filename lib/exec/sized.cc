@@ -5,8 +5,10 @@
 // follow. All slots are read before the first block moves: any rank may refuse. (small.cc has the smallest,
 // which find that out on the way.)
 #include <algorithm>
+#include <optional>
 
 #include "exec/exchange_flight.h"
+#include "exec/pipe.h"
 #include "os/cpu.h"
 
 namespace coco::exec {
@@ -29,7 +31,7 @@ const schedule::Schedule& schedule_of(comm::Comm& comm, const CommonFacts& commo
     return comm.exchange_schedule(algorithm, base::exchange_of(common.collective));
 }
 
-class SizedFlight final : public ExchangeFlight {
+class SizedFlight final : public ExchangeFlight, private PipedBlocks {
   public:
     explicit SizedFlight(const Order& order)
         : ExchangeFlight(order),
@@ -64,7 +66,7 @@ class SizedFlight final : public ExchangeFlight {
                 phase_ = Phase::walk;
                 [[fallthrough]];
             case Phase::walk:
-                if (!walk(*schedule_, *this, position_)) return false;
+                if (!(pipe_ ? advance_pipe() : walk(*schedule_, *this, position_))) return false;
                 phase_ = Phase::readers;
                 [[fallthrough]];
             case Phase::readers:
@@ -112,15 +114,27 @@ class SizedFlight final : public ExchangeFlight {
                            .must_copy = over_own && exposed,
                            .if_private = stats::Reason::send_private,
                            .block_bytes = 0,
-                           .bytes = send_total_},
+                           .bytes = send_total_,
+                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0},
                           Which::send);
-        recv_ = plan_side(store_, call_.local.recv,
-                          {.exposed = algorithm_.writes_peer_recv(),
-                           .must_copy = false,
-                           .if_private = stats::Reason::recv_private,
-                           .block_bytes = 0,
-                           .bytes = recv_total_},
-                          Which::recv);
+        recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
+        // Where peers cannot write to this rank it reads, and so do they all.
+        if (recv_.refusal == stats::Reason::recv_private)
+            recv_ = plan_recv(false);
+        else if (algorithm_.writes_peer_recv())
+            writer_ = algorithm_.mark();
+    }
+
+    bool can_pipe() const { return static_cast<std::uint64_t>(comm_.ranks) <= channel::kNodeRanks; }
+
+    blocks::Side plan_recv(bool exposed) {
+        return plan_side(store_, call_.local.recv,
+                         {.exposed = exposed,
+                          .must_copy = false,
+                          .if_private = stats::Reason::recv_private,
+                          .block_bytes = 0,
+                          .bytes = recv_total_},
+                         Which::recv);
     }
 
     // Where others write to our buffer, only we can tell that it is too short.
@@ -142,11 +156,13 @@ class SizedFlight final : public ExchangeFlight {
         std::uint64_t scratch = copies_out_ && !inlined ? line_up(copy_out_bytes()) : 0;
         std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total_) : 0;
         std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(recv_total_) : 0;
-        std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes;
+        std::uint64_t pipe_bytes = send_.where == Where::pipe ? Pipe::kRingBytes : 0;
+        std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes + pipe_bytes;
         std::byte* stage = nullptr;
         if (!open_slot()) return false;
         if (all != 0 && (stage = channel_.stage_bytes(all)) == nullptr) return false;
-        slot_->writer = algorithm_.writes_peer_recv() ? algorithm_.mark() : std::uint16_t{0};
+        slot_->writer = writer_;
+        slot_->reads_mates = channel_.can_read_mates() ? 1 : 0;
         std::byte* copies = stage + 2 * table + scratch;
         lay_out(send_, call_.local.send, send_.where == Where::ring ? copies : send_.base, 0,
                 store_.send_blocks);
@@ -157,11 +173,12 @@ class SizedFlight final : public ExchangeFlight {
             return true;
         }
         fill_side(send_, call_.local.send, 0);
-        // What is not received must stay as it is, should a peer send less than there is room for.
+        // Bytes that are not received must stay as they are, should a peer send less than there is room for.
         fill_side(recv_, call_.local.recv, 0);
         row(Area::send, comm_.rank).base = send_.base;
         row(Area::recv, comm_.rank).base = recv_.base;
         store_.tables[comm_.rank] = {nullptr, send_.blocks.data(), recv_.blocks.data()};
+        if (pipe_bytes != 0) ring_ = copies + send_bytes + recv_bytes;
         if (copies_out_)
             publish_copy(inlined ? slot_->inlined : stage);
         else
@@ -176,6 +193,7 @@ class SizedFlight final : public ExchangeFlight {
 
     void publish_tables(std::byte* send_table, std::byte* recv_table) {
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
+        if (ring_ != nullptr) return blocks::publish_private(channel_, *slot_, send_, ring_, send_table);
         std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
         blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
     }
@@ -183,7 +201,17 @@ class SizedFlight final : public ExchangeFlight {
     // Ranks that tell different sizes (of allgatherv; the program is wrong) may have chosen unlike. Those that pull
     // can do so from any peer, so that writers have to pull too.
     void meet_all() {
-        for (std::int32_t r : comm_.mates) arrived(r);
+        bool must_pipe = ring_ != nullptr;
+        mixed_ = algorithm_.writes_peer_recv() && writer_ == 0;
+        for (std::int32_t r : comm_.mates) {
+            arrived(r);
+            must_pipe |= channel_.slot_of(r).publish == Publish::piped;
+        }
+        if (must_pipe) {
+            pipe_.emplace(channel_, comm_.ranks, personal_, common().in_place, ring_, streaming_);
+            outcome.ran = &plain_pull(common().collective);
+            return;
+        }
         if (slot_->writer != 0 && !mixed_) look_for_truncation();
         schedule_ = &schedule_of(comm_, common(), mixed_ ? plain_pull(common().collective) : algorithm_);
     }
@@ -195,10 +223,27 @@ class SizedFlight final : public ExchangeFlight {
         if (slot.publish == Publish::direct) {
             row(Area::send, peer).base = channel_.at(peer, slot.direct.send.at);
             row(Area::recv, peer).base = channel_.at(peer, slot.direct.recv.at);
+        } else if (slot.publish == Publish::piped) {
+            row(Area::send, peer).base = reinterpret_cast<std::byte*>(slot.direct.send.at);
         } else {
             row(Area::scratch, peer).base = blocks::scratch_of(channel_, peer);
         }
     }
+
+    bool advance_pipe() {
+        if (!pipe_->advance(*this)) return false;
+        if (!is_done_) channel_.raise(schedule::kDone);
+        is_done_ = true;
+        return true;
+    }
+    Block owed_to(std::int32_t peer) override {
+        return block({comm_.rank, Area::send, personal_ ? peer : 0});
+    }
+    Block room_for(std::int32_t peer) override { return block({comm_.rank, Area::recv, peer}); }
+    Block shown_by(std::int32_t peer) override {
+        return block({peer, Area::send, personal_ ? comm_.rank : 0});
+    }
+    void note_truncated() override { outcome.truncated = true; }
 
     Block block(Place place) {
         auto [owner, area, index] = place;
@@ -218,7 +263,10 @@ class SizedFlight final : public ExchangeFlight {
 
     // An eager schedule has no waits for readers: its scratch needs none, a buffer read in place does.
     bool wait_for_readers() {
-        if (!eager_ || copies_out_ || send_.is_guarded()) return true;
+        if (!eager_ && !pipe_) return true;  // the schedule has waited for readers
+        const bool is_copy =
+            copies_out_ || send_.where == Where::ring || (pipe_ && !pipe_->is_read_in_place());
+        if (is_copy) return true;
         bool to_all = send_.blocks.size() == 1;
         for (; reader_ < comm_.ranks; ++reader_)
             if (reader_ != comm_.rank && send_.blocks[to_all ? 0 : reader_].bytes != 0 &&
@@ -232,11 +280,15 @@ class SizedFlight final : public ExchangeFlight {
     bool streaming_, copies_out_ = false, mixed_ = false;
     const schedule::Schedule* schedule_ = nullptr;
     std::int32_t reader_ = 0;
+    std::uint16_t writer_ = 0;   // the algorithm, if it writes to peers and may write to this rank
+    std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
+    std::optional<Pipe> pipe_;
+    bool is_done_ = false;
     Phase phase_ = Phase::room;
     Agreement agreement_{stats::Reason::none};
 };
 
-// What this rank owes fits into its slot, and it can copy blocks before it knows that nobody refuses.
+// Whether all that this rank owes fits into its slot, and it can copy blocks before it knows that nobody refuses.
 bool is_small(const Order& order) {
     const Buffer& send = order.call.local.send;
     std::uint64_t own = send.blocks.size() > 1 ? send.blocks[order.comm.rank].bytes : 0;

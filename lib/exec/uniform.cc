@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Exchanges whose blocks all have one size that every rank knows: alltoall and allgather.
+#include <optional>
+
 #include "exec/exchange_flight.h"
+#include "exec/pipe.h"
 #include "os/cpu.h"
 
 namespace coco::exec {
 namespace {
 
+using blocks::Block;
 using blocks::Buffer;
 using blocks::Side;
 using blocks::Where;
@@ -16,7 +20,7 @@ using channel::Slot;
 using schedule::Area;
 using schedule::Milestone;
 
-class UniformFlight final : public ExchangeFlight {
+class UniformFlight final : public ExchangeFlight, private PipedBlocks {
   public:
     UniformFlight(const Order& order, const schedule::Schedule& schedule)
         : ExchangeFlight(order),
@@ -46,9 +50,10 @@ class UniformFlight final : public ExchangeFlight {
                     return true;
                 }
                 phase_ = Phase::walk;
+                if (may_refuse() && must_pipe()) begin_pipe();
                 [[fallthrough]];
             case Phase::walk:
-                if (!walk(schedule_, *this, position_)) return false;
+                if (!(pipe_ ? advance_pipe() : walk(schedule_, *this, position_))) return false;
                 blocks::empty_side(recv_, call_.local.recv, bytes_);
         }
         return true;
@@ -84,15 +89,14 @@ class UniformFlight final : public ExchangeFlight {
   private:
     enum class Phase { room, agreement, walk };
 
-    // Only calls above what may be staged can be refused, and all ranks know which those are.
+    // Only calls above what is staged in any case can be refused or piped, and all ranks know which those are.
     bool may_refuse() const {
-        return static_cast<std::uint64_t>(comm_.ranks) * bytes_ > blocks::kSideLimitBytes &&
+        return static_cast<std::uint64_t>(comm_.ranks) * bytes_ > blocks::piped_above_bytes(comm_.ranks) &&
                (algorithm_.reads_peer_send() || algorithm_.writes_peer_recv());
     }
 
     void plan() {
         const Buffer& send = call_.local.send;
-        const Buffer& recv = call_.local.recv;
         // In place, a personal exchange writes over blocks that others still have to read; scratch is a copy
         // already.
         bool over_own =
@@ -102,23 +106,73 @@ class UniformFlight final : public ExchangeFlight {
                            .must_copy = over_own,
                            .if_private = stats::Reason::send_private,
                            .block_bytes = bytes_,
-                           .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_},
+                           .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_,
+                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0},
                           Which::send);
-        recv_ = plan_side(store_, recv,
-                          {.exposed = algorithm_.writes_peer_recv(),
-                           .must_copy = false,
-                           .if_private = stats::Reason::recv_private,
-                           .block_bytes = bytes_,
-                           .bytes = static_cast<std::uint64_t>(recv.block_count) * bytes_},
-                          Which::recv);
+        recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
+        // Where peers cannot write to this rank it reads, and so do they all.
+        if (can_pipe() && recv_.refusal == stats::Reason::recv_private)
+            recv_ = plan_recv(false);
+        else
+            writer_ = algorithm_.writes_peer_recv() ? algorithm_.mark() : std::uint16_t{0};
         agreement_ = Agreement(refusal());
     }
+
+    Side plan_recv(bool exposed) {
+        const Buffer& recv = call_.local.recv;
+        return plan_side(store_, recv,
+                         {.exposed = exposed,
+                          .must_copy = false,
+                          .if_private = stats::Reason::recv_private,
+                          .block_bytes = bytes_,
+                          .bytes = static_cast<std::uint64_t>(recv.block_count) * bytes_},
+                         Which::recv);
+    }
+
+    bool can_pipe() const {
+        return may_refuse() && static_cast<std::uint64_t>(comm_.ranks) <= channel::kNodeRanks;
+    }
+
+    // Whether some rank cannot let its peers read its buffer, or write to it. All ranks find the same.
+    bool must_pipe() const {
+        const bool unwritable = algorithm_.writes_peer_recv() && writer_ == 0;
+        return send_.where == Where::pipe || unwritable ||
+               std::ranges::any_of(comm_.mates, [&](std::int32_t mate) {
+                   const Slot& slot = channel_.slot_of(mate);
+                   return slot.publish == Publish::piped || slot.writer != writer_;
+               });
+    }
+
+    void begin_pipe() {
+        for (std::int32_t mate : comm_.mates) arrived(mate);
+        pipe_.emplace(channel_, comm_.ranks, base::is_personal(common().collective), common().in_place, ring_,
+                      streaming_);
+        outcome.ran = &plain_pull(common().collective);
+    }
+    bool advance_pipe() {
+        if (!pipe_->advance(*this)) return false;
+        if (!is_done_) channel_.raise(schedule::kDone);
+        is_done_ = true;
+        return !pipe_->is_read_in_place() || readers_.advance(channel_, comm_.mates, schedule::kDone);
+    }
+    Block block_at(const blocks::Row& row, std::int32_t index) const {
+        return {row.base + index * row.stride_bytes, bytes_};
+    }
+    Block owed_to(std::int32_t peer) override {
+        return block_at(row(Area::send, comm_.rank), base::is_personal(common().collective) ? peer : 0);
+    }
+    Block room_for(std::int32_t peer) override { return block_at(row(Area::recv, comm_.rank), peer); }
+    Block shown_by(std::int32_t peer) override {
+        return block_at(row(Area::send, peer), base::is_personal(common().collective) ? comm_.rank : 0);
+    }
+    void note_truncated() override {}
 
     // Returns: false while slot or stage have to be waited for.
     bool place() {
         std::uint64_t send_bytes = ring_bytes(send_, call_.local.send);
         std::uint64_t recv_bytes = ring_bytes(recv_, call_.local.recv);
-        std::uint64_t stage_bytes = send_bytes + recv_bytes + scratch_bytes_;
+        std::uint64_t pipe_bytes = send_.where == Where::pipe ? Pipe::kRingBytes : 0;
+        std::uint64_t stage_bytes = send_bytes + recv_bytes + pipe_bytes + scratch_bytes_;
         std::byte* stage = nullptr;
         if (!open_slot()) return false;
         if (stage_bytes != 0 && (stage = channel_.stage_bytes(stage_bytes)) == nullptr) return false;
@@ -129,6 +183,7 @@ class UniformFlight final : public ExchangeFlight {
         if (refusal() == stats::Reason::none) fill_side(send_, call_.local.send, bytes_);
         row(Area::send, comm_.rank) = {send_.base, send_.stride_bytes};
         row(Area::recv, comm_.rank) = {recv_.base, recv_.stride_bytes};
+        if (pipe_bytes != 0) ring_ = stage;
         std::byte* scratch = stage + send_bytes + recv_bytes;
         row(Area::scratch, comm_.rank) = {scratch, static_cast<std::int64_t>(bytes_)};
         fill_slot(scratch);
@@ -141,10 +196,14 @@ class UniformFlight final : public ExchangeFlight {
     }
 
     void fill_slot(const std::byte* scratch) {
+        slot_->writer = writer_;
+        if (may_refuse()) slot_->reads_mates = channel_.can_read_mates() ? 1 : 0;
         if (refusal() != stats::Reason::none)
             slot_->publish = Publish::refuse;
         else if (scratch_bytes_ != 0)
             blocks::publish_scratch(channel_, *slot_, scratch);
+        else if (ring_ != nullptr)
+            blocks::publish_private(channel_, *slot_, send_, ring_);
         else
             blocks::publish_sides(channel_, *slot_, send_, recv_);
     }
@@ -152,7 +211,10 @@ class UniformFlight final : public ExchangeFlight {
     void arrived(std::int32_t peer) {
         check_signature(comm_, channel_, peer, signature_);
         const Slot& slot = channel_.slot_of(peer);
-        if (slot.publish != Publish::direct) {
+        if (slot.publish == Publish::piped) {
+            row(Area::send, peer) = {reinterpret_cast<std::byte*>(slot.direct.send.at),
+                                     slot.direct.send.stride_bytes};
+        } else if (slot.publish != Publish::direct) {
             row(Area::scratch, peer) = {blocks::scratch_of(channel_, peer),
                                         static_cast<std::int64_t>(bytes_)};
         } else {
@@ -165,8 +227,13 @@ class UniformFlight final : public ExchangeFlight {
     const std::uint64_t bytes_;
     const std::uint64_t scratch_bytes_;
     bool streaming_;
+    std::uint16_t writer_ = 0;   // the algorithm, if it writes to peers and may write to this rank
+    std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
+    bool is_done_ = false;
     Phase phase_ = Phase::room;
     Agreement agreement_{stats::Reason::none};
+    std::optional<Pipe> pipe_;
+    Awaited readers_;
 };
 
 }  // namespace

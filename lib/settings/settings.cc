@@ -29,8 +29,9 @@ std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
 
 // Whether a setting may differ between ranks. The policy file's name may: only its rules count.
 bool is_own_affair(std::string_view name) {
-    constexpr std::string_view kOwn[] = {"COCO_LOG",        "COCO_STATS",  "COCO_HEAP_LIMIT",
-                                         "COCO_TEST_DELAY", "COCO_POLICY", "COCO_RANK_PROCESS"};
+    constexpr std::string_view kOwn[] = {"COCO_LOG",         "COCO_STATS",       "COCO_HEAP_LIMIT",
+                                         "COCO_TEST_DELAY",  "COCO_TEST_PIECES", "COCO_POLICY",
+                                         "COCO_RANK_PROCESS"};
     return std::ranges::find(kOwn, name) != std::end(kOwn);
 }
 
@@ -46,6 +47,10 @@ std::optional<std::string> read(Settings& settings) {
     if (auto delay = base::env("COCO_TEST_DELAY");
         !delay.empty() && !base::parse_number(delay, settings.test_delay_us))
         return wrong("COCO_TEST_DELAY");
+    if (auto pieces = base::env("COCO_TEST_PIECES"); !pieces.empty()) {
+        if (pieces != "0" && pieces != "1") return wrong("COCO_TEST_PIECES");
+        settings.test_pieces = pieces == "1";
+    }
     std::string why;
     if (auto machine = base::env("COCO_TOPOLOGY"); !machine.empty() && !os::invented_machine(machine, why))
         return wrong("COCO_TOPOLOGY", why);

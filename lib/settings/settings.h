@@ -16,6 +16,7 @@ namespace coco::settings {
 struct Settings {
     policy::Policy policy;
     std::uint64_t test_delay_us = 0;
+    bool test_pieces = false;
 };
 
 // COCO_DISABLE=1: nothing of ours runs, and no other setting but COCO_STATS counts.

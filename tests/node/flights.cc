@@ -4,7 +4,8 @@
 // then their flights are advanced while their channels poll.
 //   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which they can
 //                           get ahead, or in MOST of them (default 1500)
-//   flights threads         a thread for each rank, which takes its flights in a random order
+//   flights threads [TURNS] a thread for each rank, which takes its flights in a random order, so many times (600)
+// A third word, `pieces`, forbids reading private memory through the kernel.
 // All pairs of calls that differ in how blocks are published, read and waited for. What a call receives is compared
 // with what was sent to it.
 #include <sched.h>
@@ -42,6 +43,9 @@ struct Kind {
     bool shared;                // the buffers are on the shared heap
     bool refused = false;       // all ranks hand the call back
     std::uint64_t segment_bytes = 0;
+    bool even_shared = false;  // the buffers of even ranks are on the shared heap
+    bool odd_lean = false;     // v forms: odd ranks send a few bytes to each
+    bool private_recv = false;
 };
 
 // Small ones in slots, on the stage and in place; calls whose ranks read one another, and write one another; calls that
@@ -52,6 +56,40 @@ constexpr Kind kKinds[] = {
     {"alltoall in place", Collective::alltoall, "naive", 3000, true},
     {"alltoall by the curve", Collective::alltoall, "morton", 500, true},
     {"alltoall refused", Collective::alltoall, "naive", 100'000, false, true},
+    {"alltoall in pieces", Collective::alltoall, "naive", 150'000, false},
+    {"alltoall in pieces instead of a curve", Collective::alltoall, "morton", 130'000, false},
+    {"allgather in pieces", Collective::allgather, "naive", 170'000, false},
+    {"alltoallv in pieces", Collective::alltoallv, "eager", 140'000, false},
+    {.name = "alltoall of some in pieces",
+     .collective = Collective::alltoall,
+     .algorithm = "numa_morton",
+     .block_bytes = 130'000,
+     .shared = false,
+     .even_shared = true},
+    {.name = "alltoall that nobody can write",
+     .collective = Collective::alltoall,
+     .algorithm = "morton",
+     .block_bytes = 130'000,
+     .shared = true,
+     .private_recv = true},
+    {.name = "alltoallv that nobody can write",
+     .collective = Collective::alltoallv,
+     .algorithm = "morton",
+     .block_bytes = 130'000,
+     .shared = true,
+     .private_recv = true},
+    {.name = "alltoallv of few and in pieces",
+     .collective = Collective::alltoallv,
+     .algorithm = "eager",
+     .block_bytes = 140'000,
+     .shared = false,
+     .odd_lean = true},
+    {.name = "allgatherv of few and in pieces",
+     .collective = Collective::allgatherv,
+     .algorithm = "eager",
+     .block_bytes = 170'000,
+     .shared = false,
+     .odd_lean = true},
     {"allgather staged", Collective::allgather, "naive", 700, false},
     {"alltoallv in slots", Collective::alltoallv, "eager", 40, true},
     {"alltoallv in place", Collective::alltoallv, "naive", 900, true},
@@ -94,7 +132,12 @@ struct Memory {
 class Part {
   public:
     Part(const Kind& kind, std::int32_t rank, std::int32_t ranks, std::uint32_t number)
-        : kind_(kind), rank_(rank), ranks_(ranks), number_(number), send_(kind.shared), recv_(kind.shared) {
+        : kind_(kind),
+          rank_(rank),
+          ranks_(ranks),
+          number_(number),
+          send_(is_shared()),
+          recv_(is_shared() && !kind.private_recv) {
         call_.common = {.collective = kind.collective,
                         .root = static_cast<std::int32_t>(number) % ranks,
                         .block_bytes = base::is_sized(kind.collective) ? 0 : kind.block_bytes,
@@ -103,6 +146,7 @@ class Part {
             make_bcast();
         else
             make_exchange();
+        if (kind.refused) call_.local.send.packer = &never_packed_;
     }
 
     const exec::Call& call() const { return call_; }
@@ -121,14 +165,16 @@ class Part {
     }
 
   private:
+    bool is_shared() const { return kind_.shared || (kind_.even_shared && rank_ % 2 == 0); }
     bool personal() const { return base::is_personal(kind_.collective); }
     std::int32_t receiver_of(std::int32_t rank) const { return personal() ? rank : 0; }
     std::uint64_t bytes_of(std::int32_t from, std::int32_t to) const {
         if (!base::is_sized(kind_.collective)) return kind_.block_bytes;
+        if (kind_.odd_lean && from % 2 == 1) return 5;
         const auto mixed = static_cast<std::uint64_t>(from * 7 + (personal() ? to * 3 : 0)) + number_;
         return mixed % 5 == 0 ? 0 : kind_.block_bytes - mixed % 5;
     }
-    // Of a block in the send buffer of `from`, or in the receive buffer of `to`.
+    // The offset of a block in the send buffer of `from`, or in the receive buffer of `to`.
     std::uint64_t offset(std::int32_t from, std::int32_t to, bool sends) const {
         std::uint64_t at = 0;
         for (std::int32_t r = 0; r < (sends ? to : from); ++r)
@@ -173,6 +219,13 @@ class Part {
         buffer.blocks = blocks;
         return buffer;
     }
+
+    // A derived type that is too irregular and too large to take part.
+    struct NeverPacked final : blocks::Packer {
+        void pack(std::int32_t, std::byte*) const override { std::abort(); }
+        void unpack(std::int32_t, const std::byte*) const override { std::abort(); }
+    };
+    const NeverPacked never_packed_;
 
     const Kind& kind_;
     const std::int32_t rank_, ranks_;
@@ -369,12 +422,15 @@ void play_orders(std::uint64_t most) {
     for (std::size_t i = 0; i < std::size(kKinds); ++i)
         for (std::size_t j = i; j < std::size(kKinds); ++j) {
             const Kind &first = kKinds[i], &second = kKinds[j];
-            const std::uint64_t played = Orders(two, first, second).play_all(most);
+            // Long blocks take their time.
+            const bool slow = std::max(first.block_bytes, second.block_bytes) > 100'000;
+            const std::uint64_t limit = slow ? most / 25 : most;
+            const std::uint64_t played = Orders(two, first, second).play_all(limit);
             orders += played;
-            whole += played < most;
+            whole += played < limit;
             ++pairs;
-            Orders(two, first, second).play_random(20);
-            Orders(three, second, first).play_random(40);
+            Orders(two, first, second).play_random(slow ? 10 : 20);
+            Orders(three, second, first).play_random(slow ? 20 : 40);
         }
     std::printf("%llu orders of %llu pairs of calls on 2 ranks, all orders of %llu pairs\n",
                 static_cast<unsigned long long>(orders), static_cast<unsigned long long>(pairs),
@@ -387,7 +443,7 @@ void play_orders(std::uint64_t most) {
 void play_ahead() {
     static constexpr Kind kLarge{
         "bcast behind a full tape", Collective::bcast, "segmented", 300'000, false, false, 64 * 1024};
-    // Of many lengths, so that the tape is full up to every place in turn.
+    // Small bcasts of many lengths, so that the tape is full up to every place in turn.
     std::vector<Kind> small;
     for (std::uint64_t i = 0; i < 19; ++i)
         small.push_back({"bcast on a full tape", Collective::bcast, "eager", 1608 + 8 * i, true});
@@ -455,30 +511,30 @@ void play_rank(World& world, std::int32_t rank, int turns) {
     }
 }
 
-void play_threads() {
+void play_threads(int turns) {
     constexpr std::int32_t kRanks = 4;
-    constexpr int kTurns = 600;
     for (const sync::WaitPolicy& waiting :
          {sync::WaitPolicy{.spins = 50},
           sync::WaitPolicy{.spins = 0, .yields = 4, .least_sleep_ns = 10'000, .most_sleep_ns = 200'000}}) {
         World world(kRanks, waiting);
         std::vector<std::thread> threads;
         for (std::int32_t r = 0; r < kRanks; ++r)
-            threads.emplace_back([&, r] { play_rank(world, r, kTurns); });
+            threads.emplace_back([&, r] { play_rank(world, r, turns); });
         for (std::thread& thread : threads) thread.join();
     }
-    std::printf("2 x %d pairs of calls on %d threads\n", kTurns, kRanks);
+    std::printf("2 x %d pairs of calls on %d threads\n", turns, kRanks);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "";
+    channel::g_never_reads = argc > 3 && std::string_view(argv[3]) == "pieces";
     if (what == "orders") {
         play_ahead();
         play_orders(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1500);
     } else if (what == "threads")
-        play_threads();
+        play_threads(argc > 2 ? std::atoi(argv[2]) : 600);
     else
         return 2;
     return g_wrong == 0 ? 0 : 1;

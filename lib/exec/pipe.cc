@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/pipe.h"
+
+#include <algorithm>
+
+#include "blocks/copy_block.h"
+#include "exec/delay.h"
+
+namespace coco::exec {
+
+using blocks::Block;
+
+namespace {
+
+std::uint64_t pieces_of(std::uint64_t bytes) { return (bytes + Pipe::kPieceBytes - 1) / Pipe::kPieceBytes; }
+
+// How much of piece `piece` there is in a block of `bytes`.
+std::uint64_t piece_bytes(std::uint64_t bytes, std::uint64_t piece) {
+    const std::uint64_t begin = piece * Pipe::kPieceBytes;
+    return bytes > begin ? std::min(bytes - begin, Pipe::kPieceBytes) : 0;
+}
+
+}  // namespace
+
+// In place a rank's blocks are written over by the ones that come: only pieces are safe.
+Pipe::Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
+           bool streaming)
+    : channel_(channel),
+      ranks_(ranks),
+      personal_(personal),
+      streaming_(streaming),
+      by_kernel_(!(in_place && personal) && channel.can_all_read()),
+      ring_(by_kernel_ ? nullptr : ring) {}
+
+bool Pipe::advance(PipedBlocks& blocks) {
+    return personal_ ? advance_pairs(blocks) : advance_for_all(blocks);
+}
+
+bool Pipe::advance_pairs(PipedBlocks& blocks) {
+    const std::int32_t self = channel_.rank();
+    for (; round_ < ranks_; ++round_, piece_ = 0) {
+        const std::int32_t peer = (round_ - self + ranks_) % ranks_;
+        if (peer == self) {
+            copy_whole(self, blocks);
+            continue;
+        }
+        const Block owed = blocks.owed_to(peer), from = blocks.shown_by(peer);
+        const std::uint64_t shown = ring_ != nullptr ? pieces_of(owed.bytes) : 0;
+        const std::uint64_t received = comes_in_pieces(peer) ? pieces_of(from.bytes) : 0;
+        for (; piece_ < std::max(shown, received); ++piece_, has_shown_ = false) {
+            if (piece_ < shown && !has_shown_ && !show(peer, owed)) return false;
+            has_shown_ = true;
+            if (piece_ < received && !read(peer, from, blocks)) return false;
+        }
+        if (!comes_in_pieces(peer)) copy_whole(peer, blocks);
+    }
+    return true;
+}
+
+bool Pipe::advance_for_all(PipedBlocks& blocks) {
+    const std::int32_t self = channel_.rank();
+    if (!is_begun_) {
+        for (std::int32_t peer = 0; peer < ranks_; ++peer)
+            if (peer == self || !comes_in_pieces(peer)) copy_whole(peer, blocks);
+        pieces_ = most_pieces(blocks);
+        is_begun_ = true;
+    }
+    const Block owed = blocks.owed_to(self);
+    const std::uint64_t shown = ring_ != nullptr ? pieces_of(owed.bytes) : 0;
+    for (; piece_ < pieces_; ++piece_, has_shown_ = false) {
+        if (piece_ < shown && !has_shown_ && !show(self, owed)) return false;
+        if (!has_shown_) round_ = 1;
+        has_shown_ = true;
+        for (; round_ < ranks_; ++round_) {
+            const std::int32_t peer = (self + round_) % ranks_;
+            const Block from = blocks.shown_by(peer);
+            if (comes_in_pieces(peer) && piece_ < pieces_of(from.bytes) && !read(peer, from, blocks))
+                return false;
+        }
+    }
+    return true;
+}
+
+// Of the longest block that comes in pieces, this rank's included.
+std::uint64_t Pipe::most_pieces(PipedBlocks& blocks) const {
+    const std::int32_t self = channel_.rank();
+    std::uint64_t most = ring_ != nullptr ? pieces_of(blocks.owed_to(self).bytes) : 0;
+    for (std::int32_t peer = 0; peer < ranks_; ++peer)
+        if (peer != self && comes_in_pieces(peer))
+            most = std::max(most, pieces_of(blocks.shown_by(peer).bytes));
+    return most;
+}
+
+// Whether what a place of the ring holds has been read.
+bool Pipe::is_free(std::uint64_t place) {
+    const Shown& last = shown_[place];
+    if (last.pieces == 0) return true;
+    if (personal_) return channel_.wait_read(last.peer, last.pieces);
+    for (; reader_ < ranks_; ++reader_)
+        if (reader_ != channel_.rank() && !channel_.wait_read(reader_, last.pieces)) return false;
+    reader_ = 0;
+    return true;
+}
+
+// Shows piece_ of the block. peer: this rank itself stands for all.
+bool Pipe::show(std::int32_t peer, Block block) {
+    const std::uint64_t place = place_of(piece_);
+    if (!is_free(place)) return false;
+    delay_if_asked();
+    blocks::copy_block(ring_ + place * kPieceBytes, block.at + piece_ * kPieceBytes,
+                       piece_bytes(block.bytes, piece_));
+    shown_[place] = {peer, piece_ + 1};
+    channel_.raise_shown(peer, piece_ + 1);
+    return true;
+}
+
+// Receives piece_ of a peer's block.
+bool Pipe::read(std::int32_t peer, Block from, PipedBlocks& blocks) {
+    if (!channel_.wait_shown(peer, personal_ ? channel_.rank() : peer, piece_ + 1)) return false;
+    delay_if_asked();
+    const Block room = blocks.room_for(peer);
+    if (from.bytes > room.bytes) blocks.note_truncated();
+    const std::uint64_t bytes = std::min(piece_bytes(from.bytes, piece_), piece_bytes(room.bytes, piece_));
+    const std::byte* ring = channel_.at(peer, channel_.slot_of(peer).direct.ring_at);
+    blocks::copy_block(room.at + piece_ * kPieceBytes, ring + place_of(piece_) * kPieceBytes, bytes);
+    channel_.raise_read(peer, piece_ + 1);
+    return true;
+}
+
+void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {
+    const Block from = peer == channel_.rank() ? blocks.owed_to(peer) : blocks.shown_by(peer);
+    const Block to = blocks.room_for(peer);
+    if (from.at == nullptr) return;
+    if (from.bytes > to.bytes) blocks.note_truncated();
+    const std::uint64_t bytes = std::min(from.bytes, to.bytes);
+    if (bytes == 0) return;
+    if (is_private(peer)) return channel_.read_private(peer, from.at, to.at, bytes);
+    if (from.at == to.at) return;
+    (streaming_ ? blocks::copy_streaming : blocks::copy_block)(to.at, from.at, bytes);
+}
+
+}  // namespace coco::exec

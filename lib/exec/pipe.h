@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An exchange among the ranks of a node of which some have send buffers in private memory. Where the kernel lets every
+// rank read its mates' memory, they read whole blocks that way: one copy, as MPI libraries do it. Elsewhere such a rank
+// shows its blocks piece by piece in a ring on its stage, while their receivers copy them out.
+//
+// Each rank fills and reads in one order. In a personal exchange it goes through the rounds 0, 1, ...; in round r it is
+// paired with rank (r - own rank) mod ranks, to which it shows piece k of its block before it reads piece k of the other's.
+// (So a piece that arrives may lie over the piece that was just shown: exchanges in place need no copy.) Where one block
+// goes to all ranks a rank shows piece k, then reads piece k of each other rank.
+//
+// No deadlock: a rank shows a piece once the piece before it in that place of the ring was read, which comes earlier in
+// that order, and reads a piece once it is shown, which comes earlier too. The first rank in that order can go on.
+//
+// Used by exec's flights once all ranks have agreed. Thread safety: that of the lane. Fails: a read that the kernel has
+// allowed before and refuses now ends the job with one line.
+#pragma once
+#include <cstdint>
+
+#include "blocks/buffer.h"
+#include "channel/channel.h"
+
+namespace coco::exec {
+
+// Where the blocks of a call are, by peer. Addresses are of this process.
+class PipedBlocks {
+  public:
+    virtual blocks::Block owed_to(std::int32_t peer) = 0;
+    // Where this rank receives a peer's block, and how much of it.
+    virtual blocks::Block room_for(std::int32_t peer) = 0;
+    // The block that a peer has for this rank: its length, and its address, in private memory that of the peer's process.
+    // Null: it was copied already.
+    virtual blocks::Block shown_by(std::int32_t peer) = 0;
+    // A block is longer than its room.
+    virtual void note_truncated() = 0;
+
+  protected:
+    ~PipedBlocks() = default;
+};
+
+class Pipe {
+  public:
+    // Pieces fit into a level-2 cache, together with what they are copied from and to.
+    static constexpr std::uint64_t kPieceBytes = channel::kStageBytes / 8, kPieces = 4;
+    static constexpr std::uint64_t kRingBytes = kPieceBytes * kPieces;
+    static_assert(kRingBytes <= channel::kStageBytes);
+
+    // personal: each receiver gets another block. in_place: into the memory where this rank's blocks are. ring:
+    // kRingBytes, for blocks of this rank in private memory; null: peers can read them. streaming: whole blocks are
+    // copied by streaming stores. Requires: all ranks have arrived.
+    Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
+         bool streaming);
+    // Goes on. Returns: whether all blocks of this rank are shown and received; false only while the channel polls.
+    // Requires: all ranks take part.
+    [[nodiscard]] bool advance(PipedBlocks& blocks);
+    // Whether this rank's own blocks are read where they are, so that readers have to be waited for.
+    bool is_read_in_place() const { return ring_ == nullptr; }
+
+  private:
+    struct Shown {
+        std::int32_t peer;
+        std::uint64_t pieces;  // that the peer has read when this place is free
+    };
+
+    bool is_private(std::int32_t peer) const {
+        return peer != channel_.rank() && channel_.slot_of(peer).publish == channel::Publish::piped;
+    }
+    bool comes_in_pieces(std::int32_t peer) const { return !by_kernel_ && is_private(peer); }
+    [[nodiscard]] bool advance_pairs(PipedBlocks& blocks);
+    [[nodiscard]] bool advance_for_all(PipedBlocks& blocks);
+    [[nodiscard]] bool show(std::int32_t peer, blocks::Block block);
+    [[nodiscard]] bool is_free(std::uint64_t place);
+    [[nodiscard]] bool read(std::int32_t peer, blocks::Block from, PipedBlocks& blocks);
+    void copy_whole(std::int32_t peer, PipedBlocks& blocks);
+    std::uint64_t most_pieces(PipedBlocks& blocks) const;
+    std::uint64_t place_of(std::uint64_t piece) const {
+        return (piece + (personal_ ? static_cast<std::uint64_t>(round_) : 0)) % kPieces;
+    }
+
+    channel::Channel& channel_;
+    const std::int32_t ranks_;
+    const bool personal_, streaming_;
+    const bool by_kernel_;  // private memory is read through the kernel
+    std::byte* const ring_;
+    std::int32_t round_ = 0;    // pairs: of the partner; else the distance to the rank that is read
+    std::uint64_t piece_ = 0;   // of the round, or of all ranks
+    bool has_shown_ = false;    // that piece
+    bool is_begun_ = false;     // blocks that are copied whole, where one block goes to all, are copied
+    std::uint64_t pieces_ = 0;  // where one block goes to all: of the longest that comes in pieces
+    std::int32_t reader_ = 0;   // looked at before a place of the ring is free
+    Shown shown_[kPieces] = {};
+};
+
+}  // namespace coco::exec
