@@ -274,7 +274,7 @@ namespace {
 
 int alloc_mem(Aint size, Info info, void* baseptr) {
     if (size < 0) return lib().Alloc_mem(size, info, baseptr);  // raises the error
-    void* memory = coco::heap::allocate_aligned(64, size > 0 ? static_cast<std::size_t>(size) : 1);
+    void* memory = coco::heap::allocate_shared(64, size > 0 ? static_cast<std::size_t>(size) : 1);
     if (memory == nullptr) return coco::dispatch::raise_error(lib().comm_world, lib().constants.err_no_mem);
     *static_cast<void**>(baseptr) = memory;
     return coco::mpi::kSuccess;

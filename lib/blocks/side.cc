@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "blocks/copy_block.h"
+#include "heap/private_blocks.h"
 #include "heap/segment.h"
 
 namespace coco::blocks {
@@ -25,11 +26,49 @@ std::byte* side_block(const Side& side, std::int32_t block) {
     return base::displaced(side.base, displacement);
 }
 
-Where choose(const Buffer& buffer, const Demand& demand) {
+// A smaller buffer is as well copied.
+constexpr std::uint64_t kAdoptedBytesMin = 24 * 1024;
+
+struct Range {
+    const std::byte* begin;
+    std::uint64_t bytes;
+};
+
+// Does it for each range in which blocks lie one behind the other. Returns: whether it was true for all of them.
+template <class Do>
+bool for_each_range(const Buffer& buffer, std::uint64_t block_bytes, Do act) {
+    Range range{nullptr, 0};
+    for (std::int32_t i = 0; i < buffer.block_count; ++i) {
+        const std::byte* begin = user_block(buffer, i);
+        const std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
+        if (bytes == 0) continue;
+        if (range.bytes != 0 && begin == range.begin + range.bytes) {
+            range.bytes += bytes;
+            continue;
+        }
+        if (range.bytes != 0 && !act(range)) return false;
+        range = {begin, bytes};
+    }
+    return range.bytes == 0 || act(range);
+}
+
+// Whether peers can read a private buffer, or can from now on.
+bool is_adopted(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
+    if (demand.adopting_call == 0 || demand.bytes <= kAdoptedBytesMin) return false;
+    auto is_readable = [](const Range& range) { return heap::is_readable(range.begin, range.bytes); };
+    if (for_each_range(buffer, demand.block_bytes, is_readable)) return true;
+    if (seen.count(buffer.base, demand.bytes) < demand.adopting_call) return false;
+    return for_each_range(buffer, demand.block_bytes,
+                          [](const Range& range) { return heap::adopt(range.begin, range.bytes); });
+}
+
+Where choose(Store& store, const Buffer& buffer, const Demand& demand) {
     bool as_it_is = buffer.packer == nullptr && !demand.must_copy &&
                     (!demand.exposed || is_shared(buffer, demand.block_bytes));
     if (as_it_is || demand.bytes == 0) return Where::user;
     if (!demand.exposed) return Where::private_room;
+    if (buffer.packer == nullptr && !demand.must_copy && is_adopted(store.seen, buffer, demand))
+        return Where::adopted;
     const bool may_pipe = demand.piped_above_bytes != 0 && buffer.packer == nullptr && !demand.must_copy;
     return demand.bytes <= (may_pipe ? demand.piped_above_bytes : kSideLimitBytes) ? Where::ring
                                                                                    : Where::shared_room;
@@ -62,7 +101,28 @@ bool are_shared(const Buffer& buffer) {
     });
 }
 
+void refresh(const Buffer& buffer, std::uint64_t block_bytes) {
+    for_each_range(buffer, block_bytes, [](const Range& range) {
+        heap::refresh_shadows(range.begin, range.bytes);
+        return true;
+    });
+}
+
 }  // namespace
+
+bool show_in_place(Store& store, std::byte* at, std::uint64_t bytes) {
+    if (heap::is_shared(at, bytes)) return true;
+    const Buffer buffer{.base = at, .block_count = 1};
+    const Demand demand{.exposed = true,
+                        .must_copy = false,
+                        .if_private = stats::Reason::none,
+                        .block_bytes = bytes,
+                        .bytes = bytes,
+                        .adopting_call = kAdoptingCall};
+    if (!is_adopted(store.seen, buffer, demand)) return false;
+    refresh(buffer, bytes);
+    return true;
+}
 
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
     if (!buffer.blocks.empty()) return are_shared(buffer);
@@ -85,11 +145,11 @@ Side through_pipe(Side side, std::byte* base) {
 }  // namespace
 
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
-    Side side{.where = choose(buffer, demand),
+    Side side{.where = choose(store, buffer, demand),
               .base = buffer.base,
               .stride_bytes = buffer.stride_bytes,
               .blocks = buffer.blocks};
-    if (side.where == Where::user || side.where == Where::ring) return side;
+    if (is_users(side.where) || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
     if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private)
         return through_pipe(side, buffer.base);
@@ -120,6 +180,7 @@ void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t bl
 }
 
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes) {
+    if (side.where == Where::adopted) refresh(buffer, block_bytes);
     if (is_users(side.where)) return;
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);

@@ -19,7 +19,7 @@ void Store::release_rooms() {
 std::byte* fetch(Room& room, std::uint64_t bytes) {
     if (room.bytes < bytes) {
         heap::release(room.memory);
-        room.memory = static_cast<std::byte*>(heap::allocate_aligned(64, bytes));
+        room.memory = static_cast<std::byte*>(heap::allocate_shared(64, bytes));
         room.bytes = room.memory != nullptr ? bytes : 0;
     }
     return room.memory;

@@ -66,7 +66,7 @@ namespace {
 
 Control* make_control(bool shared) {
     void* memory = shared ? heap::take_room(sizeof(Control)) : nullptr;
-    if (memory == nullptr) memory = heap::allocate_aligned(4096, sizeof(Control));
+    if (memory == nullptr) memory = heap::allocate_shared(4096, sizeof(Control));
     if (memory == nullptr) return nullptr;
     if (shared && !heap::is_shared(memory, sizeof(Control))) {
         heap::release(memory);

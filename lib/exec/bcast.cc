@@ -13,7 +13,6 @@
 #include "exec/limits.h"
 #include "exec/walk.h"
 #include "exec/ways.h"
-#include "heap/segment.h"
 #include "os/probe.h"
 
 namespace coco::exec {
@@ -58,10 +57,10 @@ std::uint64_t segment_bytes_for(std::uint64_t wanted_bytes) {
     return std::clamp<std::uint64_t>(base::round_up(bytes, 64), 1024, kSegmentBytesMax);
 }
 
-Way choose_way(const Call& call, const std::byte* buffer, const algorithms::Algorithm& algorithm,
-               std::uint64_t wanted_segment_bytes) {
+Way choose_way(blocks::Store& store, const Call& call, std::byte* buffer,
+               const algorithms::Algorithm& algorithm, std::uint64_t wanted_segment_bytes) {
     Way way{.bytes = call.local.bytes};
-    bool in_place = algorithm.reads_peer_send() && heap::is_shared(buffer, way.bytes);
+    bool in_place = algorithm.reads_peer_send() && show_in_place(store, buffer, way.bytes);
     if (in_place) return way;
     if ((algorithm.segmented && way.bytes != 0) || way.bytes > kStagedBytesMax)
         way = {Publish::segmented, way.bytes, segment_bytes_for(wanted_segment_bytes)};
@@ -242,7 +241,8 @@ class BcastFlight final : public Flight {
         outcome.staged = side_.where != Where::user;
         fill_side(side_, user_, bytes_);  // a receiver's too: what is not received must stay as it is
         if (!is_root_) return;
-        way_ = choose_way(order_.call, side_.base, order_.algorithm, wanted_segment_bytes_);
+        way_ =
+            choose_way(order_.lane.blocks, order_.call, side_.base, order_.algorithm, wanted_segment_bytes_);
         outcome.ran = &row_that_moves(way_.publish);
     }
 

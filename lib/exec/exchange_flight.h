@@ -46,9 +46,7 @@ class ExchangeFlight : public Flight {
         std::int32_t unlike = mpi::Wire::kNobody;
         return lane_.post.complete(channel_, left, unlike);
     }
-    bool is_staged() const {
-        return send_.where != blocks::Where::user || recv_.where != blocks::Where::user;
-    }
+    bool is_staged() const { return !blocks::is_users(send_.where) || !blocks::is_users(recv_.where); }
     stats::Reason refusal() const {
         return send_.refusal != stats::Reason::none ? send_.refusal : recv_.refusal;
     }

@@ -60,7 +60,8 @@ Side NeighborFlight::plan(const Buffer& buffer, bool exposed, Which which) {
                       .must_copy = false,
                       .if_private = stats::Reason::send_private,
                       .block_bytes = buffer.block_bytes,
-                      .bytes = total_of(buffer, sized_)},
+                      .bytes = total_of(buffer, sized_),
+                      .adopting_call = which == Which::send ? 1u : 0u},
                      which);
 }
 

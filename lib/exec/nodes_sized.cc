@@ -191,7 +191,8 @@ class SizedNodesFlight final : public ExchangeFlight {
                        .must_copy = (common().in_place && personal_) || (exposed_ && total <= kCopyOutBytes),
                        .if_private = stats::Reason::send_private,
                        .block_bytes = 0,
-                       .bytes = total},
+                       .bytes = total,
+                       .adopting_call = 1},  // otherwise all ranks hand the call back
                       Which::send);
         // In place, the user's blocks are needed until it is known that nobody refuses.
         recv_ = plan_side(store_, call_.local.recv,

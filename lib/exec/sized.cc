@@ -115,7 +115,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
                            .if_private = stats::Reason::send_private,
                            .block_bytes = 0,
                            .bytes = send_total_,
-                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0},
+                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0,
+                           .adopting_call = blocks::kAdoptingCall},
                           Which::send);
         recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
         // Where peers cannot write to this rank it reads, and so do they all.

@@ -107,7 +107,8 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                            .if_private = stats::Reason::send_private,
                            .block_bytes = bytes_,
                            .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_,
-                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0},
+                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0,
+                           .adopting_call = blocks::kAdoptingCall},
                           Which::send);
         recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
         // Where peers cannot write to this rank it reads, and so do they all.

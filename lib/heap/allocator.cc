@@ -15,6 +15,7 @@
 #include "heap/libc_blocks.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/private_blocks.h"
 #include "heap/restore.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
@@ -68,8 +69,7 @@ void* or_no_memory(void* block) {
 void* reallocate_unchanged(void* block, std::size_t bytes) {
     if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
     bytes = at_least_aligned(bytes);
-    return or_no_memory(bytes < kPerhapsLarge ? coco_je_realloc(block, bytes)
-                                              : reallocate_large(block, bytes));
+    return or_no_memory(bytes < kLarge ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes));
 }
 
 // Pages that the program has changed are not the allocator's to move or to cut.
@@ -90,11 +90,9 @@ void* allocate(std::size_t bytes, const void* caller) {
     bytes = at_least_aligned(bytes);
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, false)) return block;
-    if (bytes < kPerhapsLarge) [[likely]]
+    if (bytes < kLarge) [[likely]]
         return coco_je_malloc(bytes);  // which says ENOMEM itself
-    void* block = coco_je_malloc(bytes);
-    watch_large();
-    return or_no_memory(block);
+    return or_no_memory(allocate_large(bytes, 0, false));
 }
 
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller) {
@@ -103,18 +101,19 @@ void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* cal
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, true)) return block;
     bytes = at_least_aligned(bytes);
-    if (bytes < kPerhapsLarge) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
-    expect_zeros(true);
-    void* block = coco_je_calloc(1, bytes);
-    expect_zeros(false);
-    watch_large();
-    return or_no_memory(block);
+    if (bytes < kLarge) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
+    return or_no_memory(allocate_large(bytes, 0, true));
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
-    void* block = coco_je_memalign(std::max(alignment, kAlignment), at_least_aligned(bytes));
-    if (bytes >= kPerhapsLarge) watch_large();
-    return or_no_memory(block);
+    if (bytes >= kLarge) return or_no_memory(allocate_large(bytes, alignment, false));
+    return or_no_memory(coco_je_memalign(std::max(alignment, kAlignment), at_least_aligned(bytes)));
+}
+
+void* allocate_shared(std::size_t alignment, std::size_t bytes) {
+    void* block = allocate_aligned(alignment, bytes);
+    if (block != nullptr && bytes >= kLarge) static_cast<void>(share_fresh_block(block, usable_bytes(block)));
+    return block;
 }
 
 void* reallocate(void* block, std::size_t bytes) {

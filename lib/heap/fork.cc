@@ -136,7 +136,7 @@ class Privatizer {
         const std::byte* stop = segment_.base + end;
         for (PageRun run = run_at(segment_.base + done_, stop); done_ < end; run = run_at(run.end, stop)) {
             std::uint64_t run_end = std::min(static_cast<std::uint64_t>(run.end - segment_.base), end);
-            if ((run.changes & kGone) == 0 && !replace(done_, run_end)) return false;
+            if ((run.changes & (kGone | kPrivate)) == 0 && !replace(done_, run_end)) return false;
             done_ = run_end;
         }
         return true;

@@ -22,6 +22,8 @@ inline constexpr std::size_t kSurelyShared = 1024;
 void* allocate(std::size_t bytes, const void* caller = nullptr);
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller = nullptr);
 void* allocate_aligned(std::size_t alignment, std::size_t bytes);  // Requires: alignment is a power of two
+// The same, and shared from birth if any memory is.
+void* allocate_shared(std::size_t alignment, std::size_t bytes);
 void* reallocate(void* block, std::size_t bytes);  // 0 bytes releases the block and returns null
 void release(void* block);                         // null is allowed
 std::size_t usable_bytes(const void* block);

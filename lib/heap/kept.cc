@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
+#include "heap/system.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
@@ -76,7 +77,7 @@ void count_kept(std::uint64_t more, std::uint64_t less) {
 }
 
 void clear(std::byte* address, std::uint64_t bytes) {
-    if (!give_up_shared(address, bytes)) std::fill_n(address, bytes, std::byte{0});
+    if (give_up_pages(address, bytes) != 0) std::fill_n(address, bytes, std::byte{0});
 }
 
 void add(const Kept& kept) {
@@ -126,7 +127,7 @@ bool free_large(std::byte* address, std::uint64_t bytes) {
     Loop& loop = loop_of(bytes);
     std::uint64_t kept = room_for(loop, bytes);
     loop.freed_ns = now;
-    if (kept == 0) return give_up_shared(address, bytes);
+    if (kept == 0) return give_up_pages(address, bytes) == 0;
     add({address, kept, now, now + turn_ns(bytes)});
     if (kept < bytes) clear(address + kept, bytes - kept);
     return true;

@@ -10,19 +10,24 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "heap/kept.h"
+#include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/private_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "heap/system.h"
+#include "os/cpu.h"
 #include "os/shared_memory.h"
 
 #pragma GCC visibility push(hidden)
 extern "C" {
-void* coco_je_malloc(std::size_t bytes);
-void* coco_je_realloc(void* block, std::size_t bytes);
+void* coco_je_mallocx(std::size_t bytes, int flags);
+void* coco_je_rallocx(void* block, std::size_t bytes, int flags);
 void coco_je_free(void* block);
 std::size_t coco_je_malloc_usable_size(const void* block);
 std::size_t coco_je_xallocx(void* block, std::size_t bytes, std::size_t extra, int flags);
@@ -34,8 +39,8 @@ int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* v
 namespace coco::heap {
 namespace {
 
-// Relaxed: that the hooks are set is all it says, and jemalloc itself orders what it reads of them.
-constinit std::atomic<bool> g_watched{false};
+// Its number; 0: not made yet. Relaxed: jemalloc itself orders what it reads of the arena.
+constinit std::atomic<unsigned> g_arena{0};
 thread_local bool t_zeros = false;
 
 std::byte* at(void* address, std::size_t offset = 0) { return static_cast<std::byte*>(address) + offset; }
@@ -55,6 +60,8 @@ void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignm
     std::byte* begin = at(mapped, base::round_up(first, alignment) - first);
     trim(at(mapped), begin);
     trim(begin + bytes, at(mapped, bytes + more));
+    // Where the kernel refuses, for too many mappings, say, the block is shared.
+    if (bears_private() && is_carvable(begin)) static_cast<void>(make_private(begin, bytes));
     *zero = *commit = true;
     return begin;
 }
@@ -73,10 +80,16 @@ bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std
     return map(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED) == MAP_FAILED;
 }
 
+// Whether a range is the heap's as far as the program's calls were seen and, where it is shared, as the kernel says.
+bool is_intact(std::byte* begin, std::size_t bytes) {
+    if (own().bytes == 0 || !is_carvable(begin) || is_changed(begin, bytes, kGone)) return false;
+    return is_private(begin, bytes) || is_shared(begin, bytes);
+}
+
 bool decommit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
     std::byte* begin = at(address, offset);
     int saved = errno;
-    bool done = is_shared(begin, bytes) && free_large(begin, bytes);
+    bool done = is_intact(begin, bytes) && free_large(begin, bytes);
     errno = saved;
     return !done;
 }
@@ -103,43 +116,74 @@ std::size_t room_to_grow(std::size_t bytes) {
     return std::max<std::size_t>(bytes, carvable().bytes / 16);
 }
 
-// Moves a block to the start of such room, and frees the rest of it.
-void* move_large(void* block, std::size_t bytes, std::size_t room) {
-    void* moved = coco_je_malloc(room);
-    if (moved == nullptr) return nullptr;
-    if (!is_shared(moved, room) || coco_je_xallocx(moved, bytes, 0, 0) < bytes) {
-        coco_je_free(moved);
-        return nullptr;
-    }
-    std::memcpy(moved, block, std::min(bytes, coco_je_malloc_usable_size(block)));
+// The arena of large blocks, made when the first is asked for.
+unsigned make_arena() {
+    static constinit std::mutex making;
+    std::scoped_lock hold(making);
+    if (unsigned made = g_arena.load(std::memory_order_relaxed)) return made;
+    int saved = errno;
+    unsigned made = 0;
+    std::size_t bytes = sizeof made;
+    extent_hooks_t* hooks = &g_hooks;
+    if (coco_je_mallctl("arenas.create", &made, &bytes, &hooks, sizeof(void*)) != 0) made = 0;
+    base::Text name;
+    name << "arena." << made << ".dirty_decay_ms" << '\0';
+    ssize_t at_once = 0;
+    if (made != 0) coco_je_mallctl(name.view().data(), nullptr, nullptr, &at_once, sizeof at_once);
+    g_arena.store(made, std::memory_order_relaxed);
+    errno = saved;
+    return made;
+}
+
+// By which jemalloc takes a block from that arena; none of them without a segment.
+int arena_flags() {
+    if (own().bytes == 0 && g_arena.load(std::memory_order_relaxed) == 0) return 0;
+    unsigned arena = g_arena.load(std::memory_order_relaxed);
+    if (arena == 0) arena = make_arena();
+    return arena == 0 ? 0 : static_cast<int>(MALLOCX_ARENA(arena)) | MALLOCX_TCACHE_NONE;
+}
+
+// Moves a block's bytes to another block and frees it.
+void* move_to(void* moved, void* block, std::size_t bytes) {
+    if (!move_private(static_cast<std::byte*>(block), static_cast<std::byte*>(moved), bytes))
+        std::memcpy(moved, block, bytes);
     coco_je_free(block);
     return moved;
 }
 
+// Moves a block to the start of such room, and frees the rest of it.
+void* move_to_room(void* block, std::size_t usable, std::size_t bytes, std::size_t room) {
+    void* moved = allocate_large(room, 0, false);
+    if (moved == nullptr) return nullptr;
+    if (!is_intact(static_cast<std::byte*>(moved), room) || coco_je_xallocx(moved, bytes, 0, 0) < bytes) {
+        coco_je_free(moved);
+        return nullptr;
+    }
+    return move_to(moved, block, std::min(bytes, usable));
+}
+
 }  // namespace
 
-void* reallocate_large(void* block, std::size_t bytes) {
-    if (block != nullptr && coco_je_malloc_usable_size(block) < bytes &&
-        g_watched.load(std::memory_order_relaxed)) {
-        if (coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
-        std::size_t room = room_to_grow(bytes);
-        if (void* moved = room > bytes ? move_large(block, bytes, room) : nullptr) return moved;
-    }
-    block = coco_je_realloc(block, bytes);
-    watch_large();
+void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed) {
+    const int flags = arena_flags();
+    // Page bounds, as pages are moved from one block to another.
+    const int aligned = MALLOCX_ALIGN(std::max<std::size_t>(alignment, os::page_bytes()));
+    t_zeros = zeroed;
+    void* block = coco_je_mallocx(bytes, flags | aligned | (zeroed ? MALLOCX_ZERO : 0));
+    t_zeros = false;
     return block;
 }
 
-void watch_large() {
-    if (g_watched.load(std::memory_order_relaxed) || own().bytes == 0) return;
-    int saved = errno;
-    extent_hooks_t* hooks = &g_hooks;
-    // The arena after the automatic ones (narenas in system.cc).
-    if (coco_je_mallctl("arena.8.extent_hooks", nullptr, nullptr, &hooks, sizeof(void*)) == 0)
-        g_watched.store(true, std::memory_order_relaxed);
-    errno = saved;
+void* reallocate_large(void* block, std::size_t bytes) {
+    if (block == nullptr) return allocate_large(bytes, 0, false);
+    const std::size_t usable = coco_je_malloc_usable_size(block);
+    const bool is_ours = usable >= kLarge;
+    if (is_ours && usable < bytes && coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
+    if (is_ours && usable >= bytes) return coco_je_rallocx(block, bytes, arena_flags());
+    const std::size_t room = is_ours ? room_to_grow(bytes) : bytes;
+    if (void* moved = room > bytes ? move_to_room(block, usable, bytes, room) : nullptr) return moved;
+    void* moved = allocate_large(bytes, 0, false);
+    return moved != nullptr ? move_to(moved, block, usable) : nullptr;
 }
-
-void expect_zeros(bool whether) { t_zeros = whether; }
 
 }  // namespace coco::heap

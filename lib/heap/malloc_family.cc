@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/malloc_family.h"
 
+#include "heap/private_blocks.h"
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -118,7 +120,8 @@ void find_others() {
 void decide() {
     int saved = errno;
     t_deciding = true;
-    bool ours = wants_shared_heap() && doors_are_reached() && next_is_libcs();
+    bool ours =
+        wants_shared_heap() && mode() != base::HeapMode::off && doors_are_reached() && next_is_libcs();
     if (!ours) find_others();
     g_malloc_family_is_ours.store(ours, std::memory_order_relaxed);
     t_deciding = false;

@@ -12,6 +12,7 @@
 namespace coco::heap {
 
 constinit std::atomic<bool> g_changed{false};
+constinit std::atomic<bool> g_any_private{false};  // relaxed, as the notes are
 
 namespace {
 
@@ -54,7 +55,6 @@ void widen(const Pages& pages) {
     }
     while (pages.end > high && !g_high.compare_exchange_weak(high, pages.end)) {
     }
-    g_changed.store(true);
 }
 
 Changes state(std::uint64_t page) { return g_states[page].load(std::memory_order_relaxed); }
@@ -101,6 +101,7 @@ bool note_change(const void* address, std::size_t bytes, Changes change) {
     Pages pages = pages_of(address, bytes);
     if (pages.begin == pages.end) return true;
     widen(pages);
+    g_changed.store(true);
     Changes before = 0;
     for (std::uint64_t page = pages.begin; page < pages.end; ++page)
         before |= change == kShut ? g_states[page].fetch_or(change) : g_states[page].exchange(change);
@@ -112,6 +113,30 @@ void forget_changes(const void* address, std::size_t bytes, Changes changes) {
     Pages pages = pages_of(address, bytes);
     for (std::uint64_t page = pages.begin; page < pages.end; ++page)
         if (state(page) != 0) g_states[page].fetch_and(static_cast<Changes>(~changes));
+}
+
+void note_private(const void* address, std::size_t bytes) {
+    const Pages pages = pages_of(address, bytes);
+    widen(pages);
+    for (std::uint64_t page = pages.begin; page < pages.end; ++page)
+        g_states[page].fetch_or(kPrivate, std::memory_order_relaxed);
+    g_any_private.store(true, std::memory_order_relaxed);
+}
+
+void forget_private(const void* address, std::size_t bytes) {
+    const Pages pages = pages_of(address, bytes);
+    for (std::uint64_t page = pages.begin; page < pages.end; ++page)
+        g_states[page].fetch_and(static_cast<Changes>(~kPrivate), std::memory_order_relaxed);
+}
+
+bool is_private(const void* address, std::size_t bytes) {
+    if (!g_any_private.load(std::memory_order_relaxed)) return false;
+    const Pages pages = pages_of(address, bytes);
+    const std::uint64_t end = std::min(pages.end, g_high.load(std::memory_order_relaxed));
+    for (std::uint64_t page = std::max(pages.begin, g_low.load(std::memory_order_relaxed)); page < end;
+         ++page)
+        if ((state(page) & kPrivate) != 0) return true;
+    return false;
 }
 
 PageRun run_at(const void* from, const void* end) {

@@ -19,6 +19,8 @@ constexpr Changes kHole = 2;      // was unmapped: what lies there now, if anyth
 constexpr Changes kShut = 4;      // the segment's still, but not both readable and writable
 constexpr Changes kGone = kReplaced | kHole;
 constexpr Changes kAnyChange = kGone | kShut;
+// No change of the program's: the page belongs to a large block that was born private (private_blocks.h).
+constexpr Changes kPrivate = 8;
 
 // Begins the table for the segment's addresses, before any of them is handed out. Returns: false if there is
 // no memory for it.
@@ -37,7 +39,13 @@ bool is_changed(const void* address, std::size_t bytes, Changes changes);
 bool note_change(const void* address, std::size_t bytes, Changes change);
 void forget_changes(const void* address, std::size_t bytes, Changes changes);
 
-// Neighbouring pages of the segment with equal changes.
+// Notes that all pages of a range are private blocks', or that they are not any more. Page bounds only.
+void note_private(const void* address, std::size_t bytes);
+void forget_private(const void* address, std::size_t bytes);
+// Whether a page of the range is a private block's. A load where there never was one.
+bool is_private(const void* address, std::size_t bytes);
+
+// Neighbouring pages of the segment with equal changes, kPrivate among them.
 struct PageRun {
     std::byte* begin;
     std::byte* end;

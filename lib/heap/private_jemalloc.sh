@@ -15,7 +15,7 @@ rm -f jemalloc_cpp*.o      # its operators new and delete; ours are in interpose
 for name in mmap munmap madvise pthread_atfork dlsym secure_getenv readlink; do
     echo "$name coco_je_system_$name"
 done > renames
-for name in malloc calloc realloc free memalign malloc_usable_size mallocx xallocx mallctl; do
+for name in malloc calloc realloc free memalign malloc_usable_size mallocx rallocx xallocx mallctl; do
     echo "$name coco_je_$name"; echo "coco_je_$name" >> keep
 done >> renames
 "$nm" all.o | awk '$3 ~ /^(je_)?malloc_conf$/ { print $3, "coco_je_malloc_conf" }' | sort -u >> renames

@@ -26,7 +26,7 @@ bool restore_run(const PageRun& run) {
 
 bool restore_all(std::byte* block, std::byte* end) {
     for (PageRun run = run_at(block, end); run.begin != run.end; run = run_at(run.end, end)) {
-        if (run.changes == 0) continue;
+        if ((run.changes & kAnyChange) == 0) continue;
         // A page that the block shares with another one is not the program's to replace; one that it has shut
         // is opened, as the program does where it watches writes.
         const bool reaches_out = run.begin < block || run.end > end;

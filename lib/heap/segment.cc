@@ -232,7 +232,8 @@ SegmentId own_id() {
 bool is_shared(const void* address, std::size_t bytes) {
     std::uint64_t offset = offset_of(address);
     return offset < g_own.bytes && bytes <= g_own.bytes - offset && !is_changed(address, bytes, kGone) &&
-           (bytes < kAskedBytesMin || is_mapped_here(address, bytes));
+           (bytes < kAskedBytesMin || !kernel_tells() ? !is_private(address, bytes)
+                                                      : is_mapped_here(address, bytes));
 }
 
 bool is_mapped_here(const void* address, std::size_t bytes) {

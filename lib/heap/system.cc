@@ -13,7 +13,9 @@
 
 #include "heap/fork.h"
 #include "heap/kept.h"
+#include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/private_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/shared_memory.h"
@@ -22,7 +24,7 @@
 
 // narenas: fixed, as counting CPUs by itself makes jemalloc write to stderr in bound ranks.
 // retain: what is freed stays carved, its pages go back by punching holes.
-// oversize_threshold: blocks that glibc always maps and unmaps are given back at once too; smaller ones after
+// oversize_threshold: neighbouring free blocks of so many bytes together are given back at once; smaller ones after
 // dirty_decay_ms, gradually: to touch 200 MB anew costs 1 % of a loop that takes so long for a turn.
 // tcache_max: message buffers are commonly below. tcache_nslots_large: each thread may hold so many of each
 // size, 13 MiB if it had all. tcache_gc_incr_bytes: looking for unused ones costs 10 ns, at 64 KiB (the
@@ -57,7 +59,27 @@ void* carve(std::uint64_t bytes) {
 
 bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
 
+namespace {
+
+int give_up_private(void* address, std::uint64_t bytes) {
+    forget_shadows(address, bytes);
+    return os::advice_is_heeded() ? madvise(address, bytes, MADV_DONTNEED) : -1;
+}
+
+}  // namespace
+
 int give_up_pages(void* address, std::uint64_t bytes) {
+    if (own().bytes != 0 && is_private(address, bytes)) {
+        auto* begin = static_cast<std::byte*>(address);
+        const std::byte* end = begin + bytes;
+        for (PageRun run = run_at(begin, end); run.begin != run.end; run = run_at(run.end, end)) {
+            const auto run_bytes = static_cast<std::uint64_t>(run.end - run.begin);
+            const bool done = (run.changes & kPrivate) != 0 ? give_up_private(run.begin, run_bytes) == 0
+                                                            : give_up_shared(run.begin, run_bytes);
+            if (!done) return -1;
+        }
+        return 0;
+    }
     if (is_shared(address)) return give_up_shared(address, bytes) ? 0 : -1;
     return os::advice_is_heeded() ? madvise(address, bytes, MADV_DONTNEED) : -1;
 }
@@ -78,6 +100,7 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
 int unmap(void* address, std::size_t bytes) {
     if (is_carvable(address)) {
         if (give_up_pages(address, bytes) != 0) std::memset(address, 0, bytes);
+        if (is_private(address, bytes)) end_private(static_cast<std::byte*>(address), bytes);
         give_span(carvable_offset(address), bytes);
         return 0;
     }

@@ -56,7 +56,7 @@ std::size_t Post::take_parcel(channel::Channel& channel, std::uint64_t bytes, bo
         if (!shared || heap::is_shared(parcel.room.memory, bytes)) return use(channel, i);
     }
     std::uint64_t room_bytes = base::round_up(bytes + bytes / 4, heap::kSurelyShared);
-    auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, room_bytes));
+    auto* memory = static_cast<std::byte*>(heap::allocate_shared(64, room_bytes));
     if (memory == nullptr) blocks::stop_without_memory(bytes);
     parcels_.push_back({{memory, room_bytes}, 0});
     return use(channel, parcels_.size() - 1);
@@ -64,7 +64,7 @@ std::size_t Post::take_parcel(channel::Channel& channel, std::uint64_t bytes, bo
 
 bool Post::grow(channel::Channel& channel, blocks::Room& room, std::uint64_t bytes, bool shared) {
     if (bytes <= room.bytes) return true;
-    auto* memory = static_cast<std::byte*>(heap::allocate_aligned(64, bytes));
+    auto* memory = static_cast<std::byte*>(heap::allocate_shared(64, bytes));
     if (memory == nullptr || (shared && !heap::is_shared(memory, bytes))) {
         heap::release(memory);
         return false;

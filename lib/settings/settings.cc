@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/env.h"
+#include "base/heap_mode.h"
 #include "os/probe.h"
 #include "stats/stats.h"
 
@@ -29,9 +30,9 @@ std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
 
 // Whether a setting may differ between ranks. The policy file's name may: only its rules count.
 bool is_own_affair(std::string_view name) {
-    constexpr std::string_view kOwn[] = {"COCO_LOG",         "COCO_STATS",       "COCO_HEAP_LIMIT",
-                                         "COCO_TEST_DELAY",  "COCO_TEST_PIECES", "COCO_POLICY",
-                                         "COCO_RANK_PROCESS"};
+    constexpr std::string_view kOwn[] = {"COCO_LOG",        "COCO_STATS",       "COCO_HEAP",
+                                         "COCO_HEAP_LIMIT", "COCO_TEST_DELAY",  "COCO_TEST_PIECES",
+                                         "COCO_POLICY",     "COCO_RANK_PROCESS"};
     return std::ranges::find(kOwn, name) != std::end(kOwn);
 }
 
@@ -41,6 +42,9 @@ bool is_switched_off() { return base::env("COCO_DISABLE") == "1"; }
 
 std::optional<std::string> read(Settings& settings) {
     if (auto log = base::env("COCO_LOG"); !log.empty() && !is_log_level(log)) return wrong("COCO_LOG");
+    base::HeapMode mode{};
+    if (auto heap = base::env("COCO_HEAP"); !heap.empty() && !base::parse_heap_mode(heap, mode))
+        return wrong("COCO_HEAP");
     std::uint64_t bytes = 0;
     if (auto limit = base::env("COCO_HEAP_LIMIT"); !limit.empty() && !base::parse_bytes(limit, bytes))
         return wrong("COCO_HEAP_LIMIT");

@@ -15,7 +15,7 @@ std::byte* take_room(std::uint64_t bytes) {
     return static_cast<std::byte*>(
         model::take_shared(model::running_fiber(), bytes, alignof(channel::Control)));
 }
-void* allocate_aligned(std::size_t, std::size_t) { return nullptr; }
+void* allocate_shared(std::size_t, std::size_t) { return nullptr; }
 bool is_shared(const void*, std::size_t) { return true; }
 void release(void*) {}
 

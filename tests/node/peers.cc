@@ -34,7 +34,7 @@ struct Greeting {
 };
 
 char* new_block(const char* text) {
-    char* block = static_cast<char*>(heap::allocate(5u << 20));
+    char* block = static_cast<char*>(heap::allocate_shared(64, 5u << 20));
     EXPECT(heap::is_shared(block, 5u << 20));
     std::strcpy(block, text);
     return block;

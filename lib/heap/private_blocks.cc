@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/private_blocks.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "base/bits.h"
+#include "base/env.h"
+#include "heap/overlays.h"
+#include "heap/own_segment.h"
+#include "heap/segment.h"
+#include "os/cpu.h"
+#include "os/next_calls.h"
+#include "os/own_mappings.h"
+#include "os/shared_memory.h"
+
+namespace coco::heap {
+namespace {
+
+// As much is copied and mapped at once, so that no adoption needs twice the memory of what it adopts.
+constexpr std::uint64_t kPieceBytes = 4u << 20;
+
+bool is_strict_overcommit() {
+    char text[4] = {};
+    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    return n > 0 && text[0] == '2';
+}
+
+bool is_data_bounded() {
+    rlimit data{};
+    return getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
+}
+
+bool is_space_bounded() {
+    rlimit space{};
+    return getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
+}
+
+std::byte* page_of(const void* address) {
+    auto number = reinterpret_cast<std::uintptr_t>(address);
+    return reinterpret_cast<std::byte*>(number & ~(os::page_bytes() - 1));
+}
+
+// The pages that lie within a range as a whole.
+struct Inner {
+    std::byte* begin;
+    std::byte* end;
+};
+Inner inner_of(const void* address, std::uint64_t bytes) {
+    const auto* from = static_cast<const std::byte*>(address);
+    return {page_of(from + os::page_bytes() - 1), page_of(from + bytes)};
+}
+
+// The segment mapped a second time: by it the pages behind private ones are written. Null where there is none.
+std::byte* second_view() {
+    static constinit std::atomic<std::byte*> view{nullptr};
+    static constinit std::atomic<bool> refused{false};
+    static constinit std::mutex making;
+    if (std::byte* made = view.load(std::memory_order_acquire)) return made;
+    if (refused.load(std::memory_order_relaxed)) return nullptr;
+    std::scoped_lock hold(making);
+    if (std::byte* made = view.load(std::memory_order_relaxed)) return made;
+    os::OwnCalls own_calls;
+    std::byte* made =
+        is_space_bounded() || !is_own_descriptor(own().fd) ? nullptr : os::map_object(own().fd, own().bytes);
+    if (made == nullptr) {
+        refused.store(true, std::memory_order_relaxed);
+        return nullptr;
+    }
+    madvise(made, own().bytes, MADV_DONTDUMP);
+    madvise(made, own().bytes, MADV_DONTFORK);
+    madvise(made, own().bytes, MADV_HUGEPAGE);
+    view.store(made, std::memory_order_release);  // pairs with the load above
+    return made;
+}
+
+// Whether the kernel has nothing but anonymous private memory there that may be read and written, so that nothing of the
+// program's that was mapped behind our back is taken for ours. Requires: bytes != 0.
+bool is_anonymous(std::byte* begin, std::byte* end) {
+    auto is_plain = [](const os::Mapping& mapping) {
+        return !mapping.shared && mapping.inode == 0 &&
+               (mapping.protection & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE);
+    };
+    auto from = reinterpret_cast<std::uint64_t>(begin), stop = reinterpret_cast<std::uint64_t>(end);
+    os::Mapping mapping;
+    while (from < stop) {
+        const os::Told told = os::mapping_at(from, mapping);
+        if (told == os::Told::unknown) break;
+        if (told == os::Told::none || !is_plain(mapping)) return false;
+        from = mapping.end;
+    }
+    if (from >= stop) return true;
+    static constinit std::mutex one_list;
+    std::scoped_lock hold(one_list);
+    os::MappingList list;
+    if (!list.is_open()) return false;
+    while (from < stop && list.next(mapping)) {
+        if (mapping.end <= from) continue;
+        if (mapping.begin > from || !is_plain(mapping)) return false;
+        from = mapping.end;
+    }
+    return from >= stop;
+}
+
+bool adopt_piece(std::byte* begin, std::uint64_t bytes, std::byte* view) {
+    std::memcpy(view + offset_of(begin), begin, bytes);
+    if (!map_again(begin, bytes, MAP_FIXED)) return false;
+    forget_private(begin, bytes);
+    return true;
+}
+
+bool adopt_run(const PageRun& run, std::byte* view) {
+    if (!is_anonymous(run.begin, run.end)) return false;
+    for (std::byte* at = run.begin; at < run.end; at += kPieceBytes)
+        if (!adopt_piece(at, std::min<std::uint64_t>(kPieceBytes, static_cast<std::uint64_t>(run.end - at)),
+                         view))
+            return false;
+    return true;
+}
+
+// Whether a partial page can be read by peers: it is the segment's, or has a shadow.
+bool is_readable_edge(const std::byte* at, std::uint64_t bytes) {
+    return bytes == 0 || is_shared(at, bytes) ||
+           (is_private(at, bytes) && !is_changed(at, bytes, kAnyChange));
+}
+
+constinit std::atomic<bool> g_any_shadow{
+    false};  // relaxed: the thread that frees a block knows of its shadows
+
+void refresh(const std::byte* at, std::uint64_t bytes) {
+    if (bytes == 0 || !is_private(at, bytes)) return;
+    std::byte* view = second_view();
+    if (view == nullptr) return;
+    g_any_shadow.store(true, std::memory_order_relaxed);
+    std::memcpy(view + offset_of(at), at, bytes);
+}
+
+}  // namespace
+
+base::HeapMode mode() {
+    base::HeapMode mode = base::HeapMode::adaptive;
+    base::parse_heap_mode(base::env("COCO_HEAP"), mode);
+    return mode;
+}
+
+bool bears_private() {
+    enum { kUnknown, kYes, kNo };
+    static constinit std::atomic<int> answer{kUnknown};  // relaxed: nothing else goes with the answer
+    if (answer.load(std::memory_order_relaxed) == kUnknown) {
+        const bool yes = mode() == base::HeapMode::adaptive && !must_reserve_pages() &&
+                         !is_strict_overcommit() && !is_data_bounded();
+        answer.store(yes ? kYes : kNo, std::memory_order_relaxed);
+    }
+    return own().bytes != 0 && answer.load(std::memory_order_relaxed) == kYes;
+}
+
+bool make_private(std::byte* begin, std::uint64_t bytes) {
+    os::OwnCalls own_calls;
+    void* mapped = mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (mapped == MAP_FAILED) return false;
+    note_private(begin, bytes);
+    return true;
+}
+
+bool end_private(std::byte* begin, std::uint64_t bytes) {
+    if (!map_again(begin, bytes, MAP_FIXED)) return false;
+    forget_private(begin, bytes);
+    return true;
+}
+
+bool move_private(std::byte* from, std::byte* to, std::uint64_t bytes) {
+#ifdef MREMAP_DONTUNMAP
+    const std::uint64_t whole = base::round_up(bytes, os::page_bytes());
+    if (page_of(from) != from || page_of(to) != to || own().bytes == 0) return false;
+    for (std::byte* begin : {from, to}) {
+        const PageRun run = run_at(begin, begin + whole);
+        if (run.changes != kPrivate || run.end != begin + whole || !is_anonymous(begin, begin + whole))
+            return false;
+    }
+    int saved = errno;
+    os::OwnCalls own_calls;
+    // By libc, before and after, so that libraries that remember what they have registered (UCX) forget it.
+    madvise(to, whole, MADV_DONTNEED);
+    const bool moved = os::bare_calls().mremap(from, whole, whole,
+                                               MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == to;
+    if (moved) madvise(from, whole, MADV_DONTNEED);
+    errno = saved;
+    return moved;
+#else
+    (void)from, (void)to, (void)bytes;
+    return false;
+#endif
+}
+
+void forget_shadows(const void* address, std::uint64_t bytes) {
+    if (g_any_shadow.load(std::memory_order_relaxed) && is_own_descriptor(own().fd))
+        os::punch_hole(own().fd, offset_of(address), bytes);
+}
+
+bool share_fresh_block(void* block, std::uint64_t usable_bytes) {
+    if (!is_private(block, usable_bytes)) return true;
+    std::byte* begin = page_of(block);
+    std::byte* end = page_of(static_cast<std::byte*>(block) + usable_bytes + os::page_bytes() - 1);
+    for (PageRun run = run_at(begin, end); run.begin != run.end; run = run_at(run.end, end))
+        if ((run.changes & kPrivate) != 0 &&
+            !end_private(run.begin, static_cast<std::uint64_t>(run.end - run.begin)))
+            return false;
+    return true;
+}
+
+bool is_readable(const void* address, std::uint64_t bytes) {
+    const auto* from = static_cast<const std::byte*>(address);
+    const Inner inner = inner_of(address, bytes);
+    if (inner.begin >= inner.end) return is_readable_edge(from, bytes);
+    if (!is_shared(inner.begin, static_cast<std::uint64_t>(inner.end - inner.begin))) return false;
+    const auto head_bytes = static_cast<std::uint64_t>(inner.begin - from);
+    const auto tail_bytes = static_cast<std::uint64_t>(from + bytes - inner.end);
+    return is_readable_edge(from, head_bytes) && is_readable_edge(inner.end, tail_bytes);
+}
+
+bool adopt(const void* address, std::uint64_t bytes) {
+    if (own().bytes == 0 || offset_of(address) >= own().bytes || bytes > own().bytes - offset_of(address))
+        return false;
+    const Inner inner = inner_of(address, bytes);
+    std::byte* view = second_view();
+    if (view == nullptr) return false;
+    static constinit std::mutex adopting;
+    std::scoped_lock hold(adopting);
+    int saved = errno;
+    for (PageRun run = run_at(inner.begin, inner.end); run.begin != run.end;
+         run = run_at(run.end, inner.end)) {
+        if (run.changes == 0) continue;
+        if (run.changes != kPrivate || !adopt_run(run, view)) break;
+    }
+    errno = saved;
+    return is_readable(address, bytes);
+}
+
+void refresh_shadows(const void* address, std::uint64_t bytes) {
+    const auto* from = static_cast<const std::byte*>(address);
+    const Inner inner = inner_of(address, bytes);
+    if (inner.begin >= inner.end) return refresh(from, bytes);
+    refresh(from, static_cast<std::uint64_t>(inner.begin - from));
+    refresh(inner.end, static_cast<std::uint64_t>(from + bytes - inner.end));
+}
+
+}  // namespace coco::heap

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls that come back to the same large blocks of malloc's, which are private at first and adopted after some calls: the
+// same buffers again and again with other bytes, parts of blocks that begin anywhere, bytes beside them that another
+// thread writes all the time, blocks that are freed, grown and taken again in between.
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "support/check.h"
+
+extern "C" int coco_is_shared(const void* address) __attribute__((weak));
+
+namespace {
+
+using test::world_rank;
+using test::world_size;
+
+constexpr int kCalls = 11;  // more than it takes to be adopted
+constexpr std::size_t kSlack = 3 << 20;
+
+unsigned char value(int call, int sender, int receiver, std::size_t at) {
+    return static_cast<unsigned char>(call * 89 + sender * 31 + receiver * 7 +
+                                      static_cast<int>(at * 13 + (at >> 9)));
+}
+
+struct Block {
+    explicit Block(std::size_t bytes) : memory(static_cast<unsigned char*>(std::malloc(bytes))) {}
+    ~Block() { std::free(memory); }
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    unsigned char* memory;
+};
+
+// A thread that counts in the eight bytes right before and right behind a buffer, and must lose no count.
+class Neighbor {
+  public:
+    Neighbor(unsigned char* begin, unsigned char* end) : sides_{begin - 8, end} {
+        for (unsigned char* side : sides_) std::memset(side, 0, 8);
+        thread_ = std::thread([this] { count(); });
+    }
+    ~Neighbor() {
+        stop_.store(true);
+        thread_.join();
+        CHECK(!lost_);
+    }
+    Neighbor(const Neighbor&) = delete;
+    Neighbor& operator=(const Neighbor&) = delete;
+
+  private:
+    void count() {
+        for (unsigned long long n = 0; !stop_.load(); ++n)
+            for (unsigned char* side : sides_) {
+                unsigned long long seen = 0;
+                std::memcpy(&seen, side, 8);
+                lost_ = lost_ || seen != n;
+                ++seen;
+                std::memcpy(side, &seen, 8);
+            }
+    }
+    unsigned char* sides_[2];
+    std::atomic<bool> stop_{false};
+    bool lost_ = false;
+    std::thread thread_;
+};
+
+enum class Kind { alltoall, alltoallv, allgather };
+
+void fill(unsigned char* send, Kind kind, std::size_t bytes, int call) {
+    for (int r = 0; r < (kind == Kind::allgather ? 1 : world_size()); ++r)
+        for (std::size_t at = 0; at < bytes; ++at)
+            send[static_cast<std::size_t>(r) * bytes + at] = value(call, world_rank(), r, at);
+}
+
+long wrong_bytes(const unsigned char* recv, Kind kind, std::size_t bytes, int call) {
+    long wrong = 0;
+    for (int r = 0; r < world_size(); ++r)
+        for (std::size_t at = 0; at < bytes; ++at)
+            wrong += recv[static_cast<std::size_t>(r) * bytes + at] !=
+                     value(call, r, kind == Kind::allgather ? 0 : world_rank(), at);
+    return wrong;
+}
+
+void call_once(Kind kind, unsigned char* send, unsigned char* recv, int bytes) {
+    std::vector<int> counts(static_cast<std::size_t>(world_size()), bytes), starts;
+    for (int r = 0; r < world_size(); ++r) starts.push_back(r * bytes);
+    if (kind == Kind::alltoall)
+        MPI_Alltoall(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+    else if (kind == Kind::alltoallv)
+        MPI_Alltoallv(send, counts.data(), starts.data(), MPI_BYTE, recv, counts.data(), starts.data(),
+                      MPI_BYTE, MPI_COMM_WORLD);
+    else
+        MPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+// skip: where the buffers begin in their blocks, each rank's elsewhere.
+void come_back(Kind kind, int bytes, std::size_t skip) {
+    const std::size_t all = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world_size());
+    skip = 64 + skip * static_cast<std::size_t>(world_rank() + 1);
+    Block from(all + skip + kSlack), to(all + skip + kSlack);
+    unsigned char *send = from.memory + skip, *recv = to.memory + skip;
+    const std::size_t sent = kind == Kind::allgather ? static_cast<std::size_t>(bytes) : all;
+    const Neighbor beside_send(send, send + sent), beside_recv(recv, recv + all);
+    for (int call = 0; call < kCalls; ++call) {
+        fill(send, kind, static_cast<std::size_t>(bytes), call);
+        call_once(kind, send, recv, bytes);
+        CHECK(wrong_bytes(recv, kind, static_cast<std::size_t>(bytes), call) == 0);
+    }
+    const char* heap = std::getenv("COCO_HEAP");
+    if (heap != nullptr && std::strcmp(heap, "adaptive") == 0 && bytes > 300'000)
+        CHECK(coco_is_shared != nullptr && coco_is_shared(send + sent / 2) == 1);
+}
+
+// Blocks change their size and their owner between calls.
+void change_blocks() {
+    constexpr int kBytes = 300'000;
+    const std::size_t all = static_cast<std::size_t>(kBytes) * static_cast<std::size_t>(world_size());
+    auto* send = static_cast<unsigned char*>(std::malloc(all + kSlack));
+    auto* recv = static_cast<unsigned char*>(std::malloc(all + kSlack));
+    for (int call = 0; call < 4 * kCalls; ++call) {
+        fill(send, Kind::alltoall, kBytes, call);
+        call_once(Kind::alltoall, send, recv, kBytes);
+        CHECK(wrong_bytes(recv, Kind::alltoall, kBytes, call) == 0);
+        if (call % 5 == 4)
+            send = static_cast<unsigned char*>(
+                std::realloc(send, all + kSlack * static_cast<std::size_t>(call % 3 + 1)));
+        if (call % 11 == 10) {
+            std::free(recv);
+            recv = static_cast<unsigned char*>(std::calloc(all + kSlack, 1));
+            for (std::size_t at = 0; at < all + kSlack; at += 997) CHECK(recv[at] == 0);
+        }
+        if (call % 7 == 6) std::swap(send, recv);
+    }
+    std::free(send);
+    std::free(recv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int given = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
+    for (Kind kind : {Kind::alltoall, Kind::alltoallv, Kind::allgather})
+        for (int bytes : {40'000, 400'001})
+            for (std::size_t skip : {0u, 1237u, 4096u}) come_back(kind, bytes, skip);
+    change_blocks();
+    const int status = test::finish("adopted_test");
+    MPI_Finalize();
+    return status;
+}
