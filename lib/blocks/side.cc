@@ -135,6 +135,13 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
 
 namespace {
 
+// Whether the kernel can copy a private buffer, by which peers get it: not so with memory of devices.
+bool is_plain_memory(const Buffer& buffer, std::uint64_t block_bytes) {
+    return for_each_range(buffer, block_bytes, [](const Range& range) {
+        return heap::is_plain_memory(range.begin) && heap::is_plain_memory(range.begin + range.bytes - 1);
+    });
+}
+
 Side through_pipe(Side side, std::byte* base) {
     side.where = Where::pipe;
     side.refusal = stats::Reason::none;
@@ -151,7 +158,8 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
               .blocks = buffer.blocks};
     if (is_users(side.where) || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
-    if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private)
+    if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private &&
+        is_plain_memory(buffer, demand.block_bytes))
         return through_pipe(side, buffer.base);
     if (side.refusal != stats::Reason::none) return side;
     side.base = side.where == Where::shared_room ? fetch_shared(store.shared_room(which), demand.bytes)

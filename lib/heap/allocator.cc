@@ -69,7 +69,7 @@ void* or_no_memory(void* block) {
 void* reallocate_unchanged(void* block, std::size_t bytes) {
     if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
     bytes = at_least_aligned(bytes);
-    return or_no_memory(bytes < kLarge ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes));
+    return or_no_memory(!is_large(bytes) ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes));
 }
 
 // Pages that the program has changed are not the allocator's to move or to cut.
@@ -90,7 +90,7 @@ void* allocate(std::size_t bytes, const void* caller) {
     bytes = at_least_aligned(bytes);
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, false)) return block;
-    if (bytes < kLarge) [[likely]]
+    if (!is_large(bytes)) [[likely]]
         return coco_je_malloc(bytes);  // which says ENOMEM itself
     return or_no_memory(allocate_large(bytes, 0, false));
 }
@@ -101,12 +101,12 @@ void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* cal
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, true)) return block;
     bytes = at_least_aligned(bytes);
-    if (bytes < kLarge) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
+    if (!is_large(bytes)) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
     return or_no_memory(allocate_large(bytes, 0, true));
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
-    if (bytes >= kLarge) return or_no_memory(allocate_large(bytes, alignment, false));
+    if (is_large(bytes)) return or_no_memory(allocate_large(bytes, alignment, false));
     return or_no_memory(coco_je_memalign(std::max(alignment, kAlignment), at_least_aligned(bytes)));
 }
 

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "heap/kept.h"
+#include "heap/lock_all.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/private_blocks.h"
@@ -95,7 +96,10 @@ bool decommit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, s
 }
 
 bool purge(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
-    return give_up_pages(at(address, offset), bytes) != 0;
+    int saved = errno;
+    bool failed = give_up_pages(at(address, offset), bytes) != 0;
+    errno = saved;
+    return failed;
 }
 
 bool split(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; }
@@ -112,7 +116,9 @@ std::size_t room_to_grow(std::size_t bytes) {
     if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) return bytes;
     HeapFigures figures{};
     fill_span_figures(figures);
-    if (must_reserve_pages() || figures.carved_bytes > carvable().bytes / 2) return bytes;
+    // Private room would be filled where the program locks what it maps.
+    if (locks_later_pages() || must_reserve_pages() || figures.carved_bytes > carvable().bytes / 2)
+        return bytes;
     return std::max<std::size_t>(bytes, carvable().bytes / 16);
 }
 
@@ -164,6 +170,8 @@ void* move_to_room(void* block, std::size_t usable, std::size_t bytes, std::size
 
 }  // namespace
 
+std::size_t large_bytes() { return bears_private() ? kLarge : kLargeShared; }
+
 void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed) {
     const int flags = arena_flags();
     // Page bounds, as pages are moved from one block to another.
@@ -177,7 +185,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed) {
 void* reallocate_large(void* block, std::size_t bytes) {
     if (block == nullptr) return allocate_large(bytes, 0, false);
     const std::size_t usable = coco_je_malloc_usable_size(block);
-    const bool is_ours = usable >= kLarge;
+    const bool is_ours = is_large(usable);
     if (is_ours && usable < bytes && coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
     if (is_ours && usable >= bytes) return coco_je_rallocx(block, bytes, arena_flags());
     const std::size_t room = is_ours ? room_to_grow(bytes) : bytes;

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -46,9 +47,15 @@ void lock_others() {
     if (fd >= 0) close(fd);
 }
 
+// Relaxed: whoever maps memory while another thread asks for this may come before or after it.
+constinit std::atomic<bool> g_locks_later{false};
+
 }  // namespace
 
+bool locks_later_pages() { return g_locks_later.load(std::memory_order_relaxed); }
+
 int lock_all(int flags) {
+    if ((flags & MCL_FUTURE) != 0) g_locks_later.store(true, std::memory_order_relaxed);
     bool fills = (flags & MCL_CURRENT) != 0 && (flags & MCL_ONFAULT) == 0;
     if (own().bytes == 0 || !fills) return static_cast<int>(syscall(SYS_mlockall, flags));
     if (syscall(SYS_mlockall, flags | MCL_ONFAULT) != 0) return -1;

@@ -8,5 +8,7 @@ namespace coco::heap {
 
 // As mlockall, but pages of segments are locked when they are touched. Returns: 0, or -1 and errno.
 int lock_all(int flags);
+// Whether the program has asked for later mappings to be locked (MCL_FUTURE).
+bool locks_later_pages();
 
 }  // namespace coco::heap

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -20,6 +21,7 @@
 #include "os/cpu.h"
 #include "os/next_calls.h"
 #include "os/own_mappings.h"
+#include "os/process_memory.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -113,9 +115,24 @@ bool is_anonymous(std::byte* begin, std::byte* end) {
     return from >= stop;
 }
 
+constinit std::atomic<bool> g_any_shadow{
+    false};  // relaxed: the thread that frees a block knows of its shadows
+
+// Whether one mapping covers a range, as far as the kernel tells: kernels before 6.17 unmap the target of an mremap
+// before they refuse a source of several.
+bool is_one_mapping(const std::byte* begin, const std::byte* end) {
+    os::Mapping mapping;
+    return os::mapping_at(reinterpret_cast<std::uint64_t>(begin), mapping) == os::Told::mapping &&
+           mapping.end >= reinterpret_cast<std::uint64_t>(end);
+}
+
 bool adopt_piece(std::byte* begin, std::uint64_t bytes, std::byte* view) {
+    g_any_shadow.store(true, std::memory_order_relaxed);
     std::memcpy(view + offset_of(begin), begin, bytes);
-    if (!map_again(begin, bytes, MAP_FIXED)) return false;
+    if (!map_again(begin, bytes, MAP_FIXED)) {
+        forget_shadows(begin, bytes);
+        return false;
+    }
     forget_private(begin, bytes);
     return true;
 }
@@ -132,11 +149,8 @@ bool adopt_run(const PageRun& run, std::byte* view) {
 // Whether a partial page can be read by peers: it is the segment's, or has a shadow.
 bool is_readable_edge(const std::byte* at, std::uint64_t bytes) {
     return bytes == 0 || is_shared(at, bytes) ||
-           (is_private(at, bytes) && !is_changed(at, bytes, kAnyChange));
+           (is_private(at, bytes) && !is_changed(at, bytes, kAnyChange) && second_view() != nullptr);
 }
-
-constinit std::atomic<bool> g_any_shadow{
-    false};  // relaxed: the thread that frees a block knows of its shadows
 
 void refresh(const std::byte* at, std::uint64_t bytes) {
     if (bytes == 0 || !is_private(at, bytes)) return;
@@ -149,7 +163,7 @@ void refresh(const std::byte* at, std::uint64_t bytes) {
 }  // namespace
 
 base::HeapMode mode() {
-    base::HeapMode mode = base::HeapMode::adaptive;
+    base::HeapMode mode = base::HeapMode::shared;
     base::parse_heap_mode(base::env("COCO_HEAP"), mode);
     return mode;
 }
@@ -188,13 +202,17 @@ bool move_private(std::byte* from, std::byte* to, std::uint64_t bytes) {
         if (run.changes != kPrivate || run.end != begin + whole || !is_anonymous(begin, begin + whole))
             return false;
     }
+    if (!is_one_mapping(from, from + whole)) return false;
     int saved = errno;
     os::OwnCalls own_calls;
     // By libc, before and after, so that libraries that remember what they have registered (UCX) forget it.
     madvise(to, whole, MADV_DONTNEED);
     const bool moved = os::bare_calls().mremap(from, whole, whole,
                                                MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == to;
-    if (moved) madvise(from, whole, MADV_DONTNEED);
+    if (moved)
+        madvise(from, whole, MADV_DONTNEED);
+    else if (!make_private(to, whole))
+        std::abort();  // the kernel has unmapped the target, and has no memory to map it again
     errno = saved;
     return moved;
 #else
@@ -227,6 +245,11 @@ bool is_readable(const void* address, std::uint64_t bytes) {
     const auto head_bytes = static_cast<std::uint64_t>(inner.begin - from);
     const auto tail_bytes = static_cast<std::uint64_t>(from + bytes - inner.end);
     return is_readable_edge(from, head_bytes) && is_readable_edge(inner.end, tail_bytes);
+}
+
+bool is_plain_memory(const void* address) {
+    std::byte any;
+    return os::read_process(getpid(), address, &any, 1) || errno != EFAULT;
 }
 
 bool adopt(const void* address, std::uint64_t bytes) {

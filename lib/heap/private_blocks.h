@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Large blocks are born private: anonymous pages over the segment's addresses, so that the program has from them what
-// it has from the C library's malloc: huge pages as the system gives them, copy on write at fork. Peers cannot read
-// them. A range that collectives come back to is adopted: its bytes are copied into the segment's pages of the same
-// offsets, and these are mapped over the addresses, so that an address still is the segment's base and an offset.
+// With COCO_HEAP=adaptive large blocks are born private: anonymous pages over the segment's addresses, so that the
+// program has from them what it has from the C library's malloc: huge pages as the system gives them, copy on write at
+// fork. Peers cannot read them. A range that collectives come back to is adopted: its bytes are copied into the segment's
+// pages of the same offsets, and these are mapped over the addresses, so that an address still is the segment's base and
+// an offset.
 //
 // Only pages that lie within the range as a whole are adopted, as other threads may write to what is beside it. The
 // segment's pages behind the two partial pages at its ends are their shadows: copies for peers to read, made anew for
@@ -38,6 +39,9 @@ bool share_fresh_block(void* block, std::uint64_t usable_bytes);
 
 // Gives the memory of shadows behind a range of private pages back.
 void forget_shadows(const void* address, std::uint64_t bytes);
+
+// Whether the kernel can copy the byte there for others: not so with memory of devices. True where it cannot be asked.
+bool is_plain_memory(const void* address);
 
 // Whether peers can read all of a range, by itself or through shadows, once they are refreshed.
 bool is_readable(const void* address, std::uint64_t bytes);

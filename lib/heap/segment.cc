@@ -243,7 +243,7 @@ bool is_mapped_here(const void* address, std::size_t bytes) {
     for (std::uint64_t end = from + bytes; from < end; from = mapping.end) {
         const os::Told told = os::mapping_at(from, mapping);
         if (told == os::Told::unknown)
-            return true;  // it cannot be asked any more: descriptors have run out, say
+            return !is_private(address, bytes);  // it cannot be asked any more: descriptors have run out, say
         if (told == os::Told::none || !is_own_mapping(mapping)) return false;
     }
     return true;

@@ -18,6 +18,7 @@
 #include "heap/private_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
+#include "os/next_calls.h"
 #include "os/shared_memory.h"
 
 #define COCO_FROM_JEMALLOC extern "C" __attribute__((visibility("hidden")))
@@ -61,9 +62,15 @@ bool is_carvable(const void* address) { return carvable_offset(address) < carvab
 
 namespace {
 
+// The segment's pages take the place of those that the kernel does not drop.
 int give_up_private(void* address, std::uint64_t bytes) {
+    constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers lack
+    os::OwnCalls own_calls;
     forget_shadows(address, bytes);
-    return os::advice_is_heeded() ? madvise(address, bytes, MADV_DONTNEED) : -1;
+    if (!os::advice_is_heeded()) return -1;
+    if (madvise(address, bytes, MADV_DONTNEED) == 0 || madvise(address, bytes, kDontNeedLocked) == 0)
+        return 0;
+    return end_private(static_cast<std::byte*>(address), bytes) ? 0 : -1;
 }
 
 }  // namespace

@@ -429,8 +429,8 @@ void play_orders(std::uint64_t most) {
             orders += played;
             whole += played < limit;
             ++pairs;
-            Orders(two, first, second).play_random(slow ? 10 : 20);
-            Orders(three, second, first).play_random(slow ? 20 : 40);
+            Orders(two, first, second).play_random(most / (slow ? 60 : 30));
+            Orders(three, second, first).play_random(most / (slow ? 30 : 15));
         }
     std::printf("%llu orders of %llu pairs of calls on 2 ranks, all orders of %llu pairs\n",
                 static_cast<unsigned long long>(orders), static_cast<unsigned long long>(pairs),
