@@ -6,6 +6,7 @@ Every test is bounded in time (its Meson timeout). The output of failing tests i
 `N passed, N failed`.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -49,6 +50,10 @@ EMULATED = [
 
 SANITIZED = "build/sanitized"
 
+# So many MPIs' tests run at a time. Their ranks wait for launchers and for one another for most of the time, so that two cores
+# are idle for half of it.
+MPIS_AT_A_TIME = 2
+
 
 def succeeds(*command, **more):
     return subprocess.run(command, check=False, **more).returncode == 0
@@ -62,13 +67,18 @@ def build(folder, *options, targets=(), setup=(), **more):
     return configured and succeeds("ninja", "-C", folder, "--quiet", *targets)
 
 
-def run_tests(folder, *words):
-    """Runs all tests, or as the words say. Returns: the results, as Meson logged them."""
+def run_tests(folder, *words, label=""):
+    """Runs all tests, or as the words say. Each line of output begins with the label. Returns: the results, as Meson logged
+    them."""
     log = f"{folder}/meson-logs/testlog.json"
     if os.path.exists(log):
         os.remove(log)
     print(f"== tests of {folder}", flush=True)
-    succeeds("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *words)
+    with subprocess.Popen(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *words], text=True,
+                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as tests:
+        for line in tests.stdout:
+            sys.stdout.write(label + line)
+            sys.stdout.flush()
     if not os.path.exists(log):
         return [{"name": f"{folder}: meson test did not run", "result": "ERROR"}]
     with open(log, encoding="utf-8") as file:
@@ -101,16 +111,23 @@ def check_tidy():
     return result_of("clang-tidy finds nothing", succeeds("scripts/check_tidy", "build"))
 
 
-def test_mpi(name):
-    """The tests on one MPI."""
-    try:
-        folder = f"build/{mpis.find(name).name}"
-    except mpis.NoMpi as why:
-        return [{"name": str(why), "result": "ERROR"}]
-    sanitized = os.path.abspath(SANITIZED) if name == mpis.DEBIAN[0] else ""
-    if not build(folder, f"-Dmpi={name}", "-Dbench=true", f"-Dsanitized={sanitized}"):
-        return [{"name": f"the tests on {name} do not compile", "result": "ERROR"}]
-    return run_tests(folder)
+def test_mpis(names):
+    """The tests on some MPIs."""
+    results, folders = [], {}
+    for name in names:
+        try:
+            folder = f"build/{mpis.find(name).name}"
+        except mpis.NoMpi as why:
+            results.append({"name": str(why), "result": "ERROR"})
+            continue
+        sanitized = os.path.abspath(SANITIZED) if name == mpis.DEBIAN[0] else ""
+        if build(folder, f"-Dmpi={name}", "-Dbench=true", f"-Dsanitized={sanitized}"):
+            folders[name] = folder
+        else:
+            results.append({"name": f"the tests on {name} do not compile", "result": "ERROR"})
+    with concurrent.futures.ThreadPoolExecutor(MPIS_AT_A_TIME) as pool:
+        runs = [pool.submit(run_tests, folder, label=f"{name}: ") for name, folder in folders.items()]
+    return results + [result for run in runs for result in run.result()]
 
 
 def test_arm64():
@@ -143,9 +160,7 @@ def test_all(options):
         return results
     results.append(check_tidy())
     results += test_sanitized()
-    for name in options.mpi or mpis.DEBIAN:
-        results += test_mpi(name)
-    return results
+    return results + test_mpis(options.mpi or mpis.DEBIAN)
 
 
 def report(results):
