@@ -69,13 +69,11 @@ class SizedBundlesFlight final : public ExchangeFlight {
           data_bytes_(room_bytes - sizeof(Element)),
           format_{.most_block_bytes = data_bytes_} {
         signature_ ^= kBundled;
-        store_.make_rows(comm_.ranks);
         straight_.assign(static_cast<std::size_t>(graph_.recv_blocks), 0);
         loads_.clear();
         send_ = ready(call_.local.send, Which::send);
         recv_ = ready(call_.local.recv, Which::recv);
         outcome.staged = is_staged();
-        outcome.ran = &algorithm_;
     }
 
     bool advance() noexcept override {
@@ -113,24 +111,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
             take(target.index, send_.base, own_element(send_.blocks[static_cast<std::size_t>(source.index)]));
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) {
-        if (milestone != schedule::kArrived) return channel_.wait_milestone(peer, milestone);
-        if (!channel_.wait_arrived(peer)) return false;
-        check_signature(comm_, channel_, peer, signature_);
-        row(Area::scratch, peer).base = blocks::scratch_of(channel_, peer);
-        return true;
-    }
-
-    bool raise(Milestone milestone) {
-        if (milestone != schedule::kArrived) {
-            channel_.raise(milestone);
-            return true;
-        }
-        if (!open_slot()) return false;
-        blocks::publish_scratch(channel_, *slot_, row(Area::scratch, comm_.rank).base);
-        publish();
-        return true;
-    }
+    bool wait(std::int32_t peer, Milestone milestone) { return wait_for_scratch(peer, milestone); }
+    bool raise(Milestone milestone) { return raise_with_scratch(milestone); }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
         messages::send_load(*this, loads_, to, first, blocks);

@@ -22,7 +22,10 @@ class ExchangeFlight : public Flight {
           store_(order.lane.blocks),
           call_(order.call),
           algorithm_(order.algorithm),
-          signature_(signature_of(order.call.common)) {}
+          signature_(signature_of(order.call.common)) {
+        store_.make_rows(comm_.ranks);
+        outcome.ran = &algorithm_;
+    }
 
     blocks::Row& row(schedule::Area area, std::int32_t owner) { return store_.row(area, owner, comm_.ranks); }
     const CommonFacts& common() const { return call_.common; }
@@ -41,6 +44,26 @@ class ExchangeFlight : public Flight {
         if (published_) return;
         published_ = true;
         channel_.publish(*slot_);
+    }
+    // Of exchanges that peers take part in by scratch alone. Waits for a peer; where it arrives, finds its scratch.
+    // Returns: false while it has to be waited for.
+    [[nodiscard]] bool wait_for_scratch(std::int32_t peer, schedule::Milestone milestone) {
+        if (milestone != schedule::kArrived) return channel_.wait_milestone(peer, milestone);
+        if (!channel_.wait_arrived(peer)) return false;
+        check_signature(comm_, channel_, peer, signature_);
+        row(schedule::Area::scratch, peer).base = blocks::scratch_of(channel_, peer);
+        return true;
+    }
+    // The same for this rank: where it arrives, its scratch is published.
+    [[nodiscard]] bool raise_with_scratch(schedule::Milestone milestone) {
+        if (milestone != schedule::kArrived) {
+            channel_.raise(milestone);
+            return true;
+        }
+        if (!open_slot()) return false;
+        blocks::publish_scratch(channel_, *slot_, row(schedule::Area::scratch, comm_.rank).base);
+        publish();
+        return true;
     }
     [[nodiscard]] bool complete(std::size_t left) {
         std::int32_t unlike = mpi::Wire::kNobody;

@@ -38,7 +38,6 @@ class NeighborFlight final : public ExchangeFlight {
         signature_ = signature(call_.local.send);
         std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
         fetches_ahead_ = !sized_ && blocks * call_.local.recv.block_bytes <= channel::kInlineBytes;
-        store_.make_rows(comm_.ranks);
         store_.tables.resize(static_cast<std::size_t>(comm_.ranks));
         if (plan.combines) carry(plan.chosen->scratch_blocks, plan.receives);
         plan_send();

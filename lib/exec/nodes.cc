@@ -36,14 +36,12 @@ class NodesFlight final : public ExchangeFlight {
           schedule_(schedule),
           local_(without_idle_buffers(order.comm, order.call).local),
           bytes_(common().block_bytes) {
-        outcome.ran = &algorithm_;
-        store_.make_rows(comm_.ranks);
         bool personal = base::is_personal(common().collective);
         send_ = ready(local_.send, common().in_place && personal, Which::send);
         recv_ = ready(local_.recv, false, Which::recv);
         fill_side(send_, local_.send, bytes_);
-        set_row(Area::send, comm_.rank, send_.base);
-        set_row(Area::recv, comm_.rank, recv_.base);
+        row(Area::send, comm_.rank).base = send_.base;
+        row(Area::recv, comm_.rank).base = recv_.base;
         outcome.staged = is_staged();
         if (!is_neighbor(common().collective)) return;
         // Blocks that no neighbour sends must stay as they are.
@@ -53,10 +51,11 @@ class NodesFlight final : public ExchangeFlight {
     }
 
     bool advance() noexcept override {
-        if (scratch_ == nullptr) {
-            scratch_ = messages::take_scratch(channel_, lane_.post);
-            if (scratch_ == nullptr) return false;
-            set_row(Area::scratch, comm_.rank, scratch_);
+        if (!has_scratch_) {
+            std::byte* scratch = messages::take_scratch(channel_, lane_.post);
+            if (scratch == nullptr) return false;
+            row(Area::scratch, comm_.rank).base = scratch;
+            has_scratch_ = true;
         }
         if (!walk(schedule_, *this, position_)) return false;
         blocks::empty_side(recv_, local_.recv, bytes_);
@@ -71,24 +70,8 @@ class NodesFlight final : public ExchangeFlight {
         if (from != to) blocks::copy_block(to, from, static_cast<std::uint64_t>(blocks) * bytes_);
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) {
-        if (milestone != schedule::kArrived) return channel_.wait_milestone(peer, milestone);
-        if (!channel_.wait_arrived(peer)) return false;
-        check_signature(comm_, channel_, peer, signature_);
-        set_row(Area::scratch, peer, blocks::scratch_of(channel_, peer));
-        return true;
-    }
-
-    bool raise(Milestone milestone) {
-        if (milestone != schedule::kArrived) {
-            channel_.raise(milestone);
-            return true;
-        }
-        if (!open_slot()) return false;
-        blocks::publish_scratch(channel_, *slot_, scratch_);
-        publish();
-        return true;
-    }
+    bool wait(std::int32_t peer, Milestone milestone) { return wait_for_scratch(peer, milestone); }
+    bool raise(Milestone milestone) { return raise_with_scratch(milestone); }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
         lane_.post.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
@@ -113,9 +96,6 @@ class NodesFlight final : public ExchangeFlight {
         return side;
     }
 
-    void set_row(Area area, std::int32_t owner, std::byte* base) {
-        row(area, owner) = {base, static_cast<std::int64_t>(bytes_)};
-    }
     std::byte* address(Place place) {
         return row(place.area, place.owner).base + place.index * static_cast<std::int64_t>(bytes_);
     }
@@ -123,7 +103,7 @@ class NodesFlight final : public ExchangeFlight {
     const schedule::Schedule& schedule_;
     const LocalFacts local_;
     const std::uint64_t bytes_;
-    std::byte* scratch_ = nullptr;
+    bool has_scratch_ = false;
     int tag_ = mpi::Wire::kFirstTag;
 };
 

@@ -69,12 +69,10 @@ class SizedNodesFlight final : public ExchangeFlight {
                                        })),
           format_(messages::opened_format(personal_)),
           schedule_(schedule) {
-        store_.make_rows(comm_.ranks);
         received_.resize(static_cast<std::size_t>(comm_.ranks));
         loads_.clear();
         plan();
         outcome.staged = is_staged();
-        outcome.ran = &algorithm_;
     }
 
     bool advance() noexcept override {

@@ -40,12 +40,10 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
           send_total_(call_.local.send.total_bytes),
           recv_total_(call_.local.recv.total_bytes) {
         streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm_.ranks));
-        store_.make_rows(comm_.ranks);
         store_.tables.resize(static_cast<std::size_t>(comm_.ranks));
         plan();
         agreement_ = Agreement(refusal());
         outcome.staged = is_staged();
-        outcome.ran = &algorithm_;
     }
 
     bool advance() noexcept override {

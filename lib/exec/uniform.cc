@@ -29,10 +29,8 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
           scratch_bytes_(static_cast<std::uint64_t>(schedule.scratch_blocks) * bytes_) {
         const auto ranks = static_cast<std::uint64_t>(comm_.ranks);
         streaming_ = outgrows_caches(2 * ranks * ranks * bytes_);
-        store_.make_rows(comm_.ranks);
         plan();
         outcome.staged = is_staged();
-        outcome.ran = &algorithm_;
     }
 
     bool advance() noexcept override {
