@@ -13,13 +13,15 @@
 #include <cstring>
 #include <string_view>
 
+#include "heap/overlays.h"
 #include "heap/segment.h"
 
 namespace coco::heap {
 namespace {
 
-// Locks, and thereby fills, the mapping on a line of /proc/self/maps if it is no segment. A mapping that cannot be
-// locked (device memory, no access) is left, as mlockall leaves it.
+// Locks, and thereby fills, the mapping on a line of /proc/self/maps if it is no segment, nor within the own one, where
+// private blocks lie with room to grow. A mapping that cannot be locked (device memory, no access) is left, as mlockall
+// leaves it.
 void lock_line(std::string_view line) {
     if (line.find("coco-") != line.npos) return;
     std::uint64_t begin = 0, end = 0;
@@ -27,6 +29,7 @@ void lock_line(std::string_view line) {
     auto first = std::from_chars(line.data(), stop, begin, 16);
     if (first.ec != std::errc() || first.ptr == stop) return;
     if (std::from_chars(first.ptr + 1, stop, end, 16).ec != std::errc()) return;
+    if (touches_segment(reinterpret_cast<void*>(begin), end - begin)) return;
     mlock(reinterpret_cast<void*>(begin), end - begin);
 }
 
