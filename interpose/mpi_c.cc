@@ -11,6 +11,7 @@
 #include "dispatch/entry.h"
 #include "dispatch/narrowed.h"
 #include "heap/heap.h"
+#include "heap/held.h"
 #include "mpi/library.h"
 
 namespace {
@@ -28,6 +29,7 @@ using coco::mpi::Info;
 using coco::mpi::lib;
 using coco::mpi::Library;
 using coco::mpi::narrow;
+using coco::mpi::Win;
 
 template <class Function>
 using Own = Function Library::*;  // a function of the library, by its place in the table
@@ -290,3 +292,40 @@ int free_mem(void* base) {
 COCO_BOTH_NAMES(Alloc_mem, (Aint size, Info info, void* baseptr), (size, info, baseptr),
                 { return alloc_mem(size, info, baseptr); })
 COCO_BOTH_NAMES(Free_mem, (void* base), (base), { return free_mem(base); })
+
+// Windows on memory of the program's, whose pages must stay where they are while the window lives.
+namespace {
+
+// Notes the memory of a window that was made, if it was.
+int hold_for_window(int error, const void* win, const void* base, Aint size) {
+    if (error == coco::mpi::kSuccess && size > 0)
+        coco::heap::hold(base, static_cast<std::uint64_t>(size), coco::mpi::load<Win>(win).bits);
+    return error;
+}
+
+template <class Next>
+int end_window(Next next, void* win) {
+    const Win ended = coco::mpi::load<Win>(win);
+    const int error = next(win);
+    if (error == coco::mpi::kSuccess) coco::heap::let_go(ended.bits);
+    return error;
+}
+
+}  // namespace
+
+COCO_BOTH_NAMES(Win_create, (void* base, Aint size, int unit, Info info, Comm comm, void* win),
+                (base, size, unit, info, comm, win),
+                { return hold_for_window(next(base, size, unit, info, comm, win), win, base, size); })
+COCO_BOTH_NAMES(Win_create_c, (void* base, Aint size, Aint unit, Info info, Comm comm, void* win),
+                (base, size, unit, info, comm, win),
+                { return hold_for_window(next(base, size, unit, info, comm, win), win, base, size); })
+COCO_BOTH_NAMES(Win_attach, (Win win, void* base, Aint size), (win, base, size), {
+    const Win narrowed = narrow(win);
+    return hold_for_window(next(win, base, size), &narrowed.bits, base, size);
+})
+COCO_BOTH_NAMES(Win_detach, (Win win, const void* base), (win, base), {
+    const int error = next(win, base);
+    if (error == coco::mpi::kSuccess) coco::heap::let_go(narrow(win).bits, base);
+    return error;
+})
+COCO_BOTH_NAMES(Win_free, (void* win), (win), { return end_window(next, win); })

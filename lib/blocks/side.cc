@@ -58,8 +58,10 @@ bool is_adopted(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
     auto is_readable = [](const Range& range) { return heap::is_readable(range.begin, range.bytes); };
     if (for_each_range(buffer, demand.block_bytes, is_readable)) return true;
     if (seen.count(buffer.base, demand.bytes) < demand.adopting_call) return false;
-    return for_each_range(buffer, demand.block_bytes,
-                          [](const Range& range) { return heap::adopt(range.begin, range.bytes); });
+    auto adopt = [](const Range& range) { return heap::adopt(range.begin, range.bytes); };
+    if (for_each_range(buffer, demand.block_bytes, adopt)) return true;
+    seen.put_off(buffer.base, demand.bytes);
+    return false;
 }
 
 Where choose(Store& store, const Buffer& buffer, const Demand& demand) {

@@ -4,6 +4,7 @@
 // where all ranks' blocks are, tables of blocks, and room for copies of buffers. A channel runs one call at a
 // time, so that one store serves all its calls. Thread safety: that of the channel.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -39,18 +40,24 @@ class SeenBuffers {
   public:
     // Counts a call. Returns: how many there were with this buffer since another one took its place.
     std::uint32_t count(const std::byte* at, std::uint64_t bytes) {
-        Seen& seen = seen_[(reinterpret_cast<std::uintptr_t>(at) / 4096 ^ bytes) % kPlaces];
+        Seen& seen = place(at, bytes);
         if (seen.at != at || seen.bytes != bytes) seen = {at, bytes, 0};
-        return ++seen.calls;
+        return static_cast<std::uint32_t>(std::max(++seen.calls, 0));
     }
+    // Begins to count anew, and only after a thousand calls: the last buffer that was counted cannot be adopted now.
+    void put_off(const std::byte* at, std::uint64_t bytes) { place(at, bytes) = {at, bytes, -1000}; }
 
   private:
     static constexpr std::size_t kPlaces = 64;
     struct Seen {
         const std::byte* at = nullptr;
         std::uint64_t bytes = 0;
-        std::uint32_t calls = 0;
+        std::int32_t calls = 0;
     };
+    Seen& place(const std::byte* at, std::uint64_t bytes) {
+        return seen_[(reinterpret_cast<std::uintptr_t>(at) / 4096 ^ bytes) % kPlaces];
+    }
+
     Seen seen_[kPlaces];
 };
 

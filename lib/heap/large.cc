@@ -61,8 +61,10 @@ void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignm
     std::byte* begin = at(mapped, base::round_up(first, alignment) - first);
     trim(at(mapped), begin);
     trim(begin + bytes, at(mapped, bytes + more));
-    // Where the kernel refuses, for too many mappings, say, the block is shared.
-    if (bears_private() && is_carvable(begin)) static_cast<void>(make_private(begin, bytes));
+    // Where the kernel refuses, for too many mappings, say, the block is shared; and where the program locks what it maps, as
+    // the kernel would fill all of this room at once.
+    if (bears_private() && !locks_later_pages() && is_carvable(begin))
+        static_cast<void>(make_private(begin, bytes));
     *zero = *commit = true;
     return begin;
 }

@@ -15,12 +15,14 @@
 
 #include "base/bits.h"
 #include "base/env.h"
+#include "heap/held.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/next_calls.h"
 #include "os/own_mappings.h"
+#include "os/pinned.h"
 #include "os/process_memory.h"
 #include "os/shared_memory.h"
 
@@ -29,6 +31,8 @@ namespace {
 
 // As much is copied and mapped at once, so that no adoption needs twice the memory of what it adopts.
 constexpr std::uint64_t kPieceBytes = 4u << 20;
+// Each adopted run may cost two mappings, of which the kernel gives a process 65,530 by default.
+constexpr int kAdoptedRunsMax = 16 * 1024;
 
 bool is_strict_overcommit() {
     char text[4] = {};
@@ -255,16 +259,19 @@ bool is_plain_memory(const void* address) {
 bool adopt(const void* address, std::uint64_t bytes) {
     if (own().bytes == 0 || offset_of(address) >= own().bytes || bytes > own().bytes - offset_of(address))
         return false;
+    if (is_held(address, bytes) || os::may_have_pinned_memory()) return false;
     const Inner inner = inner_of(address, bytes);
     std::byte* view = second_view();
     if (view == nullptr) return false;
     static constinit std::mutex adopting;
+    static constinit int adopted_runs = 0;
     std::scoped_lock hold(adopting);
     int saved = errno;
     for (PageRun run = run_at(inner.begin, inner.end); run.begin != run.end;
          run = run_at(run.end, inner.end)) {
         if (run.changes == 0) continue;
-        if (run.changes != kPrivate || !adopt_run(run, view)) break;
+        if (run.changes != kPrivate || adopted_runs == kAdoptedRunsMax || !adopt_run(run, view)) break;
+        ++adopted_runs;
     }
     errno = saved;
     return is_readable(address, bytes);

@@ -45,7 +45,8 @@ bool is_plain_memory(const void* address);
 
 // Whether peers can read all of a range, by itself or through shadows, once they are refreshed.
 bool is_readable(const void* address, std::uint64_t bytes);
-// Adopts what is private of a range. Returns: whether it is readable now.
+// Adopts what is private of a range, unless a window (held.h) or a device (os/pinned.h) may go on with its old pages.
+// Returns: whether it is readable now.
 bool adopt(const void* address, std::uint64_t bytes);
 // Copies the partial pages at the ends of a range to their shadows, if they are private. Requires: is_readable().
 void refresh_shadows(const void* address, std::uint64_t bytes);

@@ -138,6 +138,50 @@ void change_blocks() {
     std::free(recv);
 }
 
+// The send buffer is memory of a window, into which peers put between calls: its pages stay where they are.
+void be_a_window(bool attached) {
+    constexpr int kBytes = 500'003;
+    const std::size_t all = static_cast<std::size_t>(kBytes) * static_cast<std::size_t>(world_size());
+    // At pages that no block of the other tests had, which would be shared already.
+    const std::size_t fresh = (attached ? 120 : 100) << 20;
+    Block block(all + fresh), to(all + kSlack);
+    unsigned char* const send = block.memory + fresh;
+    MPI_Win win;
+    MPI_Aint begin = 0;
+    if (attached) {
+        MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        MPI_Win_attach(win, send, static_cast<MPI_Aint>(all));
+        MPI_Get_address(send, &begin);
+    } else {
+        MPI_Win_create(send, static_cast<MPI_Aint>(all), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    }
+    const int next = (world_rank() + 1) % world_size();
+    MPI_Aint next_begin = begin;
+    MPI_Sendrecv(&begin, 1, MPI_AINT, (next + world_size() - 2) % world_size(), 0, &next_begin, 1, MPI_AINT,
+                 next, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int call = 0; call < kCalls; ++call) {
+        fill(send, Kind::alltoall, kBytes, call);
+        // Each byte once more, by a peer.
+        std::vector<unsigned char> part(all);
+        for (int r = 0; r < world_size(); ++r)
+            for (std::size_t at = 0; at < kBytes; ++at)
+                part[static_cast<std::size_t>(r) * kBytes + at] = value(call + 1, next, r, at);
+        MPI_Win_fence(0, win);
+        MPI_Put(part.data(), static_cast<int>(all), MPI_BYTE, next, next_begin, static_cast<int>(all),
+                MPI_BYTE, win);
+        MPI_Win_fence(0, win);
+        call_once(Kind::alltoall, send, to.memory, kBytes);
+        CHECK(wrong_bytes(to.memory, Kind::alltoall, kBytes, call + 1) == 0);
+    }
+    const char* heap = std::getenv("COCO_HEAP");
+    const bool adaptive = heap != nullptr && std::strcmp(heap, "adaptive") == 0;
+    if (adaptive && coco_is_shared != nullptr) CHECK(coco_is_shared(send + all / 2) == 0);
+    if (attached) MPI_Win_detach(win, send);
+    MPI_Win_free(&win);
+    for (int call = 0; call < kCalls; ++call) call_once(Kind::alltoall, send, to.memory, kBytes - 1);
+    if (adaptive && coco_is_shared != nullptr) CHECK(coco_is_shared(send + all / 2) == 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -147,6 +191,7 @@ int main(int argc, char** argv) {
         for (int bytes : {40'000, 400'001})
             for (std::size_t skip : {0u, 1237u, 4096u}) come_back(kind, bytes, skip);
     change_blocks();
+    for (bool attached : {false, true}) be_a_window(attached);
     const int status = test::finish("adopted_test");
     MPI_Finalize();
     return status;

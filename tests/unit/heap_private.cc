@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Large blocks that are born private, and ranges of them that are adopted. Run as a rank.
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,9 +12,11 @@
 #include <thread>
 
 #include "heap/heap.h"
+#include "heap/held.h"
 #include "heap/private_blocks.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
+#include "os/pinned.h"
 #include "os/shared_memory.h"
 
 using namespace coco;
@@ -201,6 +205,50 @@ TEST_CASE("what the program maps over a private block is never adopted", "[heap]
     std::memset(page, 'b', os::page_bytes());
     CHECK(adopt(block, 16 * kMiB));
     CHECK(agrees(block + os::page_bytes(), 15 * kMiB));
+    release(block);
+}
+
+TEST_CASE("memory of a window is not adopted while it is one", "[heap]") {
+    char* block = new_block(16 * kMiB, 'w');
+    hold(block + kMiB, kMiB, 1);
+    hold(block + 9 * kMiB, kMiB, 1);
+    hold(block + 9 * kMiB, 1, 2);
+    CHECK(adopt(block + 2 * kMiB, kMiB));
+    CHECK_FALSE(adopt(block + kMiB / 2, kMiB));
+    CHECK_FALSE(adopt(block + 9 * kMiB - kMiB / 2, kMiB));
+    let_go(1, block + 9 * kMiB);
+    CHECK_FALSE(is_held(block + 9 * kMiB + 1, kMiB));
+    CHECK(is_held(block + 9 * kMiB, 1));
+    CHECK_FALSE(adopt(block + kMiB / 2, kMiB));
+    let_go(1);
+    CHECK(adopt(block + kMiB / 2, kMiB));
+    let_go(2);
+    CHECK(adopt(block, 16 * kMiB));
+    release(block);
+}
+
+// A ring of io_uring, by the bare calls. -1: this kernel, or a container, has none.
+int open_ring() {
+    std::uint64_t parameters[15] = {};  // struct io_uring_params, 120 bytes
+    return static_cast<int>(syscall(SYS_io_uring_setup, 1, parameters));
+}
+
+TEST_CASE("nothing is adopted while a device may know its pages", "[heap]") {
+    char* block = new_block(16 * kMiB, 'd');
+    const int ring = open_ring();
+    if (ring < 0) {
+        WARN("no io_uring here");
+    } else {
+        constexpr unsigned kRegisterBuffers = 0, kUnregisterBuffers = 1;
+        iovec buffer{block + kMiB, kMiB};
+        REQUIRE(syscall(SYS_io_uring_register, ring, kRegisterBuffers, &buffer, 1) == 0);
+        CHECK(os::may_have_pinned_memory());
+        CHECK_FALSE(adopt(block, 16 * kMiB));
+        REQUIRE(syscall(SYS_io_uring_register, ring, kUnregisterBuffers, nullptr, 0) == 0);
+        close(ring);
+    }
+    CHECK_FALSE(os::may_have_pinned_memory());
+    CHECK(adopt(block, 16 * kMiB));
     release(block);
 }
 
