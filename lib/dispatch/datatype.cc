@@ -13,25 +13,7 @@
 namespace coco::dispatch {
 namespace {
 
-// A type as pieces of runs: is it one run, and where?
-struct Run {
-    bool ok = true;
-    bool empty = true;
-    std::int64_t offset_bytes = 0;
-    std::int64_t bytes = 0;
-    std::int64_t extent_bytes = 0;
-
-    // Appends `count` elements of `old` at `displacement`: they must continue the run.
-    void append(const Run& old, std::int64_t displacement, std::int64_t count) {
-        if (count == 0 || old.bytes == 0) return;
-        if (!old.ok || (count > 1 && old.extent_bytes != old.bytes)) ok = false;
-        std::int64_t begin = displacement + old.offset_bytes;
-        if (empty) offset_bytes = begin;
-        if (!empty && begin != offset_bytes + bytes) ok = false;
-        empty = false;
-        bytes += count * old.bytes;
-    }
-};
+using blocks::Layout;
 
 // How a type was made, and of how much. Only the functions with _c describe types made with large counts.
 struct Envelope {
@@ -96,7 +78,7 @@ bool is_named(mpi::Combiner combiner) {
            combiner == mpi::Combiner::f90_complex || combiner == mpi::Combiner::f90_integer;
 }
 
-Run run_of(mpi::Datatype type);
+Layout layout_of_type(mpi::Datatype type);
 
 void release(const Contents& contents) {
     for (std::size_t i = 0; i < contents.types.size(); ++i) {
@@ -107,64 +89,85 @@ void release(const Contents& contents) {
     }
 }
 
-// The predefined pair types have holes in their elements, all others are dense.
-Run measured(mpi::Datatype type) {
+// A type as the library measures it.
+struct Measures {
     mpi::Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
-    mpi::lib().Type_size_x(type, &size);
-    mpi::lib().Type_get_extent_x(type, &lower, &extent);
-    mpi::lib().Type_get_true_extent_x(type, &true_lower, &true_extent);
-    return {.ok = size == true_extent,
-            .empty = size == 0,
-            .offset_bytes = true_lower,
-            .bytes = size,
-            .extent_bytes = extent};
+};
+
+Measures measured(mpi::Datatype type) {
+    Measures m;
+    mpi::lib().Type_size_x(type, &m.size);
+    mpi::lib().Type_get_extent_x(type, &m.lower, &m.extent);
+    mpi::lib().Type_get_true_extent_x(type, &m.true_lower, &m.true_extent);
+    return m;
 }
 
-// `count` pieces of `length(i)` elements of `old` at `displacement(i)` bytes.
+// One element of a type that others are made of.
+struct Element {
+    Layout layout;
+    std::int64_t extent_bytes;
+
+    // So many of them, from a displacement on.
+    Layout some(mpi::Count count, std::int64_t displacement_bytes) const {
+        Layout made = layout;
+        made.repeat(count, extent_bytes);
+        made.shift(displacement_bytes);
+        return made;
+    }
+};
+
+Element element_of(mpi::Datatype type) { return {layout_of_type(type), measured(type).extent}; }
+
+// `count` pieces of `length(i)` elements at `displacement(i)` bytes.
 template <class Length, class Displacement>
-Run join(const Run& old, mpi::Count count, Length length, Displacement displacement) {
-    Run run;
-    for (mpi::Count i = 0; i < count && run.ok; ++i) run.append(old, displacement(i), length(i));
-    return run;
+Layout join(const Element& old, mpi::Count count, Length length, Displacement displacement) {
+    Layout made;
+    for (mpi::Count i = 0; i < count && made.is_valid(); ++i)
+        made.append(old.some(length(i), displacement(i)));
+    return made;
 }
 
 // The same for pieces of one length, in even strides: as quick for billions.
-Run join_even(const Run& old, mpi::Count count, mpi::Count length, mpi::Count stride_bytes) {
-    Run run;
-    if (count == 0) return run;
-    run.append(old, 0, length);
-    if (!run.empty && count > 1 && stride_bytes != run.bytes) run.ok = false;
-    run.bytes *= count;
-    return run;
+Layout join_even(const Element& old, mpi::Count count, mpi::Count length, std::int64_t stride_bytes) {
+    Layout made = old.some(length, 0);
+    made.repeat(count, stride_bytes);
+    return made;
 }
 
-Run run_of_struct(const Contents& c) {
-    Run run;
-    for (mpi::Count i = 0; i < c.counts[0] && run.ok; ++i)
-        run.append(run_of(c.types[static_cast<std::size_t>(i)]), c.bytes_at(i, 1 + c.counts[0]),
-                   c.count(1 + i));
-    return run;
+Layout layout_of_struct(const Contents& c) {
+    Layout made;
+    for (mpi::Count i = 0; i < c.counts[0] && made.is_valid(); ++i)
+        made.append(element_of(c.types[static_cast<std::size_t>(i)])
+                        .some(c.count(1 + i), c.bytes_at(i, 1 + c.counts[0])));
+    return made;
 }
 
-// A subarray lists its elements in the order of memory: dense elements without a hole between them are one
-// run.
-Run run_of_subarray(mpi::Datatype type, const Run& old) {
-    Run run = measured(type);
-    run.ok = run.ok && old.ok && old.bytes == old.extent_bytes;
-    return run;
+// Counts: the dimensions, the sizes of the array, of its part, where that begins, and the order.
+Layout layout_of_subarray(const Element& old, const Contents& c) {
+    const mpi::Count dimensions = c.count(0);
+    const bool is_fortran = c.count(1 + 3 * dimensions) == mpi::lib().constants.order_fortran;
+    Layout made = old.layout;
+    std::int64_t stride_bytes = old.extent_bytes;
+    for (mpi::Count i = 0; i < dimensions; ++i) {
+        const mpi::Count d = is_fortran ? i : dimensions - 1 - i;
+        made.repeat(c.count(1 + dimensions + d), stride_bytes);
+        made.shift(c.count(1 + 2 * dimensions + d) * stride_bytes);
+        stride_bytes *= c.count(1 + d);
+    }
+    return made;
 }
 
-Run run_of_contents(mpi::Datatype type, const Contents& c) {
-    if (c.combiner == mpi::Combiner::structure) return run_of_struct(c);
-    const Run old = run_of(c.types[0]);
+Layout layout_of_contents(const Contents& c) {
+    if (c.combiner == mpi::Combiner::structure) return layout_of_struct(c);
+    const Element old = element_of(c.types[0]);
     auto n = [&](mpi::Count i) { return c.count(i); };
     auto bytes = [&](mpi::Count elements) { return elements * old.extent_bytes; };
     switch (c.combiner) {
         case mpi::Combiner::dup:
         case mpi::Combiner::resized:
-            return old;
+            return old.layout;
         case mpi::Combiner::contiguous:
-            return join_even(old, 1, n(0), 0);
+            return old.some(n(0), 0);
         case mpi::Combiner::vector:
             return join_even(old, n(0), n(1), bytes(n(2)));
         case mpi::Combiner::hvector:
@@ -182,46 +185,63 @@ Run run_of_contents(mpi::Datatype type, const Contents& c) {
             return join(
                 old, n(0), [&](auto) { return n(1); }, [&](auto i) { return c.bytes_at(i, 2); });
         case mpi::Combiner::subarray:
-            return run_of_subarray(type, old);
+            return layout_of_subarray(old, c);
         default:
-            return {.ok = false};
+            return Layout::none();
     }
 }
 
-Run run_of(mpi::Datatype type) {
-    Envelope envelope;
-    Contents c;
-    Run whole = measured(type);
-    if (!envelope_of(type, envelope)) return whole.ok = false, whole;
-    if (is_named(envelope.combiner)) return whole;
-    read_contents(type, envelope, c);
-    Run run = !c.types.empty() ? run_of_contents(type, c) : Run{.ok = false};
-    release(c);
-    // The run that was read must be the one that the library measures, however it tells of large counts.
-    run.ok = run.ok && whole.ok && run.bytes == whole.bytes &&
-             (run.empty || run.offset_bytes == whole.offset_bytes);
-    // Bounds come from the library: it knows what resizing and padding did to them, and where data begin that
-    // are no run.
-    run.extent_bytes = whole.extent_bytes;
-    run.offset_bytes = whole.offset_bytes;
-    run.bytes = whole.bytes;
-    return run;
+// The predefined pair types have holes in their elements, all others are dense.
+Layout layout_of_named(const Measures& m) {
+    return m.size == m.true_extent ? Layout::run(m.true_lower, static_cast<std::uint64_t>(m.size))
+                                   : Layout::none();
 }
 
-TypeFacts read_facts(mpi::Datatype type) {
-    Run run = run_of(type);
-    return {.size_bytes = static_cast<std::uint64_t>(run.bytes),
-            .extent_bytes = run.extent_bytes,
-            .offset_bytes = run.bytes == 0 ? 0 : run.offset_bytes,
-            .run = run.ok,
-            .valid = true};
+// The layout that was read must be the one that the library measures, however it tells of large counts.
+bool agrees(const Layout& layout, const Measures& m) {
+    if (!layout.is_valid() || layout.bytes() != static_cast<std::uint64_t>(m.size)) return false;
+    const Layout::Bounds bounds = layout.bounds();
+    return m.size == 0 || (bounds.low == m.true_lower && bounds.high == m.true_lower + m.true_extent);
+}
+
+Layout layout_of_type(mpi::Datatype type) {
+    Envelope envelope;
+    if (!envelope_of(type, envelope)) return Layout::none();
+    if (is_named(envelope.combiner)) return layout_of_named(measured(type));
+    Contents c;
+    read_contents(type, envelope, c);
+    Layout layout = !c.types.empty() ? layout_of_contents(c) : Layout::none();
+    release(c);
+    return agrees(layout, measured(type)) ? layout : Layout::none();
+}
+
+// What is known of a type.
+struct Known {
+    TypeFacts facts;
+    std::shared_ptr<const TypeLayout> layout;  // null: it has none, or is a run
+};
+
+// Bounds come from the library: it knows what resizing and padding did to them, and where data begin that are no run.
+Known read_type(mpi::Datatype type) {
+    Layout layout = layout_of_type(type);
+    const Measures m = measured(type);
+    Known known{.facts = {.size_bytes = static_cast<std::uint64_t>(m.size),
+                          .extent_bytes = m.extent,
+                          .offset_bytes = m.size == 0 ? 0 : m.true_lower,
+                          .run = layout.is_run(),
+                          .valid = true},
+                .layout = nullptr};
+    layout.shift(-m.true_lower);
+    if (layout.is_valid() && m.size != 0)
+        known.layout = std::make_shared<const TypeLayout>(TypeLayout{layout.words(), m.true_extent});
+    return known;
 }
 
 // Goes up when a remembered type is freed.
 std::atomic<std::uint64_t> g_generation{1};
 
 int delete_facts(mpi::Datatype, int, void* value, void*) {
-    delete static_cast<TypeFacts*>(value);
+    delete static_cast<Known*>(value);
     g_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in facts_of()
     return mpi::kSuccess;
 }
@@ -256,21 +276,29 @@ std::mutex& attribute_lock() {
     return *lock;
 }
 
-TypeFacts find_or_read(mpi::Datatype type) {
-    if (type == mpi::lib().datatype_null) return {};
-    // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of it.
-    if (!is_committed(type)) return {};
-    Envelope envelope;
-    if (envelope_of(type, envelope) && is_named(envelope.combiner)) return read_facts(type);
+// The attribute of a type that is not predefined, made if there is none.
+Known known_of(mpi::Datatype type) {
     std::lock_guard lock(attribute_lock());
     void* value = nullptr;
     int found = 0;
     mpi::lib().Type_get_attr(type, keyval(), &value, &found);
     if (!found) {
-        value = new TypeFacts(read_facts(type));
+        value = new Known(read_type(type));
         mpi::lib().Type_set_attr(type, keyval(), value);
     }
-    return *static_cast<TypeFacts*>(value);
+    return *static_cast<Known*>(value);
+}
+
+bool is_predefined(mpi::Datatype type) {
+    Envelope envelope;
+    return envelope_of(type, envelope) && is_named(envelope.combiner);
+}
+
+TypeFacts find_or_read(mpi::Datatype type) {
+    if (type == mpi::lib().datatype_null) return {};
+    // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of it.
+    if (!is_committed(type)) return {};
+    return is_predefined(type) ? read_type(type).facts : known_of(type).facts;
 }
 
 struct Remembered {
@@ -293,6 +321,10 @@ TypeFacts facts_of(mpi::Datatype type) {
     TypeFacts facts = find_or_read(type);
     if (facts.valid) entry = {type, generation, facts};  // an invalid type may become valid
     return facts;
+}
+
+std::shared_ptr<const TypeLayout> layout_of(mpi::Datatype type) {
+    return is_predefined(type) ? nullptr : known_of(type).layout;
 }
 
 }  // namespace coco::dispatch

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The facts of a datatype that we need: its size, its extent, and whether an element is one run of bytes in the
-// order of its signature. They are read once for each type and remembered until it is freed. Thread safety: any
+// The facts of a datatype that we need: its size, its extent, whether an element is one run of bytes in the order of its
+// signature, and otherwise its layout. They are read once for each type and remembered until it is freed. Thread safety: any
 // thread.
 #pragma once
-#include "mpi/handles.h"
-
 #include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "blocks/layout.h"
+#include "mpi/handles.h"
 
 namespace coco::dispatch {
 
@@ -25,6 +28,15 @@ struct TypeFacts {
 };
 
 TypeFacts facts_of(mpi::Datatype type);
+
+// The layout of an element, from its lowest byte on.
+struct TypeLayout {
+    std::vector<std::int64_t> words;
+    std::int64_t span_bytes;
+};
+// Null: a predefined type, or one too irregular. Whoever has it may use it when the type has been freed. Requires: the type
+// is valid.
+std::shared_ptr<const TypeLayout> layout_of(mpi::Datatype type);
 // A counter that goes up when a remembered type is freed: facts kept elsewhere by its handle are stale then.
 std::uint64_t type_generation();
 

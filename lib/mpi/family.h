@@ -52,6 +52,7 @@ struct Constants {
     void *status_ignore, *statuses_ignore;
     int undefined, proc_null, any_source, any_tag, keyval_invalid, thread_multiple;
     int cart, graph, dist_graph;
+    int order_c, order_fortran;
     int err_buffer, err_count, err_arg, err_truncate, err_other, err_no_mem;
     int combiner[kCombiners];  // by Combiner; that of `other` is a number that no library has
 };

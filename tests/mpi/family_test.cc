@@ -126,6 +126,7 @@ void check_constants() {
     CHECK(c.any_source == MPI_ANY_SOURCE && c.any_tag == MPI_ANY_TAG);
     CHECK(c.keyval_invalid == MPI_KEYVAL_INVALID && c.thread_multiple == MPI_THREAD_MULTIPLE);
     CHECK(c.cart == MPI_CART && c.graph == MPI_GRAPH && c.dist_graph == MPI_DIST_GRAPH);
+    CHECK(c.order_c == MPI_ORDER_C && c.order_fortran == MPI_ORDER_FORTRAN);
     CHECK(c.err_buffer == MPI_ERR_BUFFER && c.err_count == MPI_ERR_COUNT && c.err_arg == MPI_ERR_ARG &&
           c.err_truncate == MPI_ERR_TRUNCATE);
     CHECK(c.err_other == MPI_ERR_OTHER && c.err_no_mem == MPI_ERR_NO_MEM);

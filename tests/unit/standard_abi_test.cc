@@ -53,6 +53,8 @@ TEST_CASE("constants of the standard ABI are as published") {
     CHECK(c.cart == 211);
     CHECK(c.graph == 212);
     CHECK(c.dist_graph == 213);
+    CHECK(c.order_c == 12);
+    CHECK(c.order_fortran == 15);
     CHECK(c.err_buffer == 1);
     CHECK(c.err_count == 2);
     CHECK(c.err_arg == 13);
