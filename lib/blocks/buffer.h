@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "blocks/layout.h"
 #include "channel/control.h"
 
 namespace coco::blocks {
@@ -31,14 +32,24 @@ struct Buffer {
     std::span<const BlockAt> blocks = {};  // v and w forms: by rank (neighbours: by edge), from base
     std::uint64_t total_bytes = 0;         // v and w forms: size of all blocks together
     std::int32_t block_count = 0;
-    const Packer* packer = nullptr;  // the blocks are not dense: base and stride mean nothing
+    const Packer* packer = nullptr;  // the blocks are not dense: without layouts base and stride mean nothing
     bool gapped = false;             // with packer: elements are contiguous, only gaps lie between them
+    // With packer: how each block lies in memory, in plain forms one for all; base, stride and displacements then name the
+    // lowest byte of each block's first element. None: only the packer knows.
+    std::span<const BlockLayout> layouts = {};
+
+    bool has_layouts() const { return !layouts.empty(); }
+    BlockLayout layout_of_block(std::int32_t block) const {
+        if (layouts.empty()) return {};
+        return layouts[layouts.size() == 1 ? 0 : static_cast<std::size_t>(block)];
+    }
 };
 
-// A block of a v or w form, by its address in this process.
+// A block by its address in this process.
 struct Block {
     std::byte* at;
     std::uint64_t bytes;
+    BlockLayout layout = {};
 };
 
 }  // namespace coco::blocks

@@ -5,6 +5,7 @@
 
 namespace coco::blocks {
 
+using channel::LayoutAt;
 using channel::Publish;
 
 void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt> blocks,
@@ -35,20 +36,78 @@ void publish_sides(const channel::Channel& channel, channel::Slot& slot, const S
                    .send_table = channel.offset_of(send_table),
                    .recv_table = channel.offset_of(recv_table),
                    .ring_at = 0,
+                   .layouts_at = 0,
+                   .piped = channel::Piped::shared,
                    .send_bytes = 0,
                    .recv_bytes = 0};
 }
 
-void publish_private(const channel::Channel& channel, channel::Slot& slot, const Side& send,
-                     const std::byte* ring, const std::byte* send_table) {
+namespace {
+
+// Calls act(layout, whether it is not the one before) for each layout of a buffer.
+template <class Act>
+void for_each_layout(const Buffer& buffer, Act act) {
+    const std::int64_t* last = nullptr;
+    for (const BlockLayout& layout : buffer.layouts) {
+        act(layout, layout.words != nullptr && layout.words != last);
+        last = layout.words;
+    }
+}
+
+}  // namespace
+
+std::uint64_t layouts_bytes(const Buffer& buffer) {
+    std::uint64_t bytes = 0;
+    for_each_layout(buffer, [&](const BlockLayout& layout, bool is_new) {
+        bytes += sizeof(LayoutAt) + (is_new ? words_of(layout.words) * sizeof(std::int64_t) : 0);
+    });
+    return bytes;
+}
+
+void publish_piped(const channel::Channel& channel, channel::Slot& slot, const Side& send,
+                   const std::byte* ring, std::byte* layouts, const Buffer& buffer,
+                   const std::byte* send_table) {
+    const bool is_shared = send.piped == channel::Piped::shared;
     slot.publish = Publish::piped;
-    slot.direct = {.send = {reinterpret_cast<std::uintptr_t>(send.base), send.stride_bytes},
-                   .recv = {},
-                   .send_table = channel.offset_of(send_table),
-                   .recv_table = 0,
-                   .ring_at = channel.offset_of(ring),
-                   .send_bytes = 0,
-                   .recv_bytes = 0};
+    slot.direct = {
+        .send = {is_shared ? channel.offset_of(send.base) : reinterpret_cast<std::uintptr_t>(send.base),
+                 send.stride_bytes},
+        .recv = {},
+        .send_table = channel.offset_of(send_table),
+        .recv_table = 0,
+        .ring_at = channel.offset_of(ring),
+        .layouts_at = layouts != nullptr ? channel.offset_of(layouts) : 0,
+        .piped = send.piped,
+        .send_bytes = 0,
+        .recv_bytes = 0};
+    if (layouts == nullptr) return;
+    auto* entry = reinterpret_cast<LayoutAt*>(layouts);
+    std::byte* words = layouts + buffer.layouts.size() * sizeof(LayoutAt);
+    std::uint64_t words_at = 0;
+    for_each_layout(buffer, [&](const BlockLayout& layout, bool is_new) {
+        if (is_new) {
+            const std::uint64_t bytes = words_of(layout.words) * sizeof(std::int64_t);
+            std::memcpy(words, layout.words, bytes);
+            words_at = channel.offset_of(words);
+            words += bytes;
+        }
+        *entry++ = {layout.words != nullptr ? words_at : 0, layout.count, layout.extent_bytes};
+    });
+}
+
+std::byte* piped_base_of(const channel::Channel& channel, std::int32_t peer) {
+    const channel::DirectBody& body = channel.slot_of(peer).direct;
+    return body.piped == channel::Piped::shared ? channel.at(peer, body.send.at)
+                                                : reinterpret_cast<std::byte*>(body.send.at);
+}
+
+BlockLayout piped_layout_of(const channel::Channel& channel, std::int32_t peer, std::int32_t block) {
+    const channel::Slot& slot = channel.slot_of(peer);
+    if (slot.publish != Publish::piped || slot.direct.layouts_at == 0) return {};
+    const auto& entry = reinterpret_cast<const LayoutAt*>(channel.at(peer, slot.direct.layouts_at))[block];
+    if (entry.words_at == 0) return {};
+    return {reinterpret_cast<const std::int64_t*>(channel.at(peer, entry.words_at)), entry.count,
+            entry.extent_bytes, 0};
 }
 
 }  // namespace coco::blocks

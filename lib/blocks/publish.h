@@ -29,10 +29,18 @@ inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer)
     return slot.publish == channel::Publish::inlined ? const_cast<std::byte*>(slot.inlined)
                                                      : channel.at(peer, slot.scratch_at);
 }
-// Says in the slot that the blocks of the send side are private memory of this process, and that `ring` on the stage is
-// there to show them piece by piece.
-void publish_private(const channel::Channel& channel, channel::Slot& slot, const Side& send,
-                     const std::byte* ring, const std::byte* send_table = nullptr);
+// The bytes that the layouts of a buffer take on the stage.
+std::uint64_t layouts_bytes(const Buffer& buffer);
+// Says in the slot how peers read the blocks of the send side. ring: on the stage, to show them piece by piece; null where
+// they are in shared memory. layouts: layouts_bytes() on the stage, for the layouts of `buffer`; null: the blocks are contiguous,
+// or come in pieces.
+void publish_piped(const channel::Channel& channel, channel::Slot& slot, const Side& send,
+                   const std::byte* ring, std::byte* layouts, const Buffer& buffer,
+                   const std::byte* send_table = nullptr);
+// The address of a peer's first block, in private memory that in its process. Requires: its slot says piped.
+std::byte* piped_base_of(const channel::Channel& channel, std::int32_t peer);
+// The layout of a peer's block. Contiguous, unless its slot says piped, and shared.
+BlockLayout piped_layout_of(const channel::Channel& channel, std::int32_t peer, std::int32_t block);
 // The tables of a peer's v or w form. Requires: its slot says inlined, staged, direct or piped (no table of what it
 // receives then).
 inline Table table_of(const channel::Channel& channel, std::int32_t peer) {

@@ -2,8 +2,11 @@
 #include "blocks/side.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "blocks/copy_block.h"
+#include "blocks/publish.h"
 #include "heap/private_blocks.h"
 #include "heap/segment.h"
 
@@ -64,10 +67,60 @@ bool is_adopted(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
     return false;
 }
 
+// From the lowest to behind the highest byte of all blocks with layouts.
+Range span_of(const Buffer& buffer, std::uint64_t block_bytes) {
+    std::uintptr_t low = UINTPTR_MAX, high = 0;
+    for (std::int32_t i = 0; i < buffer.block_count; ++i) {
+        const std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
+        if (bytes == 0) continue;
+        const Layout::Bounds bounds = buffer.layout_of_block(i).bounds(bytes);
+        const auto at = reinterpret_cast<std::uintptr_t>(user_block(buffer, i));
+        low = std::min(low, at + static_cast<std::uintptr_t>(bounds.low));
+        high = std::max(high, at + static_cast<std::uintptr_t>(bounds.high));
+    }
+    return {reinterpret_cast<const std::byte*>(low), high - low};
+}
+
+// Whether blocks with layouts cover every byte of their span, so that all of its pages are the buffer's.
+bool is_covered(const Buffer& buffer, std::uint64_t block_bytes, const Range& span) {
+    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> runs;
+    for (std::int32_t i = 0; i < buffer.block_count; ++i)
+        for_each_run(user_block(buffer, i), buffer.layout_of_block(i), 0,
+                     bytes_of_block(buffer, i, block_bytes), [&](const std::byte* at, std::uint64_t bytes) {
+                         const auto begin = reinterpret_cast<std::uintptr_t>(at);
+                         runs.emplace_back(begin, begin + bytes);
+                         return true;
+                     });
+    std::ranges::sort(runs);
+    auto covered = reinterpret_cast<std::uintptr_t>(span.begin);
+    for (const auto& [begin, end] : runs) {
+        if (begin > covered) return false;
+        covered = std::max(covered, end);
+    }
+    return true;
+}
+
+// Whether peers can read blocks with layouts where they are, or can from now on.
+bool is_readable_by_layout(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
+    constexpr std::uint64_t kWordsBytesMax = 48 * 1024;  // on the stage
+    if (layouts_bytes(buffer) > kWordsBytesMax) return false;
+    const Range span = span_of(buffer, demand.block_bytes);
+    if (heap::is_shared(span.begin, span.bytes)) return true;
+    if (demand.adopting_call == 0) return false;
+    if (heap::is_readable(span.begin, span.bytes)) return true;
+    if (demand.bytes < span.bytes || seen.count(span.begin, span.bytes) < demand.adopting_call) return false;
+    if (is_covered(buffer, demand.block_bytes, span) && heap::adopt(span.begin, span.bytes)) return true;
+    seen.put_off(span.begin, span.bytes);
+    return false;
+}
+
 Where choose(Store& store, const Buffer& buffer, const Demand& demand) {
     bool as_it_is = buffer.packer == nullptr && !demand.must_copy &&
                     (!demand.exposed || is_shared(buffer, demand.block_bytes));
     if (as_it_is || demand.bytes == 0) return Where::user;
+    // Received, too, where no other rank touches the buffer.
+    if (buffer.has_layouts() && demand.piped_above_bytes != 0 && demand.bytes > demand.piped_above_bytes)
+        return Where::pipe;
     if (!demand.exposed) return Where::private_room;
     if (buffer.packer == nullptr && !demand.must_copy && is_adopted(store.seen, buffer, demand))
         return Where::adopted;
@@ -146,6 +199,7 @@ bool is_plain_memory(const Buffer& buffer, std::uint64_t block_bytes) {
 
 Side through_pipe(Side side, std::byte* base) {
     side.where = Where::pipe;
+    side.piped = channel::Piped::address;
     side.refusal = stats::Reason::none;
     side.base = base;
     return side;
@@ -158,6 +212,10 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
               .base = buffer.base,
               .stride_bytes = buffer.stride_bytes,
               .blocks = buffer.blocks};
+    if (side.where == Where::pipe && demand.exposed) {
+        const bool readable = !demand.must_copy && is_readable_by_layout(store.seen, buffer, demand);
+        side.piped = readable ? channel::Piped::shared : channel::Piped::pieces;
+    }
     if (is_users(side.where) || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
     if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private &&
@@ -191,6 +249,10 @@ void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t bl
 
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes) {
     if (side.where == Where::adopted) refresh(buffer, block_bytes);
+    if (side.where == Where::pipe && side.piped == channel::Piped::shared && buffer.has_layouts()) {
+        const Range span = span_of(buffer, block_bytes);
+        heap::refresh_shadows(span.begin, span.bytes);
+    }
     if (is_users(side.where)) return;
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One of this rank's buffers made ready for a call. A buffer is used where it is if the schedule can: dense
-// blocks, and on the shared heap, or adopted, if other ranks touch it. Otherwise its blocks go through a copy: in the stage
+// blocks, and on the shared heap, or adopted, if other ranks touch it. Blocks with holes, by their layouts, and private ones
+// go through a pipe, if the call can have one (exec/pipe.h). Otherwise its blocks go through a copy: in the stage
 // ring when they are few, in room on the shared heap where nothing but a copy helps (in place, gaps between
-// elements), in private room if no other rank touches it. Any other buffer goes through a pipe, if the call can
-// have one (exec/pipe.h), or is refused, and all ranks hand the call back.
+// elements), in private room if no other rank touches it; or the buffer is refused, and all ranks hand the call back.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -37,6 +37,7 @@ inline bool is_users(Where where) { return where <= Where::pipe; }
 
 struct Side {
     Where where = Where::user;
+    channel::Piped piped = channel::Piped::shared;  // with Where::pipe; any other side is in shared memory
     stats::Reason refusal = stats::Reason::none;
     std::byte* base = nullptr;      // the address of block 0
     std::int64_t stride_bytes = 0;  // plain forms
@@ -53,7 +54,7 @@ struct Demand {
     stats::Reason if_private;   // the reason to refuse it for if it is exposed and private
     std::uint64_t block_bytes;  // plain forms
     std::uint64_t bytes;        // the size of all blocks together
-    // Peers can have private blocks of more bytes through a pipe; 0: of no number.
+    // Blocks of more bytes that are private, or have holes, can go through a pipe; 0: of no number.
     std::uint64_t piped_above_bytes = 0;
     // Peers only read: a private buffer is adopted at this call with it; 0: never.
     std::uint32_t adopting_call = 0;

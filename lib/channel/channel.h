@@ -18,6 +18,8 @@
 //
 // Fails: never. A peer that ends while others wait for it is the launcher's affair.
 #pragma once
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -183,7 +185,7 @@ class Channel {
     // Whether all ranks have said in their slots of this epoch that they can. Requires: all have arrived.
     bool can_all_read() const;
     // Copies from an address of a peer's process. Requires: can_all_read(). Ends the job if the kernel refuses now.
-    void read_private(std::int32_t peer, const std::byte* from, std::byte* to, std::uint64_t bytes) const;
+    void read_private(std::int32_t peer, const std::byte* from, std::span<const iovec> to) const;
 
     // Room for a record of this epoch on this rank's tape; waits until nobody reads what was there. No record
     // while the channel polls and somebody does: then it has to be asked for again with the same header.

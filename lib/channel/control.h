@@ -36,7 +36,20 @@ enum class Publish : std::uint8_t {
     messages,   // neighbours: nowhere; they come as messages
     segmented,  // bcast: scratch segments in the stage ring, filled one after the other
     refuse,     // this rank cannot take part: all hand the call back
-    piped,  // exchanges: in private memory, which peers read through the kernel or piece by piece (exec/pipe.h)
+    piped,      // exchanges: in memory that peers read in one of the ways below (exec/pipe.h)
+};
+
+// How peers read the blocks of a rank that has published `piped`.
+enum class Piped : std::uint8_t {
+    address,  // private and contiguous: through the kernel where all can do that, else in pieces
+    shared,   // where they are, as layouts say
+    pieces,   // piece by piece, from the ring
+};
+
+// Where the layout of a block is, by the owner's offset; 0: the block is contiguous. See blocks/layout.h.
+struct LayoutAt {
+    std::uint64_t words_at;
+    std::int64_t count, extent_bytes;
 };
 
 // Where one area of a rank is: block i at `at` + i * stride. Blocks are dense.
@@ -47,12 +60,14 @@ struct AreaAt {
 
 // A slot's body when blocks are read or written in place.
 struct DirectBody {
-    AreaAt send;  // piped: `at` is the address in the owner
+    AreaAt send;  // piped, unless shared: `at` is the address in the owner
     AreaAt recv;
     std::uint64_t
         send_table;  // v and w forms: offset of a BlockAt for each rank; then send.at + displacement
     std::uint64_t recv_table;
-    std::uint64_t ring_at;                 // piped: where pieces are shown
+    std::uint64_t ring_at;     // piped: where pieces are shown
+    std::uint64_t layouts_at;  // piped: offset of a LayoutAt for each block, plain forms: one; 0: none
+    Piped piped;
     std::uint64_t send_bytes, recv_bytes;  // plain forms of neighbours: the size of a block
 };
 

@@ -38,10 +38,9 @@ bool Channel::can_all_read() const {
     return true;
 }
 
-void Channel::read_private(std::int32_t peer, const std::byte* from, std::byte* to,
-                           std::uint64_t bytes) const {
+void Channel::read_private(std::int32_t peer, const std::byte* from, std::span<const iovec> to) const {
     const std::int32_t process = peers_[static_cast<std::size_t>(peer)].control->process;
-    if (os::read_process(process, from, to, bytes)) return;
+    if (os::read_process(process, from, to)) return;
     base::log(base::LogLevel::error, base::Text() << "process " << process
                                                   << " has closed its memory to its mates: errno " << errno
                                                   << "; COCO_DISABLE=1 helps");

@@ -44,6 +44,9 @@ CommonArguments read_common(const Args& args, const comm::Comm& comm);
 struct Workspace {
     std::vector<blocks::BlockAt> send_blocks, recv_blocks;
     TypePacker send_packer, recv_packer;
+    // The layouts that a call uses live as long as it, whoever frees their types.
+    std::vector<blocks::BlockLayout> send_block_layouts, recv_block_layouts;
+    std::vector<std::shared_ptr<const TypeLayout>> send_layouts, recv_layouts;
 };
 Workspace& workspace();
 

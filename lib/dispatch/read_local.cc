@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/of_thread.h"
+#include "blocks/side.h"
 #include "dispatch/read.h"
 #include "dispatch/side_args.h"
 
@@ -38,12 +39,13 @@ std::int64_t read_blocks(const Count* counts, const Displacement* displacements,
 
 class BufferReader {
   public:
-    BufferReader(const SideArgs& side, std::vector<blocks::BlockAt>& blocks, TypePacker& packer,
-                 mpi::Comm comm)
+    BufferReader(const SideArgs& side, Workspace& space, bool sends, mpi::Comm comm)
         : side_(side),
           base_(static_cast<std::byte*>(const_cast<void*>(side.args.buffer))),
-          blocks_(blocks),
-          packer_(packer),
+          blocks_(sends ? space.send_blocks : space.recv_blocks),
+          packer_(sends ? space.send_packer : space.recv_packer),
+          block_layouts_(sends ? space.send_block_layouts : space.recv_block_layouts),
+          layouts_(sends ? space.send_layouts : space.recv_layouts),
           comm_(comm) {}
 
     blocks::Buffer read() {
@@ -54,7 +56,12 @@ class BufferReader {
         } else {
             read_plain(buffer);
         }
-        if (buffer.packer != nullptr) fill_packer();
+        if (buffer.packer == nullptr) return buffer;
+        fill_packer();
+        const std::uint64_t bytes =
+            side_.sized ? buffer.total_bytes : buffer.block_bytes * static_cast<std::uint64_t>(side_.blocks);
+        // Smaller buffers are packed in any case.
+        if (bytes > blocks::piped_above_bytes(1)) read_layouts(buffer);
         return buffer;
     }
 
@@ -114,10 +121,33 @@ class BufferReader {
                                       side_.count_of(i), side_.type_of(i)});
     }
 
+    // Finds the layout of each block, if all have one.
+    void read_layouts(blocks::Buffer& buffer) {
+        block_layouts_.clear();
+        layouts_.clear();
+        for (std::int32_t i = 0; i < (side_.sized ? side_.blocks : 1); ++i)
+            if (!add_layout(i)) return;
+        buffer.layouts = block_layouts_;
+    }
+    bool add_layout(std::int32_t block) {
+        const TypeFacts type = side_.facts(block);
+        const std::int64_t count = side_.count_of(block);
+        block_layouts_.emplace_back();
+        if (count == 0 || type.size_bytes == 0 || type.is_dense(static_cast<std::uint64_t>(count)))
+            return true;
+        std::shared_ptr<const TypeLayout> layout = layout_of(side_.type_of(block));
+        if (layout == nullptr) return false;
+        block_layouts_.back() = {layout->words.data(), count, type.extent_bytes, layout->span_bytes};
+        if (layouts_.empty() || layouts_.back() != layout) layouts_.push_back(std::move(layout));
+        return true;
+    }
+
     const SideArgs& side_;
     std::byte* base_;
     std::vector<blocks::BlockAt>& blocks_;
     TypePacker& packer_;
+    std::vector<blocks::BlockLayout>& block_layouts_;
+    std::vector<std::shared_ptr<const TypeLayout>>& layouts_;
     mpi::Comm comm_;
 };
 
@@ -132,6 +162,8 @@ blocks::Buffer in_place_send(const blocks::Buffer& recv, const comm::Comm& comm,
         space.send_packer.comm = space.recv_packer.comm;
         space.send_packer.blocks.assign(1, space.recv_packer.blocks[comm.rank]);
         send.packer = &space.send_packer;
+        if (recv.layouts.size() > 1)
+            send.layouts = recv.layouts.subspan(static_cast<std::size_t>(comm.rank), 1);
     }
     if (recv.blocks.empty()) {
         send.base = base::displaced(send.base, comm.rank * recv.stride_bytes);
@@ -177,7 +209,7 @@ void read_local(const Args& args, const comm::Comm& comm, const CommonArguments&
         return;
     }
     SideArgs recv = recv_side(args, comm, &common.recv_type);
-    blocks::Buffer buffer = BufferReader(recv, space.recv_blocks, space.recv_packer, args.comm).read();
+    blocks::Buffer buffer = BufferReader(recv, space, false, args.comm).read();
     if (args.collective == Collective::bcast) {
         local.bytes = common.block_bytes;
         local.send = local.recv = buffer;
@@ -189,7 +221,7 @@ void read_local(const Args& args, const comm::Comm& comm, const CommonArguments&
         return;
     }
     SideArgs send = send_side(args, comm, &common.send_type);
-    local.send = BufferReader(send, space.send_blocks, space.send_packer, args.comm).read();
+    local.send = BufferReader(send, space, true, args.comm).read();
     if (common.facts.sized && !personal)
         BufferReader::make_sized(local.send, bytes_of(send, 0), space.send_blocks);
 }

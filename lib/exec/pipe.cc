@@ -24,13 +24,13 @@ std::uint64_t piece_bytes(std::uint64_t bytes, std::uint64_t piece) {
 
 // In place a rank's blocks are written over by the ones that come: only pieces are safe.
 Pipe::Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
-           bool streaming)
+           channel::Piped piped, bool streaming)
     : channel_(channel),
       ranks_(ranks),
       personal_(personal),
       streaming_(streaming),
       by_kernel_(!(in_place && personal) && channel.can_all_read()),
-      ring_(by_kernel_ ? nullptr : ring) {}
+      ring_(by_kernel_ && piped == channel::Piped::address ? nullptr : ring) {}
 
 bool Pipe::advance(PipedBlocks& blocks) {
     return personal_ ? advance_pairs(blocks) : advance_for_all(blocks);
@@ -107,8 +107,8 @@ bool Pipe::show(std::int32_t peer, Block block) {
     const std::uint64_t place = place_of(piece_);
     if (!is_free(place)) return false;
     delay_if_asked();
-    blocks::copy_block(ring_ + place * kPieceBytes, block.at + piece_ * kPieceBytes,
-                       piece_bytes(block.bytes, piece_));
+    blocks::copy_data(ring_ + place * kPieceBytes, {}, 0, block.at, block.layout, piece_ * kPieceBytes,
+                      piece_bytes(block.bytes, piece_));
     shown_[place] = {peer, piece_ + 1};
     channel_.raise_shown(peer, piece_ + 1);
     return true;
@@ -122,7 +122,8 @@ bool Pipe::read(std::int32_t peer, Block from, PipedBlocks& blocks) {
     if (from.bytes > room.bytes) blocks.note_truncated();
     const std::uint64_t bytes = std::min(piece_bytes(from.bytes, piece_), piece_bytes(room.bytes, piece_));
     const std::byte* ring = channel_.at(peer, channel_.slot_of(peer).direct.ring_at);
-    blocks::copy_block(room.at + piece_ * kPieceBytes, ring + place_of(piece_) * kPieceBytes, bytes);
+    blocks::copy_data(room.at, room.layout, piece_ * kPieceBytes, ring + place_of(piece_) * kPieceBytes, {},
+                      0, bytes);
     channel_.raise_read(peer, piece_ + 1);
     return true;
 }
@@ -134,9 +135,31 @@ void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {
     if (from.bytes > to.bytes) blocks.note_truncated();
     const std::uint64_t bytes = std::min(from.bytes, to.bytes);
     if (bytes == 0) return;
-    if (is_private(peer)) return channel_.read_private(peer, from.at, to.at, bytes);
+    if (is_private(peer)) return read_through_kernel(peer, from.at, to, bytes);
     if (from.at == to.at) return;
+    if (from.layout.words != nullptr || to.layout.words != nullptr)
+        return blocks::copy_data(to.at, to.layout, 0, from.at, from.layout, 0, bytes, streaming_);
     (streaming_ ? blocks::copy_streaming : blocks::copy_block)(to.at, from.at, bytes);
+}
+
+// A private block is contiguous, its room may have holes.
+void Pipe::read_through_kernel(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
+    constexpr std::size_t kRuns = 256;
+    iovec runs[kRuns];
+    std::size_t count = 0;
+    std::uint64_t gathered = 0;
+    auto read = [&] {
+        channel_.read_private(peer, from, {runs, count});
+        from += gathered;
+        count = gathered = 0;
+    };
+    blocks::for_each_run(to.at, to.layout, 0, bytes, [&](std::byte* at, std::uint64_t run_bytes) {
+        runs[count++] = {at, run_bytes};
+        gathered += run_bytes;
+        if (count == kRuns) read();
+        return true;
+    });
+    if (count != 0) read();
 }
 
 }  // namespace coco::exec

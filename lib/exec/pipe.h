@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An exchange among the ranks of a node of which some have send buffers in private memory. Where the kernel lets every
-// rank read its mates' memory, they read whole blocks that way: one copy, as MPI libraries do it. Elsewhere such a rank
+// An exchange among the ranks of a node of which some have send buffers in private memory, or blocks with holes. Blocks in
+// shared memory go from layout to layout in one copy. Private ones are read whole through the kernel, where it lets every
+// rank read its mates' memory: one copy, as MPI libraries do it. Elsewhere, and where private blocks have holes, a rank
 // shows its blocks piece by piece in a ring on its stage, while their receivers copy them out.
 //
 // Each rank fills and reads in one order. In a personal exchange it goes through the rounds 0, 1, ...; in round r it is
@@ -17,8 +18,10 @@
 #pragma once
 #include <cstdint>
 
-#include "blocks/buffer.h"
+#include "blocks/publish.h"
+#include "blocks/side.h"
 #include "channel/channel.h"
+#include "os/cpu.h"
 
 namespace coco::exec {
 
@@ -45,11 +48,20 @@ class Pipe {
     static constexpr std::uint64_t kRingBytes = kPieceBytes * kPieces;
     static_assert(kRingBytes <= channel::kStageBytes);
 
+    // What a send side needs on the stage: a ring, and room for its layouts.
+    static std::uint64_t ring_bytes(const blocks::Side& send) {
+        return send.where == blocks::Where::pipe && send.piped != channel::Piped::shared ? kRingBytes : 0;
+    }
+    static std::uint64_t layouts_bytes(const blocks::Side& send, const blocks::Buffer& buffer) {
+        const bool shows = send.where == blocks::Where::pipe && send.piped == channel::Piped::shared;
+        return shows ? os::line_up(blocks::layouts_bytes(buffer)) : 0;
+    }
+
     // personal: each receiver gets another block. in_place: into the memory where this rank's blocks are. ring:
-    // kRingBytes, for blocks of this rank in private memory; null: peers can read them. streaming: whole blocks are
-    // copied by streaming stores. Requires: all ranks have arrived.
+    // kRingBytes, for blocks of this rank in private memory; null: peers can read them. piped: how this rank's blocks are
+    // read. streaming: whole blocks are copied by streaming stores. Requires: all ranks have arrived.
     Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
-         bool streaming);
+         channel::Piped piped, bool streaming);
     // Goes on. Returns: whether all blocks of this rank are shown and received; false only while the channel polls.
     // Requires: all ranks take part.
     [[nodiscard]] bool advance(PipedBlocks& blocks);
@@ -62,16 +74,22 @@ class Pipe {
         std::uint64_t pieces;  // that the peer has read when this place is free
     };
 
-    bool is_private(std::int32_t peer) const {
-        return peer != channel_.rank() && channel_.slot_of(peer).publish == channel::Publish::piped;
+    bool is_piped(std::int32_t peer, channel::Piped piped) const {
+        const channel::Slot& slot = channel_.slot_of(peer);
+        return peer != channel_.rank() && slot.publish == channel::Publish::piped &&
+               slot.direct.piped == piped;
     }
-    bool comes_in_pieces(std::int32_t peer) const { return !by_kernel_ && is_private(peer); }
+    bool is_private(std::int32_t peer) const { return is_piped(peer, channel::Piped::address); }
+    bool comes_in_pieces(std::int32_t peer) const {
+        return is_piped(peer, channel::Piped::pieces) || (!by_kernel_ && is_private(peer));
+    }
     [[nodiscard]] bool advance_pairs(PipedBlocks& blocks);
     [[nodiscard]] bool advance_for_all(PipedBlocks& blocks);
     [[nodiscard]] bool show(std::int32_t peer, blocks::Block block);
     [[nodiscard]] bool is_free(std::uint64_t place);
     [[nodiscard]] bool read(std::int32_t peer, blocks::Block from, PipedBlocks& blocks);
     void copy_whole(std::int32_t peer, PipedBlocks& blocks);
+    void read_through_kernel(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
     std::uint64_t most_pieces(PipedBlocks& blocks) const;
     std::uint64_t place_of(std::uint64_t piece) const {
         return (piece + (personal_ ? static_cast<std::uint64_t>(round_) : 0)) % kPieces;

@@ -104,6 +104,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         bool over_own = common().in_place && personal_;
         // Eager or not, what is not copied to scratch is read in place.
         copies_out_ = eager_ && copy_out_bytes() <= blocks::kSideLimitBytes &&
+                      !goes_by_layout(call_.local.recv) && !goes_by_layout(send) &&
                       (send_total_ <= eager_bytes(channel_) || send.packer != nullptr || over_own ||
                        !blocks::is_shared(send, 0));
         bool exposed = !copies_out_;
@@ -113,10 +114,11 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
                            .if_private = stats::Reason::send_private,
                            .block_bytes = 0,
                            .bytes = send_total_,
-                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0,
+                           .piped_above_bytes = piped_above_bytes(),
                            .adopting_call = blocks::kAdoptingCall},
                           Which::send);
         recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
+        is_piped_ = send_.where == Where::pipe || recv_.where == Where::pipe;
         // Where peers cannot write to this rank it reads, and so do they all.
         if (recv_.refusal == stats::Reason::recv_private)
             recv_ = plan_recv(false);
@@ -124,7 +126,14 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
             writer_ = algorithm_.mark();
     }
 
-    bool can_pipe() const { return static_cast<std::uint64_t>(comm_.ranks) <= channel::kNodeRanks; }
+    std::uint64_t piped_above_bytes() const {
+        const bool can_pipe = static_cast<std::uint64_t>(comm_.ranks) <= channel::kNodeRanks;
+        return can_pipe ? blocks::piped_above_bytes(comm_.ranks) : 0;
+    }
+    // Whether blocks with holes are copied from or to where they lie, which only a pipe can do.
+    bool goes_by_layout(const Buffer& buffer) const {
+        return buffer.has_layouts() && piped_above_bytes() != 0 && buffer.total_bytes > piped_above_bytes();
+    }
 
     blocks::Side plan_recv(bool exposed) {
         return plan_side(store_, call_.local.recv,
@@ -132,7 +141,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
                           .must_copy = false,
                           .if_private = stats::Reason::recv_private,
                           .block_bytes = 0,
-                          .bytes = recv_total_},
+                          .bytes = recv_total_,
+                          .piped_above_bytes = goes_by_layout(call_.local.recv) ? piped_above_bytes() : 0},
                          Which::recv);
     }
 
@@ -155,8 +165,9 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         std::uint64_t scratch = copies_out_ && !inlined ? line_up(copy_out_bytes()) : 0;
         std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total_) : 0;
         std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(recv_total_) : 0;
-        std::uint64_t pipe_bytes = send_.where == Where::pipe ? Pipe::kRingBytes : 0;
-        std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes + pipe_bytes;
+        std::uint64_t pipe_bytes = Pipe::ring_bytes(send_);
+        std::uint64_t layouts_bytes = Pipe::layouts_bytes(send_, call_.local.send);
+        std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes + pipe_bytes + layouts_bytes;
         std::byte* stage = nullptr;
         if (!open_slot()) return false;
         if (all != 0 && (stage = channel_.stage_bytes(all)) == nullptr) return false;
@@ -177,11 +188,12 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         row(Area::send, comm_.rank).base = send_.base;
         row(Area::recv, comm_.rank).base = recv_.base;
         store_.tables[comm_.rank] = {nullptr, send_.blocks.data(), recv_.blocks.data()};
-        if (pipe_bytes != 0) ring_ = copies + send_bytes + recv_bytes;
+        std::byte* pipe = copies + send_bytes + recv_bytes;
+        if (pipe_bytes != 0) ring_ = pipe;
         if (copies_out_)
             publish_copy(inlined ? slot_->inlined : stage);
         else
-            publish_tables(stage, stage + table);
+            publish_tables(stage, stage + table, layouts_bytes != 0 ? pipe + pipe_bytes : nullptr);
         return true;
     }
 
@@ -190,9 +202,11 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         blocks::publish_scratch(channel_, *slot_, scratch);
     }
 
-    void publish_tables(std::byte* send_table, std::byte* recv_table) {
+    void publish_tables(std::byte* send_table, std::byte* recv_table, std::byte* layouts) {
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
-        if (ring_ != nullptr) return blocks::publish_private(channel_, *slot_, send_, ring_, send_table);
+        if (is_piped_)
+            return blocks::publish_piped(channel_, *slot_, send_, ring_, layouts, call_.local.send,
+                                         send_table);
         std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
         blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
     }
@@ -200,14 +214,15 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     // Ranks that tell different sizes (of allgatherv; the program is wrong) may have chosen unlike. Those that pull
     // can do so from any peer, so that writers have to pull too.
     void meet_all() {
-        bool must_pipe = ring_ != nullptr;
+        bool must_pipe = is_piped_;
         mixed_ = algorithm_.writes_peer_recv() && writer_ == 0;
         for (std::int32_t r : comm_.mates) {
             arrived(r);
             must_pipe |= channel_.slot_of(r).publish == Publish::piped;
         }
         if (must_pipe) {
-            pipe_.emplace(channel_, comm_.ranks, personal_, common().in_place, ring_, streaming_);
+            pipe_.emplace(channel_, comm_.ranks, personal_, common().in_place, ring_, send_.piped,
+                          streaming_);
             outcome.ran = &plain_pull(common().collective);
             return;
         }
@@ -223,7 +238,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
             row(Area::send, peer).base = channel_.at(peer, slot.direct.send.at);
             row(Area::recv, peer).base = channel_.at(peer, slot.direct.recv.at);
         } else if (slot.publish == Publish::piped) {
-            row(Area::send, peer).base = reinterpret_cast<std::byte*>(slot.direct.send.at);
+            row(Area::send, peer).base = blocks::piped_base_of(channel_, peer);
         } else {
             row(Area::scratch, peer).base = blocks::scratch_of(channel_, peer);
         }
@@ -236,11 +251,21 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         return true;
     }
     Block owed_to(std::int32_t peer) override {
-        return block({comm_.rank, Area::send, personal_ ? peer : 0});
+        const std::int32_t index = personal_ ? peer : 0;
+        Block owed = block({comm_.rank, Area::send, index});
+        if (send_.where == Where::pipe) owed.layout = call_.local.send.layout_of_block(index);
+        return owed;
     }
-    Block room_for(std::int32_t peer) override { return block({comm_.rank, Area::recv, peer}); }
+    Block room_for(std::int32_t peer) override {
+        Block room = block({comm_.rank, Area::recv, peer});
+        if (recv_.where == Where::pipe) room.layout = call_.local.recv.layout_of_block(peer);
+        return room;
+    }
     Block shown_by(std::int32_t peer) override {
-        return block({peer, Area::send, personal_ ? comm_.rank : 0});
+        const std::int32_t index = personal_ ? comm_.rank : 0;
+        Block shown = block({peer, Area::send, index});
+        shown.layout = blocks::piped_layout_of(channel_, peer, index);
+        return shown;
     }
     void note_truncated() override { outcome.truncated = true; }
 
@@ -280,6 +305,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     const schedule::Schedule* schedule_ = nullptr;
     std::int32_t reader_ = 0;
     std::uint16_t writer_ = 0;   // the algorithm, if it writes to peers and may write to this rank
+    bool is_piped_ = false;      // this rank's blocks, or those that it receives, need a pipe
     std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
     std::optional<Pipe> pipe_;
     bool is_done_ = false;

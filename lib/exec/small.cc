@@ -99,7 +99,7 @@ class PiecesFlight final : public Flight, private PipedBlocks {
         : channel_(channel),
           recv_(recv),
           index_(personal ? comm.rank : 0),
-          pipe_(channel, comm.ranks, personal, false, nullptr, false) {}
+          pipe_(channel, comm.ranks, personal, false, nullptr, channel::Piped::shared, false) {}
     bool advance() noexcept override { return pipe_.advance(*this); }
 
   private:
@@ -111,8 +111,9 @@ class PiecesFlight final : public Flight, private PipedBlocks {
     blocks::Block shown_by(std::int32_t peer) override {
         if (channel_.slot_of(peer).publish != Publish::piped) return {nullptr, 0};
         const BlockAt& block = blocks::table_of(channel_, peer).send[index_];
-        auto* base = reinterpret_cast<std::byte*>(channel_.slot_of(peer).direct.send.at);
-        return {base::displaced(base, block.displacement_bytes), block.bytes};
+        std::byte* base = blocks::piped_base_of(channel_, peer);
+        return {base::displaced(base, block.displacement_bytes), block.bytes,
+                blocks::piped_layout_of(channel_, peer, index_)};
     }
     void note_truncated() override { outcome.truncated = true; }
 

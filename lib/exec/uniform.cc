@@ -109,6 +109,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                            .adopting_call = blocks::kAdoptingCall},
                           Which::send);
         recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
+        is_piped_ = send_.where == Where::pipe || recv_.where == Where::pipe;
         // Where peers cannot write to this rank it reads, and so do they all.
         if (can_pipe() && recv_.refusal == stats::Reason::recv_private)
             recv_ = plan_recv(false);
@@ -124,7 +125,9 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                           .must_copy = false,
                           .if_private = stats::Reason::recv_private,
                           .block_bytes = bytes_,
-                          .bytes = static_cast<std::uint64_t>(recv.block_count) * bytes_},
+                          .bytes = static_cast<std::uint64_t>(recv.block_count) * bytes_,
+                          .piped_above_bytes =
+                              can_pipe() && recv.has_layouts() ? blocks::piped_above_bytes(comm_.ranks) : 0},
                          Which::recv);
     }
 
@@ -135,8 +138,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     // Whether some rank cannot let its peers read its buffer, or write to it. All ranks find the same.
     bool must_pipe() const {
         const bool unwritable = algorithm_.writes_peer_recv() && writer_ == 0;
-        return send_.where == Where::pipe || unwritable ||
-               std::ranges::any_of(comm_.mates, [&](std::int32_t mate) {
+        return is_piped_ || unwritable || std::ranges::any_of(comm_.mates, [&](std::int32_t mate) {
                    const Slot& slot = channel_.slot_of(mate);
                    return slot.publish == Publish::piped || slot.writer != writer_;
                });
@@ -145,7 +147,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     void begin_pipe() {
         for (std::int32_t mate : comm_.mates) arrived(mate);
         pipe_.emplace(channel_, comm_.ranks, base::is_personal(common().collective), common().in_place, ring_,
-                      streaming_);
+                      send_.piped, streaming_);
         outcome.ran = &plain_pull(common().collective);
     }
     bool advance_pipe() {
@@ -158,11 +160,20 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         return {row.base + index * row.stride_bytes, bytes_};
     }
     Block owed_to(std::int32_t peer) override {
-        return block_at(row(Area::send, comm_.rank), base::is_personal(common().collective) ? peer : 0);
+        Block owed = block_at(row(Area::send, comm_.rank), base::is_personal(common().collective) ? peer : 0);
+        if (send_.where == Where::pipe) owed.layout = call_.local.send.layout_of_block(0);
+        return owed;
     }
-    Block room_for(std::int32_t peer) override { return block_at(row(Area::recv, comm_.rank), peer); }
+    Block room_for(std::int32_t peer) override {
+        Block room = block_at(row(Area::recv, comm_.rank), peer);
+        if (recv_.where == Where::pipe) room.layout = call_.local.recv.layout_of_block(0);
+        return room;
+    }
     Block shown_by(std::int32_t peer) override {
-        return block_at(row(Area::send, peer), base::is_personal(common().collective) ? comm_.rank : 0);
+        Block shown =
+            block_at(row(Area::send, peer), base::is_personal(common().collective) ? comm_.rank : 0);
+        shown.layout = blocks::piped_layout_of(channel_, peer, 0);
+        return shown;
     }
     void note_truncated() override {}
 
@@ -170,8 +181,9 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     bool place() {
         std::uint64_t send_bytes = ring_bytes(send_, call_.local.send);
         std::uint64_t recv_bytes = ring_bytes(recv_, call_.local.recv);
-        std::uint64_t pipe_bytes = send_.where == Where::pipe ? Pipe::kRingBytes : 0;
-        std::uint64_t stage_bytes = send_bytes + recv_bytes + pipe_bytes + scratch_bytes_;
+        std::uint64_t pipe_bytes = Pipe::ring_bytes(send_);
+        std::uint64_t layouts_bytes = Pipe::layouts_bytes(send_, call_.local.send);
+        std::uint64_t stage_bytes = send_bytes + recv_bytes + pipe_bytes + layouts_bytes + scratch_bytes_;
         std::byte* stage = nullptr;
         if (!open_slot()) return false;
         if (stage_bytes != 0 && (stage = channel_.stage_bytes(stage_bytes)) == nullptr) return false;
@@ -182,10 +194,10 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         if (refusal() == stats::Reason::none) fill_side(send_, call_.local.send, bytes_);
         row(Area::send, comm_.rank) = {send_.base, send_.stride_bytes};
         row(Area::recv, comm_.rank) = {recv_.base, recv_.stride_bytes};
-        if (pipe_bytes != 0) ring_ = stage;
         std::byte* scratch = stage + send_bytes + recv_bytes;
+        if (pipe_bytes != 0) ring_ = scratch;
         row(Area::scratch, comm_.rank) = {scratch, static_cast<std::int64_t>(bytes_)};
-        fill_slot(scratch);
+        fill_slot(scratch, layouts_bytes != 0 ? scratch + pipe_bytes : nullptr);
         return true;
     }
 
@@ -194,15 +206,15 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         return os::line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_);
     }
 
-    void fill_slot(const std::byte* scratch) {
+    void fill_slot(const std::byte* scratch, std::byte* layouts) {
         slot_->writer = writer_;
         if (may_refuse()) slot_->reads_mates = channel_.can_read_mates() ? 1 : 0;
         if (refusal() != stats::Reason::none)
             slot_->publish = Publish::refuse;
+        else if (is_piped_)
+            blocks::publish_piped(channel_, *slot_, send_, ring_, layouts, call_.local.send);
         else if (scratch_bytes_ != 0)
             blocks::publish_scratch(channel_, *slot_, scratch);
-        else if (ring_ != nullptr)
-            blocks::publish_private(channel_, *slot_, send_, ring_);
         else
             blocks::publish_sides(channel_, *slot_, send_, recv_);
     }
@@ -211,8 +223,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         check_signature(comm_, channel_, peer, signature_);
         const Slot& slot = channel_.slot_of(peer);
         if (slot.publish == Publish::piped) {
-            row(Area::send, peer) = {reinterpret_cast<std::byte*>(slot.direct.send.at),
-                                     slot.direct.send.stride_bytes};
+            row(Area::send, peer) = {blocks::piped_base_of(channel_, peer), slot.direct.send.stride_bytes};
         } else if (slot.publish != Publish::direct) {
             row(Area::scratch, peer) = {blocks::scratch_of(channel_, peer),
                                         static_cast<std::int64_t>(bytes_)};
@@ -227,6 +238,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     const std::uint64_t scratch_bytes_;
     bool streaming_;
     std::uint16_t writer_ = 0;   // the algorithm, if it writes to peers and may write to this rank
+    bool is_piped_ = false;      // this rank's blocks, or those that it receives, need a pipe
     std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
     bool is_done_ = false;
     Phase phase_ = Phase::room;

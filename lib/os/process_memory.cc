@@ -3,6 +3,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace coco::os {
@@ -19,6 +20,31 @@ bool read_process(pid_t pid, const void* from, void* to, std::size_t bytes) {
         source += n;
         target += n;
         bytes -= static_cast<std::size_t>(n);
+    }
+    errno = saved;
+    return true;
+}
+
+bool read_process(pid_t pid, const void* from, std::span<const iovec> to) {
+    const int saved = errno;
+    auto* source = static_cast<const std::byte*>(from);
+    while (!to.empty()) {
+        constexpr std::size_t kMost = 256;  // below the kernel's IOV_MAX
+        const auto some = to.first(std::min(to.size(), kMost));
+        std::size_t bytes = 0;
+        for (const iovec& part : some) bytes += part.iov_len;
+        const iovec remote{const_cast<std::byte*>(source), bytes};
+        const ssize_t n = process_vm_readv(pid, some.data(), some.size(), &remote, 1, 0);
+        // What is read in part is read once more, each place by itself.
+        if (n != static_cast<ssize_t>(bytes)) {
+            const std::byte* at = source;
+            for (const iovec& part : some) {
+                if (!read_process(pid, at, part.iov_base, part.iov_len)) return false;
+                at += part.iov_len;
+            }
+        }
+        source += bytes;
+        to = to.subspan(some.size());
     }
     errno = saved;
     return true;

@@ -5,12 +5,16 @@
 // mapped there.
 #pragma once
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <cstddef>
+#include <span>
 
 namespace coco::os {
 
 // Copies `bytes` from an address of process `pid`. Returns: whether all of them were copied.
 bool read_process(pid_t pid, const void* from, void* to, std::size_t bytes);
+// The same into several places, one after the other: as many bytes as they take.
+bool read_process(pid_t pid, const void* from, std::span<const iovec> to);
 
 }  // namespace coco::os

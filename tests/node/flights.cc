@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <random>
 #include <string>
@@ -46,6 +47,9 @@ struct Kind {
     bool even_shared = false;  // the buffers of even ranks are on the shared heap
     bool odd_lean = false;     // v forms: odd ranks send a few bytes to each
     bool private_recv = false;
+    // Blocks of a layout: rows of 64 bytes with 16 between them.
+    bool send_holes = false, recv_holes = false;
+    bool odd_holes = false;  // only on odd ranks
 };
 
 // Small ones in slots, on the stage and in place; calls whose ranks read one another, and write one another; calls that
@@ -90,6 +94,50 @@ constexpr Kind kKinds[] = {
      .block_bytes = 170'000,
      .shared = false,
      .odd_lean = true},
+    {.name = "alltoall with holes",
+     .collective = Collective::alltoall,
+     .algorithm = "naive",
+     .block_bytes = 70'000,
+     .shared = true,
+     .send_holes = true,
+     .recv_holes = true},
+    {.name = "alltoallv with holes that would fit the stage",
+     .collective = Collective::alltoallv,
+     .algorithm = "eager",
+     .block_bytes = 30'000,
+     .shared = true,
+     .send_holes = true},
+    {.name = "alltoallv with holes, from private memory to shared",
+     .collective = Collective::alltoallv,
+     .algorithm = "morton",
+     .block_bytes = 140'000,
+     .shared = true,
+     .even_shared = true,
+     .send_holes = true,
+     .odd_holes = true},
+    {.name = "alltoallv of private blocks with holes",
+     .collective = Collective::alltoallv,
+     .algorithm = "eager",
+     .block_bytes = 140'000,
+     .shared = false,
+     .send_holes = true,
+     .recv_holes = true},
+    {.name = "allgatherv to memory with holes",
+     .collective = Collective::allgatherv,
+     .algorithm = "eager",
+     .block_bytes = 170'000,
+     .shared = false,
+     .even_shared = true,
+     .recv_holes = true,
+     .odd_holes = true},
+    {.name = "allgather with holes of few",
+     .collective = Collective::allgather,
+     .algorithm = "naive",
+     .block_bytes = 170'000,
+     .shared = false,
+     .send_holes = true,
+     .recv_holes = true,
+     .odd_holes = true},
     {"allgather staged", Collective::allgather, "naive", 700, false},
     {"alltoallv in slots", Collective::alltoallv, "eager", 40, true},
     {"alltoallv in place", Collective::alltoallv, "naive", 900, true},
@@ -116,7 +164,7 @@ struct Memory {
     Memory& operator=(const Memory&) = delete;
     std::byte* fetch(std::uint64_t bytes) {
         bytes = std::max<std::uint64_t>(bytes, 4096);
-        if (shared && at == nullptr) at = static_cast<std::byte*>(heap::allocate_aligned(64, 1 << 20));
+        if (shared && at == nullptr) at = static_cast<std::byte*>(heap::allocate_aligned(64, 2 << 20));
         if (!shared) {
             own.resize(bytes);
             at = own.data();
@@ -155,16 +203,26 @@ class Part {
         int wrong = 0;
         const bool is_bcast = kind_.collective == Collective::bcast;
         for (std::int32_t from = 0; from < (is_bcast ? 1 : ranks_); ++from) {
-            const std::byte* block = is_bcast ? recv_.at : recv_.at + offset(from, rank_, false);
+            std::byte* block = is_bcast ? recv_.at : recv_.at + offset(from, rank_, false);
             const std::int32_t sender = is_bcast ? call_.common.root : from;
             const std::uint64_t bytes = is_bcast ? kind_.block_bytes : bytes_of(from, rank_);
-            for (std::uint64_t i = 0; i < bytes; ++i)
-                wrong += block[i] != byte_of(number_, sender, receiver_of(rank_), i);
+            std::uint64_t place = 0;
+            blocks::for_each_run(block, call_.local.recv.layout_of_block(from), 0, bytes,
+                                 [&](const std::byte* run, std::uint64_t run_bytes) {
+                                     for (std::uint64_t i = 0; i < run_bytes; ++i)
+                                         wrong +=
+                                             run[i] != byte_of(number_, sender, receiver_of(rank_), place++);
+                                     return true;
+                                 });
+            if (has_holes(false) && bytes > 144) wrong += block[bytes % 64 + 1] != std::byte{0xEE};
         }
         return wrong;
     }
 
   private:
+    bool has_holes(bool sends) const {
+        return (sends ? kind_.send_holes : kind_.recv_holes) && (!kind_.odd_holes || rank_ % 2 == 1);
+    }
     bool is_shared() const { return kind_.shared || (kind_.even_shared && rank_ % 2 == 0); }
     bool personal() const { return base::is_personal(kind_.collective); }
     std::int32_t receiver_of(std::int32_t rank) const { return personal() ? rank : 0; }
@@ -176,14 +234,41 @@ class Part {
     }
     // The offset of a block in the send buffer of `from`, or in the receive buffer of `to`.
     std::uint64_t offset(std::int32_t from, std::int32_t to, bool sends) const {
+        if (has_holes(sends)) return static_cast<std::uint64_t>(sends ? to : from) * pitch_bytes();
         std::uint64_t at = 0;
         for (std::int32_t r = 0; r < (sends ? to : from); ++r)
             at += sends ? bytes_of(from, r) : bytes_of(r, to);
         return at;
     }
 
-    void fill(std::byte* at, std::int32_t to, std::uint64_t bytes) {
-        for (std::uint64_t i = 0; i < bytes; ++i) at[i] = byte_of(number_, rank_, to, i);
+    std::uint64_t pitch_bytes() const { return 3 * kind_.block_bytes / 2 + 64; }
+
+    void fill(std::byte* at, std::int32_t to, std::uint64_t bytes, const blocks::BlockLayout& layout = {}) {
+        std::uint64_t place = 0;
+        blocks::for_each_run(at, layout, 0, bytes, [&](std::byte* run, std::uint64_t run_bytes) {
+            for (std::uint64_t i = 0; i < run_bytes; ++i) run[i] = byte_of(number_, rank_, to, place++);
+            return true;
+        });
+    }
+    // A layout of two pieces.
+    void add_layout(std::vector<blocks::BlockLayout>& layouts, std::uint64_t bytes) {
+        blocks::Layout layout = blocks::Layout::run(0, bytes % 64), rows = blocks::Layout::run(80, 64);
+        rows.repeat(static_cast<std::int64_t>(bytes / 64), 80);
+        layout.append(rows);
+        const std::int64_t low = layout.bounds().low;
+        layout.shift(-low);
+        words_.push_back(layout.words());
+        layouts.push_back({words_.back().data(), 1, 0, layout.bounds().high});
+    }
+    void give_layouts(blocks::Buffer& buffer, std::vector<blocks::BlockLayout>& layouts, std::int32_t count,
+                      bool sends) {
+        for (std::int32_t r = 0; r < (buffer.blocks.empty() ? 1 : count); ++r)
+            add_layout(layouts, buffer.blocks.empty() ? kind_.block_bytes
+                                : sends               ? bytes_of(rank_, r)
+                                                      : bytes_of(r, rank_));
+        buffer.packer = &never_packed_;
+        buffer.layouts = layouts;
+        if (buffer.blocks.empty()) buffer.stride_bytes = static_cast<std::int64_t>(pitch_bytes());
     }
     void make_bcast() {
         std::byte* buffer = recv_.fetch(kind_.block_bytes);
@@ -197,11 +282,16 @@ class Part {
     }
     void make_exchange() {
         const std::int32_t sends = personal() ? ranks_ : 1;
-        const std::uint64_t most = static_cast<std::uint64_t>(ranks_) * kind_.block_bytes;
+        const bool any_holes = kind_.send_holes || kind_.recv_holes;
+        const std::uint64_t most =
+            static_cast<std::uint64_t>(ranks_) * (any_holes ? pitch_bytes() : kind_.block_bytes);
         std::byte *from = send_.fetch(most), *to = recv_.fetch(most);
         std::memset(to, 0xEE, most);
-        for (std::int32_t r = 0; r < sends; ++r) fill(from + offset(rank_, r, true), r, bytes_of(rank_, r));
         call_.local = {.send = side(from, sends, true), .recv = side(to, ranks_, false)};
+        if (has_holes(true)) give_layouts(call_.local.send, send_block_layouts_, sends, true);
+        if (has_holes(false)) give_layouts(call_.local.recv, recv_block_layouts_, ranks_, false);
+        for (std::int32_t r = 0; r < sends; ++r)
+            fill(from + offset(rank_, r, true), r, bytes_of(rank_, r), call_.local.send.layout_of_block(r));
     }
     blocks::Buffer side(std::byte* base, std::int32_t count, bool sends) {
         blocks::Buffer buffer{.base = base,
@@ -232,6 +322,8 @@ class Part {
     const std::uint32_t number_;
     Memory send_, recv_;
     std::vector<blocks::BlockAt> send_blocks_, recv_blocks_;
+    std::vector<blocks::BlockLayout> send_block_layouts_, recv_block_layouts_;
+    std::deque<std::vector<std::int64_t>> words_;
     exec::Call call_{};
 };
 
