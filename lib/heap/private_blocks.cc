@@ -167,7 +167,7 @@ void refresh(const std::byte* at, std::uint64_t bytes) {
 }  // namespace
 
 base::HeapMode mode() {
-    base::HeapMode mode = base::HeapMode::shared;
+    base::HeapMode mode = base::HeapMode::adaptive;
     base::parse_heap_mode(base::env("COCO_HEAP"), mode);
     return mode;
 }

@@ -27,7 +27,7 @@ void check_given_back(std::size_t limit) {
     for (int i = 0; i < 8; ++i) {
         char* block = static_cast<char*>(malloc(kBlock + static_cast<std::size_t>(i) * 5000000));
         const char* heap = std::getenv("COCO_HEAP");
-        EXPECT(lies_on_shared_heap(block) == (heap == nullptr || std::strcmp(heap, "adaptive") != 0));
+        EXPECT(lies_on_shared_heap(block) == (heap != nullptr && std::strcmp(heap, "shared") == 0));
         std::memset(block, 1, kBlock);
         free(block);
     }
