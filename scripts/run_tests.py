@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 
 import arm64
 import mpis
@@ -49,86 +48,35 @@ EMULATED = [
 ]
 
 SANITIZED = "build/sanitized"
-# The MPI some of whose tests are run with that library, too.
-WITH_SANITIZED = "mpich"
 
 
-class Runner:
-    """Runs commands, builds and tests. What they print has a label before each line, if there is one. In the background they
-    get the time that nothing else wants: ranks of MPI programs wait for launchers and for one another for half of theirs."""
+def succeeds(*command, **more):
+    return subprocess.run(command, check=False, **more).returncode == 0
 
-    def __init__(self, label="", background=False):
-        self.label = label
-        self.before = ["chrt", "--idle", "0"] if background else []
 
-    def say(self, line):
-        sys.stdout.write(f"{self.label}{line}\n")
-        sys.stdout.flush()
+def build(folder, *options, targets=(), setup=(), **more):
+    """Configures a build folder, if it is none yet, with further words, and builds. Returns: whether that went well."""
+    ready = os.path.exists(f"{folder}/build.ninja")
+    configured = succeeds("meson", "configure", folder, *options) if ready else \
+        succeeds("meson", "setup", folder, *options, *setup, **more)
+    return configured and succeeds("ninja", "-C", folder, "--quiet", *targets)
 
-    def succeeds(self, *command, **more):
-        with subprocess.Popen([*self.before, *command], text=True, errors="replace", stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, **more) as process:
-            for line in process.stdout:
-                self.say(line.rstrip("\n"))
-        return process.returncode == 0
 
-    def build(self, folder, *options, targets=(), setup=(), **more):
-        """Configures a build folder, if it is none yet, with further words, and builds. Returns: whether that went well."""
-        ready = os.path.exists(f"{folder}/build.ninja")
-        configured = self.succeeds("meson", "configure", folder, *options) if ready else \
-            self.succeeds("meson", "setup", folder, *options, *setup, **more)
-        return configured and self.succeeds("ninja", "-C", folder, "--quiet", *targets)
-
-    def run_tests(self, folder, *words):
-        """Runs all tests, or as the words say. Returns: the results, as Meson logged them."""
-        log = f"{folder}/meson-logs/testlog.json"
-        if os.path.exists(log):
-            os.remove(log)
-        self.say(f"== tests of {folder}")
-        self.succeeds("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *words)
-        if not os.path.exists(log):
-            return [{"name": f"{folder}: meson test did not run", "result": "ERROR"}]
-        with open(log, encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
-
-    def test_sanitized(self):
-        """The tests that need no MPI, with the address and undefined behaviour sanitizers, and by the other compiler."""
-        compiler = {**os.environ, "CC": "clang", "CXX": "clang++"}
-        good = self.build(SANITIZED, "-Dtests=true", *sanitizer_options(), targets=["libcoco.so", "meson-test-prereq"],
-                          env=compiler)
-        compiles = [result_of("compiles with clang and its sanitizers", good)]
-        return compiles + self.run_tests(SANITIZED) if good else compiles
-
-    def check_tidy(self):
-        self.say("== clang-tidy")
-        return result_of("clang-tidy finds nothing", self.succeeds("scripts/check_tidy", "build"))
-
-    def test_mpi(self, name):
-        """The tests on one MPI."""
-        try:
-            folder = f"build/{mpis.find(name).name}"
-        except mpis.NoMpi as why:
-            return [{"name": str(why), "result": "ERROR"}]
-        sanitized = os.path.abspath(SANITIZED) if name == WITH_SANITIZED else ""
-        if not self.build(folder, f"-Dmpi={name}", "-Dbench=true", f"-Dsanitized={sanitized}"):
-            return [{"name": f"the tests on {name} do not compile", "result": "ERROR"}]
-        return self.run_tests(folder)
+def run_tests(folder, *words):
+    """Runs all tests, or as the words say. Returns: the results, as Meson logged them."""
+    log = f"{folder}/meson-logs/testlog.json"
+    if os.path.exists(log):
+        os.remove(log)
+    print(f"== tests of {folder}", flush=True)
+    succeeds("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *words)
+    if not os.path.exists(log):
+        return [{"name": f"{folder}: meson test did not run", "result": "ERROR"}]
+    with open(log, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def result_of(name, good):
     return {"name": name, "result": "OK" if good else "FAIL"}
-
-
-def start(work):
-    """Begins work, a function, on a thread of its own. Returns: a function that waits for its result."""
-    results = []
-    thread = threading.Thread(target=lambda: results.append(work()))
-    thread.start()
-
-    def wait():
-        thread.join()
-        return results[0] if results else [{"name": "tests in the background ended early", "result": "ERROR"}]
-    return wait
 
 
 def sanitizer_options():
@@ -141,6 +89,31 @@ def sanitizer_options():
             f"-Dcpp_link_args={links}", "-Dcpp_args=-gline-tables-only -fno-sanitize-recover=all -fno-omit-frame-pointer"]
 
 
+def test_sanitized():
+    """The tests that need no MPI, with the address and undefined behaviour sanitizers, and by the other compiler."""
+    good = build(SANITIZED, "-Dtests=true", *sanitizer_options(), targets=["libcoco.so", "meson-test-prereq"],
+                 env={**os.environ, "CC": "clang", "CXX": "clang++"})
+    compiles = [result_of("compiles with clang and its sanitizers", good)]
+    return compiles + run_tests(SANITIZED) if good else compiles
+
+
+def check_tidy():
+    print("== clang-tidy", flush=True)
+    return result_of("clang-tidy finds nothing", succeeds("scripts/check_tidy", "build"))
+
+
+def test_mpi(name):
+    """The tests on one MPI."""
+    try:
+        folder = f"build/{mpis.find(name).name}"
+    except mpis.NoMpi as why:
+        return [{"name": str(why), "result": "ERROR"}]
+    sanitized = os.path.abspath(SANITIZED) if name == mpis.DEBIAN[0] else ""
+    if not build(folder, f"-Dmpi={name}", "-Dbench=true", f"-Dsanitized={sanitized}"):
+        return [{"name": f"the tests on {name} do not compile", "result": "ERROR"}]
+    return run_tests(folder)
+
+
 def test_arm64():
     """The tests without MPI and a selection of those with MPI, on an emulated processor."""
     try:
@@ -148,14 +121,14 @@ def test_arm64():
     except arm64.NoArm64 as why:
         return [result_of(f"arm64: {why}", False)]
     patience = ["--timeout-multiplier", "4"]
-    library, runner = f"{arm64.FOLDER}/library", Runner()
-    if not runner.build(library, "-Dtests=true", setup=["--cross-file", arm64.CROSS_FILE]):
+    library = f"{arm64.FOLDER}/library"
+    if not build(library, "-Dtests=true", setup=["--cross-file", arm64.CROSS_FILE]):
         return [result_of("libcoco does not compile for arm64", False)]
-    results = runner.run_tests(library, *patience)
+    results = run_tests(library, *patience)
     for name in mpis.DEBIAN:
         folder = f"{arm64.FOLDER}/{name}"
-        if runner.build(folder, f"-Dmpi={arm64.PREFIX}{name}", f"-Dproduct={library}", setup=["--cross-file", arm64.CROSS_FILE]):
-            results += runner.run_tests(folder, *patience, *EMULATED)
+        if build(folder, f"-Dmpi={arm64.PREFIX}{name}", f"-Dproduct={library}", setup=["--cross-file", arm64.CROSS_FILE]):
+            results += run_tests(folder, *patience, *EMULATED)
         else:
             results.append(result_of(f"the tests on {name} do not compile for arm64", False))
     return results
@@ -164,20 +137,16 @@ def test_arm64():
 def test_all(options):
     if options.arm64:
         return test_arm64()
-    runner, beside = Runner(), Runner("beside: ", background=True)
-    if not runner.build("build", "-Dtests=true", "-Dbench=true"):
+    if not build("build", "-Dtests=true", "-Dbench=true"):
         return [{"name": "libcoco does not compile", "result": "ERROR"}]
     if options.quick:
-        return runner.run_tests("build", "--no-suite", "simulate")
-    results = runner.run_tests("build")
-    wait = start(lambda: beside.test_sanitized() + [beside.check_tidy()])
-    # The MPI whose tests need the sanitized library comes when that is there.
-    names = sorted(options.mpi or mpis.DEBIAN, key=lambda name: name == WITH_SANITIZED)
-    for name in names:
-        if name == WITH_SANITIZED:
-            results += wait()
-        results += runner.test_mpi(name)
-    return results if WITH_SANITIZED in names else results + wait()
+        return run_tests("build", "--no-suite", "simulate")
+    results = run_tests("build")
+    results.append(check_tidy())
+    results += test_sanitized()
+    for name in options.mpi or mpis.DEBIAN:
+        results += test_mpi(name)
+    return results
 
 
 def report(results):
