@@ -15,7 +15,7 @@ import tomllib
 
 # What may stand in a row, and what of it in a set of words that rows share.
 SET_KEYS = {"algorithms", "settings", "ran", "options"}
-KEYS = SET_KEYS | {"covers", "program", "arguments", "ranks", "calls", "cases", "variant", "name", "with", "family", "driver",
+KEYS = SET_KEYS | {"covers", "program", "arguments", "ranks", "calls", "cases", "variant", "name", "with", "family", "driver", "openmpi",
                    "before", "hosts", "sanitized"}
 MPI_RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_run")
 NAME = "{program} {ranks} ranks {variant}"
@@ -58,9 +58,9 @@ def pairs(text, groups):
                 yield collective, value
 
 
-def runs_of(row):
+def runs_of(row, family):
     """What differs from run to run of a row, as the fields of its texts."""
-    for case, shape in itertools.product(row.get("cases", [{}]), row.get("ranks", [None])):
+    for case, shape in itertools.product(row.get("cases", [{}]), row.get(family, row.get("ranks", [None]))):
         fields = {"program": row["program"], "variant": "default", "nodes": "", "mpi_run": MPI_RUN}
         fields |= {"case": case, "variant": case} if isinstance(case, str) else case
         fields["shape"] = fields.get("ranks") if shape is None else shape
@@ -111,7 +111,7 @@ def all_runs(family, path):
     for row in rows:
         if row.get("family", family) != family:
             continue
-        for fields in runs_of(row):
+        for fields in runs_of(row, family):
             try:
                 yield as_run(row, fields | {"here": here}, sets, groups)
             except KeyError as unknown:
