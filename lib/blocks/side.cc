@@ -129,8 +129,10 @@ Where choose(Store& store, const Buffer& buffer, const Demand& demand) {
                                                                                    : Where::shared_room;
 }
 
-// Plain private buffers are not doubled: another way to read them may be better than a copy of any size.
+// Plain private buffers are not doubled: another way to read them may be better than a copy of any size. That is not so
+// where the network is far slower than a copy.
 stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
+    if (demand.copies_any) return stats::Reason::none;
     if (buffer.packer != nullptr) return buffer.gapped ? stats::Reason::none : stats::Reason::datatype;
     return demand.must_copy ? stats::Reason::none : demand.if_private;
 }
@@ -228,7 +230,9 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
     if (side.base == nullptr && demand.piped_above_bytes != 0 && buffer.packer == nullptr)
         return through_pipe(side, buffer.base);
     if (side.base == nullptr)
-        side.refusal = buffer.packer != nullptr ? stats::Reason::datatype : stats::Reason::in_place;
+        side.refusal = buffer.packer != nullptr ? stats::Reason::datatype
+                       : demand.must_copy       ? stats::Reason::in_place
+                                                : demand.if_private;
     return side;
 }
 

@@ -56,6 +56,8 @@ struct Demand {
     std::uint64_t bytes;        // the size of all blocks together
     // Blocks of more bytes that are private, or have holes, can go through a pipe; 0: of no number.
     std::uint64_t piped_above_bytes = 0;
+    // A buffer that cannot be used where it is is copied to the shared heap, of whatever size, while there is room.
+    bool copies_any = false;
     // Peers only read: a private buffer is adopted at this call with it; 0: never.
     std::uint32_t adopting_call = 0;
 };

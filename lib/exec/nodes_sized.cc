@@ -190,7 +190,8 @@ class SizedNodesFlight final : public ExchangeFlight {
                        .if_private = stats::Reason::send_private,
                        .block_bytes = 0,
                        .bytes = total,
-                       .adopting_call = 1},  // otherwise all ranks hand the call back
+                       .copies_any = true,
+                       .adopting_call = blocks::kAdoptingCall},
                       Which::send);
         // In place, the user's blocks are needed until it is known that nobody refuses.
         recv_ = plan_side(store_, call_.local.recv,

@@ -2,7 +2,7 @@
 //
 // Calls over several nodes: forms that share a schedule, one after the other; rests of messages between many
 // leaders of unequal nodes; all forms, for who counts their messages. On one node: neighbours' messages.
-// Usage: nodes_test mixed | rests | refused | smaller | surplus | private_ring | counted BYTES...
+// Usage: nodes_test mixed | rests | outside | refused | smaller | surplus | private_ring | counted BYTES...
 //        nodes_test neighbors SPLIT BYTES...
 #include <mpi.h>
 
@@ -104,13 +104,29 @@ void mixed() {
     }
 }
 
-// From memory that mates cannot read, and more than is copied for them.
+// From memory that mates cannot read, of all kinds.
+void outside() {
+    static char outside_the_heap[1 << 20];
+    for (int bytes : {8, 500, 20'000, 50'000, 8, 120'000}) {
+        Blocks b(bytes);
+        if (b.send.size() > sizeof outside_the_heap) std::abort();
+        std::memcpy(outside_the_heap, b.send.data(), b.send.size());
+        for (int i = 0; i < 12; ++i) alltoallv(b, outside_the_heap);
+    }
+}
+
+// The same, and more than is copied for them, with no room on the heap for a copy.
 void refused() {
     static char outside_the_heap[1 << 20];
     Blocks b(50'000);
     if (b.send.size() > sizeof outside_the_heap) std::abort();
     std::memcpy(outside_the_heap, b.send.data(), b.send.size());
+    alltoallv(8);
+    std::vector<void*> filling;
+    for (std::size_t bytes = 1 << 20; bytes >= 16 * 1024; bytes /= 2)
+        for (int i = 0; i < 64; ++i) filling.push_back(std::malloc(bytes));
     for (int i = 0; i < 100; ++i) alltoallv(b, outside_the_heap);
+    for (void* block : filling) std::free(block);
 }
 
 // Blocks that are for MPI, then such that are ours again, as soon as one call has been tried.
@@ -235,6 +251,7 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "mixed";
     if (what == "mixed") mixed();
     if (what == "rests") alltoallv(16000);
+    if (what == "outside") outside();
     if (what == "refused") refused();
     if (what == "smaller") smaller();
     if (what == "surplus") surplus();
