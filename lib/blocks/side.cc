@@ -81,16 +81,19 @@ Range span_of(const Buffer& buffer, std::uint64_t block_bytes) {
     return {reinterpret_cast<const std::byte*>(low), high - low};
 }
 
-// Whether blocks with layouts cover every byte of their span, so that all of its pages are the buffer's.
+// Whether blocks with layouts cover every byte of their span, so that all of its pages are the buffer's. No, too, of more
+// runs than are worth a look.
 bool is_covered(const Buffer& buffer, std::uint64_t block_bytes, const Range& span) {
+    constexpr std::size_t kRunsMax = 64 * 1024;
     std::vector<std::pair<std::uintptr_t, std::uintptr_t>> runs;
     for (std::int32_t i = 0; i < buffer.block_count; ++i)
         for_each_run(user_block(buffer, i), buffer.layout_of_block(i), 0,
                      bytes_of_block(buffer, i, block_bytes), [&](const std::byte* at, std::uint64_t bytes) {
                          const auto begin = reinterpret_cast<std::uintptr_t>(at);
                          runs.emplace_back(begin, begin + bytes);
-                         return true;
+                         return runs.size() < kRunsMax;
                      });
+    if (runs.size() >= kRunsMax) return false;
     std::ranges::sort(runs);
     auto covered = reinterpret_cast<std::uintptr_t>(span.begin);
     for (const auto& [begin, end] : runs) {
@@ -109,9 +112,19 @@ bool is_readable_by_layout(SeenBuffers& seen, const Buffer& buffer, const Demand
     if (demand.adopting_call == 0) return false;
     if (heap::is_readable(span.begin, span.bytes)) return true;
     if (demand.bytes < span.bytes || seen.count(span.begin, span.bytes) < demand.adopting_call) return false;
-    if (is_covered(buffer, demand.block_bytes, span) && heap::adopt(span.begin, span.bytes)) return true;
+    if (heap::may_adopt(span.begin, span.bytes) && is_covered(buffer, demand.block_bytes, span) &&
+        heap::adopt(span.begin, span.bytes))
+        return true;
     seen.put_off(span.begin, span.bytes);
     return false;
+}
+
+// Not what the kernel cannot read: memory of devices, which the MPI library packs.
+bool goes_by_layout(const Buffer& buffer, const Demand& demand) {
+    if (!buffer.has_layouts() || demand.piped_above_bytes == 0 || demand.bytes <= demand.piped_above_bytes)
+        return false;
+    const Range span = span_of(buffer, demand.block_bytes);
+    return heap::is_plain_memory(span.begin) && heap::is_plain_memory(span.begin + span.bytes - 1);
 }
 
 Where choose(Store& store, const Buffer& buffer, const Demand& demand) {
@@ -119,8 +132,7 @@ Where choose(Store& store, const Buffer& buffer, const Demand& demand) {
                     (!demand.exposed || is_shared(buffer, demand.block_bytes));
     if (as_it_is || demand.bytes == 0) return Where::user;
     // Received, too, where no other rank touches the buffer.
-    if (buffer.has_layouts() && demand.piped_above_bytes != 0 && demand.bytes > demand.piped_above_bytes)
-        return Where::pipe;
+    if (goes_by_layout(buffer, demand)) return Where::pipe;
     if (!demand.exposed) return Where::private_room;
     if (buffer.packer == nullptr && !demand.must_copy && is_adopted(store.seen, buffer, demand))
         return Where::adopted;
@@ -214,8 +226,10 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
               .base = buffer.base,
               .stride_bytes = buffer.stride_bytes,
               .blocks = buffer.blocks};
-    if (side.where == Where::pipe && demand.exposed) {
-        const bool readable = !demand.must_copy && is_readable_by_layout(store.seen, buffer, demand);
+    if (side.where == Where::pipe) {
+        // A side that is only received is nobody's to read.
+        const bool readable =
+            demand.exposed && !demand.must_copy && is_readable_by_layout(store.seen, buffer, demand);
         side.piped = readable ? channel::Piped::shared : channel::Piped::pieces;
     }
     if (is_users(side.where) || side.where == Where::ring) return side;

@@ -55,6 +55,7 @@ SentCopy::SentCopy(blocks::Buffer& send) {
     send.stride_bytes = side.stride_bytes;
     send.blocks = side.blocks;
     send.packer = nullptr;
+    send.layouts = {};
     send.gapped = false;
 }
 

@@ -26,6 +26,7 @@ struct Contents {
     // The counts: ints, or, where the type was made with large counts, these, in the same order, with displacements
     // in bytes behind them instead of in addresses.
     std::vector<mpi::Count> counts;
+    std::vector<int> ints;  // of subarrays made with large counts: the number of dimensions, and the order
     std::vector<mpi::Aint> addresses;
     mpi::Handles<mpi::Datatype> types;
 
@@ -57,8 +58,7 @@ auto room_for(Numbers& numbers, mpi::Count count) {
 
 void read_contents(mpi::Datatype type, const Envelope& e, Contents& c) {
     c.combiner = e.combiner;
-    std::vector<int> ints;
-    int* const some = room_for(ints, e.ints);
+    int* const some = room_for(c.ints, e.ints);
     mpi::Aint* const addresses = room_for(c.addresses, e.addresses);
     c.types.resize(static_cast<std::size_t>(e.types));
     void* const types = c.types.data();
@@ -70,7 +70,7 @@ void read_contents(mpi::Datatype type, const Envelope& e, Contents& c) {
     }
     mpi::lib().Type_get_contents(type, static_cast<int>(e.ints), static_cast<int>(e.addresses),
                                  static_cast<int>(e.types), some, addresses, types);
-    c.counts.assign(ints.begin(), ints.end());
+    c.counts.assign(c.ints.begin(), c.ints.end());
 }
 
 bool is_named(mpi::Combiner combiner) {
@@ -142,17 +142,22 @@ Layout layout_of_struct(const Contents& c) {
     return made;
 }
 
-// Counts: the dimensions, the sizes of the array, of its part, where that begins, and the order.
+// Counts: the dimensions, the sizes of the array, of its part, where that begins, and the order. Where the type was made
+// with large counts, the first and the last stand by themselves.
 Layout layout_of_subarray(const Element& old, const Contents& c) {
-    const mpi::Count dimensions = c.count(0);
-    const bool is_fortran = c.count(1 + 3 * dimensions) == mpi::lib().constants.order_fortran;
+    const bool is_large = c.ints.size() == 2;
+    const mpi::Count first = is_large ? 0 : 1, dimensions = is_large ? c.ints[0] : c.count(0);
+    if (static_cast<mpi::Count>(c.counts.size()) != 3 * dimensions + 2 * first) return Layout::none();
+    const mpi::Count order = is_large ? c.ints[1] : c.count(1 + 3 * dimensions);
+    const bool is_fortran = order == mpi::lib().constants.order_fortran;
+    if (!is_fortran && order != mpi::lib().constants.order_c) return Layout::none();
     Layout made = old.layout;
     std::int64_t stride_bytes = old.extent_bytes;
     for (mpi::Count i = 0; i < dimensions; ++i) {
         const mpi::Count d = is_fortran ? i : dimensions - 1 - i;
-        made.repeat(c.count(1 + dimensions + d), stride_bytes);
-        made.shift(c.count(1 + 2 * dimensions + d) * stride_bytes);
-        stride_bytes *= c.count(1 + d);
+        made.repeat(c.count(first + dimensions + d), stride_bytes);
+        made.shift(c.count(first + 2 * dimensions + d) * stride_bytes);
+        stride_bytes *= c.count(first + d);
     }
     return made;
 }
@@ -218,7 +223,7 @@ Layout layout_of_type(mpi::Datatype type) {
 // What is known of a type.
 struct Known {
     TypeFacts facts;
-    std::shared_ptr<const TypeLayout> layout;  // null: it has none, or is a run
+    std::shared_ptr<const TypeLayout> layout;  // null: it has none, or no bytes
 };
 
 // Bounds come from the library: it knows what resizing and padding did to them, and where data begin that are no run.

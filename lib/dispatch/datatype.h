@@ -34,8 +34,8 @@ struct TypeLayout {
     std::vector<std::int64_t> words;
     std::int64_t span_bytes;
 };
-// Null: a predefined type, or one too irregular. Whoever has it may use it when the type has been freed. Requires: the type
-// is valid.
+// Null: a predefined type, one of no bytes, or one too irregular. Whoever has it may use it when the type has been freed.
+// Requires: the type is valid.
 std::shared_ptr<const TypeLayout> layout_of(mpi::Datatype type);
 // A counter that goes up when a remembered type is freed: facts kept elsewhere by its handle are stale then.
 std::uint64_t type_generation();

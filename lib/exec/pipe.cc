@@ -142,8 +142,25 @@ void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {
     (streaming_ ? blocks::copy_streaming : blocks::copy_block)(to.at, from.at, bytes);
 }
 
+// Whether the kernel would have many short runs to copy to.
+bool Pipe::is_fine(const Block& to) {
+    return to.layout.words != nullptr && blocks::Cursor(to.at, to.layout, 0).stretch().bytes < 512;
+}
+
+void Pipe::read_by_way_of_copy(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
+    constexpr std::size_t kCopied = 64 * 1024;
+    copied_.resize(kCopied);
+    for (std::uint64_t done = 0; done < bytes; done += kCopied) {
+        const std::uint64_t some = std::min<std::uint64_t>(kCopied, bytes - done);
+        const iovec room{copied_.data(), some};
+        channel_.read_private(peer, from + done, {&room, 1});
+        blocks::copy_data(to.at, to.layout, done, copied_.data(), {}, 0, some);
+    }
+}
+
 // A private block is contiguous, its room may have holes.
 void Pipe::read_through_kernel(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
+    if (is_fine(to)) return read_by_way_of_copy(peer, from, to, bytes);
     constexpr std::size_t kRuns = 256;
     iovec runs[kRuns];
     std::size_t count = 0;

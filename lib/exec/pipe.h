@@ -17,7 +17,7 @@
 // allowed before and refuses now ends the job with one line.
 #pragma once
 #include <cstdint>
-
+#include <vector>
 #include "blocks/publish.h"
 #include "blocks/side.h"
 #include "channel/channel.h"
@@ -89,6 +89,8 @@ class Pipe {
     [[nodiscard]] bool is_free(std::uint64_t place);
     [[nodiscard]] bool read(std::int32_t peer, blocks::Block from, PipedBlocks& blocks);
     void copy_whole(std::int32_t peer, PipedBlocks& blocks);
+    static bool is_fine(const blocks::Block& to);
+    void read_by_way_of_copy(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
     void read_through_kernel(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
     std::uint64_t most_pieces(PipedBlocks& blocks) const;
     std::uint64_t place_of(std::uint64_t piece) const {
@@ -107,6 +109,7 @@ class Pipe {
     std::uint64_t pieces_ = 0;  // where one block goes to all: of the longest that comes in pieces
     std::int32_t reader_ = 0;   // looked at before a place of the ring is free
     Shown shown_[kPieces] = {};
+    std::vector<std::byte> copied_;  // room for what is scattered in short runs
 };
 
 }  // namespace coco::exec

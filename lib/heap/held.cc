@@ -48,6 +48,13 @@ void let_go(std::uintptr_t holder) {
     std::erase_if(held.ranges, [&](const Held& range) { return range.holder == holder; });
 }
 
+void hand_over(std::uintptr_t from, std::uintptr_t to) {
+    Table& held = table();
+    std::scoped_lock lock(held.mutex);
+    for (Held& range : held.ranges)
+        if (range.holder == from) range.holder = to;
+}
+
 bool is_held(const void* address, std::uint64_t bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     Table& held = table();

@@ -13,6 +13,8 @@ void hold(const void* address, std::uint64_t bytes, std::uintptr_t holder);
 // Lets go of a holder's range that begins there, or of all of its ranges.
 void let_go(std::uintptr_t holder, const void* address);
 void let_go(std::uintptr_t holder);
+// Gives all ranges of one holder to another.
+void hand_over(std::uintptr_t from, std::uintptr_t to);
 // Whether anybody holds a byte of the range.
 bool is_held(const void* address, std::uint64_t bytes);
 

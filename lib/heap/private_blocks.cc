@@ -256,10 +256,14 @@ bool is_plain_memory(const void* address) {
     return os::read_process(getpid(), address, &any, 1) || errno != EFAULT;
 }
 
-bool adopt(const void* address, std::uint64_t bytes) {
+bool may_adopt(const void* address, std::uint64_t bytes) {
     if (own().bytes == 0 || offset_of(address) >= own().bytes || bytes > own().bytes - offset_of(address))
         return false;
-    if (is_held(address, bytes) || os::may_have_pinned_memory()) return false;
+    return !is_held(address, bytes) && !os::may_have_pinned_memory();
+}
+
+bool adopt(const void* address, std::uint64_t bytes) {
+    if (!may_adopt(address, bytes)) return false;
     const Inner inner = inner_of(address, bytes);
     std::byte* view = second_view();
     if (view == nullptr) return false;

@@ -11,7 +11,7 @@
 // each call.
 //
 // Called by large.cc, the doors and by blocks/side.cc. Thread safety: any thread; nobody may write to a range while it is
-// adopted, as nobody may write to the buffer of a call. A forked child has private copies and adopts nothing. No malloc.
+// adopted, as nobody may write to the buffer of a call. A forked child has private copies and adopts nothing. No malloc but in adopt().
 // Fails: by return value, with everything as it was.
 #pragma once
 #include <cstddef>
@@ -45,6 +45,8 @@ bool is_plain_memory(const void* address);
 
 // Whether peers can read all of a range, by itself or through shadows, once they are refreshed.
 bool is_readable(const void* address, std::uint64_t bytes);
+// Whether a range could be adopted: it is the segment's, and nobody holds its pages where they are. Some 50 us.
+bool may_adopt(const void* address, std::uint64_t bytes);
 // Adopts what is private of a range, unless a window (held.h) or a device (os/pinned.h) may go on with its old pages.
 // Returns: whether it is readable now.
 bool adopt(const void* address, std::uint64_t bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/pinned.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -65,6 +66,18 @@ Loaded look_at_libraries() {
     return found;
 }
 
+bool has_entries(const char* folder) {
+    DIR* open = opendir(folder);
+    if (open == nullptr) return false;
+    bool found = false;
+    while (const dirent* entry = readdir(open)) found |= entry->d_name[0] != '.';
+    closedir(open);
+    return found;
+}
+
+// InfiniBand, RoCE, iWARP, EFA and Omni-Path are of the first class, Slingshot of the second.
+bool has_pinning_network() { return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi"); }
+
 std::uint64_t own_pinned_kib() {
     char text[4096];
     int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -120,16 +133,9 @@ bool may_have_pinned_memory() {
     errno = saved;
     if (loaded.device) return true;
     if (!any_pinned) return false;
-    // Something is pinned. Where a network's libraries are loaded, and nobody but the MPI library needs them, it is the
+    // Something is pinned. Where the machine has a network that pins memory, and nobody but the MPI library uses it, it is the
     // MPI library's.
-    bool networked = false;
-    dl_iterate_phdr(
-        [](dl_phdr_info* object, std::size_t, void* to) {
-            *static_cast<bool*>(to) |= registers_memory(file_name(object->dlpi_name));
-            return 0;
-        },
-        &networked);
-    return loaded.registering || !networked;
+    return loaded.registering || !has_pinning_network();
 }
 
 }  // namespace coco::os

@@ -11,8 +11,8 @@
 namespace coco::os {
 
 // Whether the program, or a library that is not the MPI library's, may have pinned memory of its own. No: nothing is
-// pinned and no device's library is loaded, or all that can pin memory belongs to the MPI library, whose registered memory
-// is forgotten when it sees a range mapped anew.
+// pinned and no device's library is loaded, or the machine has a network that pins memory and only the MPI library uses it,
+// whose registered memory is forgotten when it sees a range mapped anew.
 bool may_have_pinned_memory();
 
 // The parts of that question, for tests. The number behind VmPin in the text of /proc/self/status, in KiB; what cannot be

@@ -110,6 +110,8 @@ std::vector<Case> aliased_alltoalls(const Types& t) {
         {"alltoall, same buffer", [=](auto& f, auto w) { return f.Alltoall(m, 1, i, m, 1, i, w); }},
         {"alltoall, same large buffer",
          [=](auto& f, auto w) { return f.Alltoall(m, kLarge, i, m, kLarge, i, w); }},
+        {"alltoall, same large buffer with holes",
+         [=](auto& f, auto w) { return f.Alltoall(m, kLarge, t.gap, m, kLarge, t.gap, w); }},
         {"alltoall, same buffer, other type",
          [=](auto& f, auto w) { return f.Alltoall(m, 2, i, m, 1, t.pair, w); }},
         {"alltoall, same buffer, nothing", [=](auto& f, auto w) { return f.Alltoall(m, 0, i, m, 0, i, w); }},

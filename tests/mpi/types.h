@@ -91,6 +91,16 @@ inline std::vector<Type> int_types_by_large_counts() {
         {"struct_c", made([](auto t) { MPI_Type_create_struct_c(2, lengths, bytes, ints, t); }), 3},
         {"struct_c with holes", made([](auto t) { MPI_Type_create_struct_c(2, lengths, apart, ints, t); }),
          3},
+        {"subarray_c", made([](auto t) {
+             const MPI_Count sizes[] = {5, 4, 9}, parts[] = {1, 2, 3}, starts[] = {1, 2, 4};
+             MPI_Type_create_subarray_c(3, sizes, parts, starts, MPI_ORDER_C, MPI_INT, t);
+         }),
+         6},
+        {"subarray_c, Fortran's order", made([](auto t) {
+             const MPI_Count sizes[] = {5, 4, 9}, parts[] = {3, 1, 2}, starts[] = {1, 2, 4};
+             MPI_Type_create_subarray_c(3, sizes, parts, starts, MPI_ORDER_FORTRAN, MPI_INT, t);
+         }),
+         6},
         {"resized_c, lower bound -8", made([](auto t) { MPI_Type_create_resized_c(MPI_INT, -8, 16, t); }),
          1}};
 #else
