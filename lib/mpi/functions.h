@@ -106,7 +106,7 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Free_mem, (void*))                                                                                     \
     X(Win_create, (void*, Aint, int, Info, Comm, void* win))                                                 \
     X(Win_allocate, (Aint, int, Info, Comm, void* baseptr, void* win))                                       \
-    X(Win_attach, (Win, void*, Aint)) \
+    X(Win_attach, (Win, void*, Aint))                                                                        \
     X(Win_detach, (Win, const void*))                                                                        \
     X(Win_free, (void* win))
 
@@ -114,7 +114,7 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
 #define COCO_MPI_FUNCTIONS_4(X)                                                                             \
     X(Win_create_c, (void*, Aint, Aint, Info, Comm, void* win))                                             \
     X(Win_allocate_c, (Aint, Aint, Info, Comm, void* baseptr, void* win))                                   \
-X(Alltoall_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                             \
+    X(Alltoall_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                             \
     X(Alltoallv_c,                                                                                          \
       (const void*, const Count*, const Aint*, Datatype, void*, const Count*, const Aint*, Datatype, Comm)) \
     X(Alltoallw_c, (const void*, const Count*, const Aint*, const void*, void*, const Count*, const Aint*,  \
