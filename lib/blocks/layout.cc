@@ -152,7 +152,7 @@ bool Layout::expand() {
     return true;
 }
 
-// A run that goes on where the last one ends becomes one with it, and pieces of one layout in even strides a loop.
+// A run that goes on where the last one ends becomes one with it, and pieces that are alike, in even strides, a loop.
 void Layout::append_piece(Piece piece) {
     Piece* last = pieces_.empty() ? nullptr : &pieces_.back();
     const std::int64_t stride = last != nullptr ? piece.offset_bytes - last->offset_bytes : 0;
@@ -206,12 +206,6 @@ std::vector<std::int64_t> Layout::words() const {
 
 void Cursor::Nest::add(std::int64_t count, std::int64_t stride_bytes) {
     if (count != 1) levels[size++] = {count, stride_bytes, 0};
-}
-
-std::int64_t Cursor::Nest::product() const {
-    std::int64_t product = 1;
-    for (std::size_t i = 0; i < size; ++i) product *= levels[i].count;
-    return product;
 }
 
 std::int64_t Cursor::Nest::go_to(std::int64_t number) {

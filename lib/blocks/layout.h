@@ -126,7 +126,6 @@ class Cursor {
         void add(std::int64_t count, std::int64_t stride_bytes);
         // So far from the first place is the `number`-th one, which it goes to.
         std::int64_t go_to(std::int64_t number);
-        std::int64_t product() const;
         // Goes on by some rounds of the innermost loop. Adds to `moved` by how much. Returns: false at the end.
         bool step(std::int64_t rounds, std::int64_t& moved);
     };
