@@ -95,6 +95,11 @@ Layout Layout::run(std::int64_t offset_bytes, std::uint64_t bytes) {
     return made;
 }
 
+Layout Layout::bounded(std::size_t pieces_max) && {
+    pieces_max_ = pieces_max;
+    return std::move(*this);
+}
+
 Layout Layout::none() {
     Layout made;
     made.is_valid_ = false;
@@ -120,7 +125,7 @@ Layout::Bounds Layout::bounds() const {
 }
 
 void Layout::repeat(std::int64_t count, std::int64_t stride_bytes) {
-    if (count == 0) pieces_.clear(), loops_.clear();
+    if (count == 0) *this = Layout().bounded(pieces_max_);  // of whatever there are none
     if (pieces_.empty() || count == 1) return;
     Piece& first = pieces_[0];
     if (pieces_.size() > 1)
@@ -185,12 +190,13 @@ void Layout::append(Layout other) {
         *this = std::move(other);
         return;
     }
-    if (!other.is_valid_ || !expand() || !other.expand() ||
-        pieces_.size() + other.pieces_.size() > kPiecesMax) {
-        *this = none();
-        return;
+    pieces_max_ = std::min(pieces_max_, other.pieces_max_);
+    bool fits = other.is_valid_ && expand() && other.expand();
+    for (std::size_t i = 0; fits && i < other.pieces_.size(); ++i) {
+        append_piece(std::move(other.pieces_[i]));
+        fits = pieces_.size() <= pieces_max_;
     }
-    for (Piece& piece : other.pieces_) append_piece(std::move(piece));
+    if (!fits) *this = none();
 }
 
 std::vector<std::int64_t> Layout::words() const {

@@ -32,6 +32,8 @@ class Layout {
     // One run, from the element's origin.
     static Layout run(std::int64_t offset_bytes, std::uint64_t bytes);
     static Layout none();  // not valid
+    // The same, of which nothing is made that has more pieces.
+    Layout bounded(std::size_t pieces_max) &&;
 
     bool is_valid() const { return is_valid_; }
     std::uint64_t bytes() const;
@@ -65,6 +67,7 @@ class Layout {
 
     std::vector<Loop> loops_;  // around all pieces; empty if there is only one
     std::vector<Piece> pieces_;
+    std::size_t pieces_max_ = kPiecesMax;
     bool is_valid_ = true;
 };
 

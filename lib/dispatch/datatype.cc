@@ -78,7 +78,8 @@ bool is_named(mpi::Combiner combiner) {
            combiner == mpi::Combiner::f90_complex || combiner == mpi::Combiner::f90_integer;
 }
 
-Layout layout_of_type(mpi::Datatype type);
+// Of no more than so many pieces.
+Layout layout_of_type(mpi::Datatype type, std::size_t pieces_max);
 
 void release(const Contents& contents) {
     for (std::size_t i = 0; i < contents.types.size(); ++i) {
@@ -116,7 +117,9 @@ struct Element {
     }
 };
 
-Element element_of(mpi::Datatype type) { return {layout_of_type(type), measured(type).extent}; }
+Element element_of(mpi::Datatype type, std::size_t pieces_max) {
+    return {layout_of_type(type, pieces_max), measured(type).extent};
+}
 
 // `count` pieces of `length(i)` elements at `displacement(i)` bytes.
 template <class Length, class Displacement>
@@ -134,10 +137,10 @@ Layout join_even(const Element& old, mpi::Count count, mpi::Count length, std::i
     return made;
 }
 
-Layout layout_of_struct(const Contents& c) {
+Layout layout_of_struct(const Contents& c, std::size_t pieces_max) {
     Layout made;
     for (mpi::Count i = 0; i < c.counts[0] && made.is_valid(); ++i)
-        made.append(element_of(c.types[static_cast<std::size_t>(i)])
+        made.append(element_of(c.types[static_cast<std::size_t>(i)], pieces_max)
                         .some(c.count(1 + i), c.bytes_at(i, 1 + c.counts[0])));
     return made;
 }
@@ -162,9 +165,9 @@ Layout layout_of_subarray(const Element& old, const Contents& c) {
     return made;
 }
 
-Layout layout_of_contents(const Contents& c) {
-    if (c.combiner == mpi::Combiner::structure) return layout_of_struct(c);
-    const Element old = element_of(c.types[0]);
+Layout layout_of_contents(const Contents& c, std::size_t pieces_max) {
+    if (c.combiner == mpi::Combiner::structure) return layout_of_struct(c, pieces_max);
+    const Element old = element_of(c.types[0], pieces_max);
     auto n = [&](mpi::Count i) { return c.count(i); };
     auto bytes = [&](mpi::Count elements) { return elements * old.extent_bytes; };
     switch (c.combiner) {
@@ -197,9 +200,9 @@ Layout layout_of_contents(const Contents& c) {
 }
 
 // The predefined pair types have holes in their elements, all others are dense.
-Layout layout_of_named(const Measures& m) {
-    return m.size == m.true_extent ? Layout::run(m.true_lower, static_cast<std::uint64_t>(m.size))
-                                   : Layout::none();
+Layout layout_of_named(const Measures& m, std::size_t pieces_max) {
+    if (m.size != m.true_extent) return Layout::none();
+    return Layout::run(m.true_lower, static_cast<std::uint64_t>(m.size)).bounded(pieces_max);
 }
 
 // The layout that was read must be the one that the library measures, however it tells of large counts.
@@ -209,13 +212,13 @@ bool agrees(const Layout& layout, const Measures& m) {
     return m.size == 0 || (bounds.low == m.true_lower && bounds.high == m.true_lower + m.true_extent);
 }
 
-Layout layout_of_type(mpi::Datatype type) {
+Layout layout_of_type(mpi::Datatype type, std::size_t pieces_max) {
     Envelope envelope;
     if (!envelope_of(type, envelope)) return Layout::none();
-    if (is_named(envelope.combiner)) return layout_of_named(measured(type));
+    if (is_named(envelope.combiner)) return layout_of_named(measured(type), pieces_max);
     Contents c;
     read_contents(type, envelope, c);
-    Layout layout = !c.types.empty() ? layout_of_contents(c) : Layout::none();
+    Layout layout = !c.types.empty() ? layout_of_contents(c, pieces_max) : Layout::none();
     release(c);
     return agrees(layout, measured(type)) ? layout : Layout::none();
 }
@@ -224,18 +227,22 @@ Layout layout_of_type(mpi::Datatype type) {
 struct Known {
     TypeFacts facts;
     std::shared_ptr<const TypeLayout> layout;  // null: it has none, or no bytes
+    bool is_layout_known;
 };
+// One is enough to tell whether a type is a run; a large exchange reads the others, if it is not.
+constexpr std::size_t kFirstPieces = 1;
 
 // Bounds come from the library: it knows what resizing and padding did to them, and where data begin that are no run.
-Known read_type(mpi::Datatype type) {
-    Layout layout = layout_of_type(type);
+Known read_type(mpi::Datatype type, std::size_t pieces_max) {
+    Layout layout = layout_of_type(type, pieces_max);
     const Measures m = measured(type);
     Known known{.facts = {.size_bytes = static_cast<std::uint64_t>(m.size),
                           .extent_bytes = m.extent,
                           .offset_bytes = m.size == 0 ? 0 : m.true_lower,
                           .run = layout.is_run(),
                           .valid = true},
-                .layout = nullptr};
+                .layout = nullptr,
+                .is_layout_known = layout.is_valid() || pieces_max == Layout::kPiecesMax};
     layout.shift(-m.true_lower);
     if (layout.is_valid() && m.size != 0)
         known.layout = std::make_shared<const TypeLayout>(TypeLayout{layout.words(), m.true_extent});
@@ -282,16 +289,18 @@ std::mutex& attribute_lock() {
 }
 
 // The attribute of a type that is not predefined, made if there is none.
-Known known_of(mpi::Datatype type) {
+Known known_of(mpi::Datatype type, bool with_layout) {
     std::lock_guard lock(attribute_lock());
     void* value = nullptr;
     int found = 0;
     mpi::lib().Type_get_attr(type, keyval(), &value, &found);
     if (!found) {
-        value = new Known(read_type(type));
+        value = new Known(read_type(type, kFirstPieces));
         mpi::lib().Type_set_attr(type, keyval(), value);
     }
-    return *static_cast<Known*>(value);
+    auto* known = static_cast<Known*>(value);
+    if (with_layout && !known->is_layout_known) *known = read_type(type, Layout::kPiecesMax);
+    return *known;
 }
 
 bool is_predefined(mpi::Datatype type) {
@@ -303,7 +312,7 @@ TypeFacts find_or_read(mpi::Datatype type) {
     if (type == mpi::lib().datatype_null) return {};
     // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of it.
     if (!is_committed(type)) return {};
-    return is_predefined(type) ? read_type(type).facts : known_of(type).facts;
+    return is_predefined(type) ? read_type(type, kFirstPieces).facts : known_of(type, false).facts;
 }
 
 struct Remembered {
@@ -329,7 +338,7 @@ TypeFacts facts_of(mpi::Datatype type) {
 }
 
 std::shared_ptr<const TypeLayout> layout_of(mpi::Datatype type) {
-    return is_predefined(type) ? nullptr : known_of(type).layout;
+    return is_predefined(type) ? nullptr : known_of(type, true).layout;
 }
 
 }  // namespace coco::dispatch

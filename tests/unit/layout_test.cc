@@ -204,3 +204,28 @@ TEST_CASE("what is too irregular has no layout", "[layout]") {
     for (std::size_t i = 0; i <= Layout::kLoopsMax; ++i, stride *= 3) deep.repeat(2, stride);
     CHECK_FALSE(deep.is_valid());
 }
+
+TEST_CASE("a bounded layout says as soon as it has too many pieces that it is none", "[layout]") {
+    auto element = [] { return Layout::run(0, 4).bounded(1); };
+    Layout run = element();
+    run.append([&] {
+        Layout next = element();
+        next.shift(4);
+        return next;
+    }());
+    CHECK(run.is_run());
+    Layout holes = element();
+    for (int i = 1; i < 4; ++i) {
+        Layout next = element();
+        next.shift(8 * i * i);
+        holes.append(std::move(next));
+    }
+    CHECK_FALSE(holes.is_valid());
+    CHECK_FALSE(holes.is_run());
+    Layout vector = element();
+    vector.repeat(100, 12);
+    CHECK(vector.is_valid());
+    holes.repeat(0, 8);
+    CHECK(holes.is_valid());
+    CHECK(holes.bytes() == 0);
+}
