@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The door of fork, for callers whose stack is malloc's memory: handlers on a signal stack, coroutines,
-// threads with stacks of their own. Parent and child would run on one and the same shared pages until the
+// The doors of fork and _Fork, for callers whose stack is malloc's memory (handlers on a signal stack, coroutines, threads with stacks of
+// their own), or may have been adopted in part (heap/outside.h). Parent and child would run on one and the same shared pages until the
 // child has its copy of the heap (heap/fork.h). So fork itself runs on a private stack there, and both go on
 // on the old one when each has its own.
 #include <dlfcn.h>
@@ -12,23 +12,35 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "heap/outside.h"
 #include "heap/segment.h"
 
 namespace {
 
 using Fork = pid_t (*)();
 
-// Looked up before any signal handler may need it.
-Fork g_next = nullptr;
-__attribute__((constructor)) void look_up() { g_next = reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "fork")); }
-Fork next_fork() {
-    if (g_next == nullptr) look_up();
-    return g_next;
+// Looked up before any signal handler may need them.
+Fork g_fork = nullptr, g_bare_fork = nullptr;
+__attribute__((constructor)) void look_up() {
+    g_fork = reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "fork"));
+    g_bare_fork = reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "_Fork"));
+}
+pid_t fork_with_handlers() {
+    if (g_fork == nullptr) look_up();
+    return g_fork();
+}
+// Runs no handlers, and may be called in signal handlers. The child shares the heap, but not its stack.
+pid_t fork_without_handlers() {
+    if (g_bare_fork == nullptr) look_up();
+    const pid_t result = g_bare_fork();
+    if (result == 0 && !coco::heap::privatize_outside(coco::heap::own())) _exit(127);
+    return result;
 }
 
 // Lies at the start of the private stack, so that the kernel copies it for the child.
 struct Job {
     ucontext_t caller, forker;
+    Fork fork;
     pid_t result;
     int error;
 };
@@ -36,15 +48,16 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 
 void run(unsigned high, unsigned low) {
     auto* job = reinterpret_cast<Job*>(std::uint64_t{high} << 32 | low);
-    job->result = next_fork()();
+    job->result = job->fork();
     job->error = errno;
 }
 
-pid_t fork_elsewhere() {
+pid_t fork_elsewhere(Fork fork) {
     void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return -1;
     auto* job = static_cast<Job*>(stack);
     const auto address = reinterpret_cast<std::uint64_t>(job);
+    job->fork = fork;
     getcontext(&job->forker);
     job->forker.uc_stack = {.ss_sp = job + 1, .ss_flags = 0, .ss_size = kStackBytes - sizeof(Job)};
     job->forker.uc_link = &job->caller;
@@ -58,9 +71,17 @@ pid_t fork_elsewhere() {
     return result;
 }
 
+pid_t fork_on_private_stack(Fork fork, const void* frame) {
+    const bool on_shared = coco::heap::own().bytes != 0 &&
+                           (coco::heap::is_shared(frame) || coco::heap::may_be_outside_adopted(frame));
+    return on_shared ? fork_elsewhere(fork) : fork();
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) pid_t fork() {
-    const bool on_heap = coco::heap::own().bytes != 0 && coco::heap::is_shared(__builtin_frame_address(0));
-    return on_heap ? fork_elsewhere() : next_fork()();
+    return fork_on_private_stack(fork_with_handlers, __builtin_frame_address(0));
+}
+extern "C" __attribute__((visibility("default"))) pid_t _Fork() {
+    return fork_on_private_stack(fork_without_handlers, __builtin_frame_address(0));
 }

@@ -2,11 +2,13 @@
 #include "blocks/side.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "blocks/copy_block.h"
 #include "blocks/publish.h"
+#include "heap/overlays.h"
 #include "heap/private_blocks.h"
 #include "heap/segment.h"
 
@@ -55,16 +57,45 @@ bool for_each_range(const Buffer& buffer, std::uint64_t block_bytes, Do act) {
     return range.bytes == 0 || act(range);
 }
 
-// Whether peers can read a private buffer, or can from now on.
-bool is_adopted(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
-    if (demand.adopting_call == 0 || demand.bytes <= kAdoptedBytesMin) return false;
-    auto is_readable = [](const Range& range) { return heap::is_readable(range.begin, range.bytes); };
-    if (for_each_range(buffer, demand.block_bytes, is_readable)) return true;
-    if (seen.count(buffer.base, demand.bytes) < demand.adopting_call) return false;
+// How far behind its own address peers read memory in the segment: 0, or the way to its alias (heap/outside.h). None: they
+// cannot.
+using Shift = std::optional<std::ptrdiff_t>;
+
+Shift shift_of(const Range& range) {
+    const std::byte* at = heap::readable_at(range.begin, range.bytes);
+    if (at == nullptr) return {};
+    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(at) -
+                                       reinterpret_cast<std::uintptr_t>(range.begin));
+}
+
+// Of all blocks, which have one for all of them.
+Shift shift_of(const Buffer& buffer, std::uint64_t block_bytes) {
+    Shift shift;
+    const bool all = for_each_range(buffer, block_bytes, [&](const Range& range) {
+        const Shift here = shift_of(range);
+        if (!here || (shift && *shift != *here)) return false;
+        shift = here;
+        return true;
+    });
+    return all ? shift : Shift{};
+}
+
+// Memory outside the segment is seldom for one use alone, but often for few.
+std::uint32_t adopting_call(const std::byte* at, const Demand& demand) {
+    return heap::touches_segment(at, 1) ? demand.adopting_call
+                                        : std::max(demand.adopting_call, kAdoptingCall);
+}
+
+// Of a private buffer that is adopted, now at the latest.
+Shift adopted_shift(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
+    if (demand.adopting_call == 0 || demand.bytes <= kAdoptedBytesMin) return {};
+    if (const Shift shift = shift_of(buffer, demand.block_bytes)) return shift;
+    if (seen.count(buffer.base, demand.bytes) < adopting_call(buffer.base, demand)) return {};
     auto adopt = [](const Range& range) { return heap::adopt(range.begin, range.bytes); };
-    if (for_each_range(buffer, demand.block_bytes, adopt)) return true;
+    if (for_each_range(buffer, demand.block_bytes, adopt))
+        if (const Shift shift = shift_of(buffer, demand.block_bytes)) return shift;
     seen.put_off(buffer.base, demand.bytes);
-    return false;
+    return {};
 }
 
 // From the lowest to behind the highest byte of all blocks with layouts.
@@ -103,20 +134,21 @@ bool is_covered(const Buffer& buffer, std::uint64_t block_bytes, const Range& sp
     return true;
 }
 
-// Whether peers can read blocks with layouts where they are, or can from now on.
-bool is_readable_by_layout(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
+// Of blocks with layouts that peers can read in the segment, now at the latest.
+Shift shift_by_layout(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
     constexpr std::uint64_t kWordsBytesMax = 48 * 1024;  // on the stage
-    if (layouts_bytes(buffer) > kWordsBytesMax) return false;
+    if (layouts_bytes(buffer) > kWordsBytesMax) return {};
     const Range span = span_of(buffer, demand.block_bytes);
-    if (heap::is_shared(span.begin, span.bytes)) return true;
-    if (demand.adopting_call == 0) return false;
-    if (heap::is_readable(span.begin, span.bytes)) return true;
-    if (demand.bytes < span.bytes || seen.count(span.begin, span.bytes) < demand.adopting_call) return false;
+    if (heap::is_shared(span.begin, span.bytes)) return 0;
+    if (demand.adopting_call == 0) return {};
+    if (const Shift shift = shift_of(span)) return shift;
+    if (demand.bytes < span.bytes || seen.count(span.begin, span.bytes) < adopting_call(span.begin, demand))
+        return {};
     if (heap::may_adopt(span.begin, span.bytes) && is_covered(buffer, demand.block_bytes, span) &&
         heap::adopt(span.begin, span.bytes))
-        return true;
+        return shift_of(span);
     seen.put_off(span.begin, span.bytes);
-    return false;
+    return {};
 }
 
 // Not what the kernel cannot read: memory of devices, which the MPI library packs.
@@ -127,18 +159,25 @@ bool goes_by_layout(const Buffer& buffer, const Demand& demand) {
     return heap::is_plain_memory(span.begin) && heap::is_plain_memory(span.begin + span.bytes - 1);
 }
 
-Where choose(Store& store, const Buffer& buffer, const Demand& demand) {
+// Where the side will be; base: of its first block, the user's unless it is adopted.
+struct Choice {
+    Where where;
+    std::byte* base;
+};
+
+Choice choose(Store& store, const Buffer& buffer, const Demand& demand) {
     bool as_it_is = buffer.packer == nullptr && !demand.must_copy &&
                     (!demand.exposed || is_shared(buffer, demand.block_bytes));
-    if (as_it_is || demand.bytes == 0) return Where::user;
+    if (as_it_is || demand.bytes == 0) return {Where::user, buffer.base};
     // Received, too, where no other rank touches the buffer.
-    if (goes_by_layout(buffer, demand)) return Where::pipe;
-    if (!demand.exposed) return Where::private_room;
-    if (buffer.packer == nullptr && !demand.must_copy && is_adopted(store.seen, buffer, demand))
-        return Where::adopted;
+    if (goes_by_layout(buffer, demand)) return {Where::pipe, buffer.base};
+    if (!demand.exposed) return {Where::private_room, buffer.base};
+    if (buffer.packer == nullptr && !demand.must_copy)
+        if (const Shift shift = adopted_shift(store.seen, buffer, demand))
+            return {Where::adopted, base::displaced(buffer.base, *shift)};
     const bool may_pipe = demand.piped_above_bytes != 0 && buffer.packer == nullptr && !demand.must_copy;
-    return demand.bytes <= (may_pipe ? demand.piped_above_bytes : kSideLimitBytes) ? Where::ring
-                                                                                   : Where::shared_room;
+    const bool is_small = demand.bytes <= (may_pipe ? demand.piped_above_bytes : kSideLimitBytes);
+    return {is_small ? Where::ring : Where::shared_room, buffer.base};
 }
 
 // Plain private buffers are not doubled: another way to read them may be better than a copy of any size. That is not so
@@ -179,8 +218,8 @@ void refresh(const Buffer& buffer, std::uint64_t block_bytes) {
 
 }  // namespace
 
-bool show_in_place(Store& store, std::byte* at, std::uint64_t bytes) {
-    if (heap::is_shared(at, bytes)) return true;
+std::byte* show_in_place(Store& store, std::byte* at, std::uint64_t bytes) {
+    if (heap::is_shared(at, bytes)) return at;
     const Buffer buffer{.base = at, .block_count = 1};
     const Demand demand{.exposed = true,
                         .must_copy = false,
@@ -188,9 +227,10 @@ bool show_in_place(Store& store, std::byte* at, std::uint64_t bytes) {
                         .block_bytes = bytes,
                         .bytes = bytes,
                         .adopting_call = kAdoptingCall};
-    if (!is_adopted(store.seen, buffer, demand)) return false;
+    const Shift shift = adopted_shift(store.seen, buffer, demand);
+    if (!shift) return nullptr;
     refresh(buffer, bytes);
-    return true;
+    return base::displaced(at, *shift);
 }
 
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
@@ -222,15 +262,17 @@ Side through_pipe(Side side, std::byte* base) {
 }  // namespace
 
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
-    Side side{.where = choose(store, buffer, demand),
-              .base = buffer.base,
+    const Choice choice = choose(store, buffer, demand);
+    Side side{.where = choice.where,
+              .base = choice.base,
               .stride_bytes = buffer.stride_bytes,
               .blocks = buffer.blocks};
     if (side.where == Where::pipe) {
         // A side that is only received is nobody's to read.
-        const bool readable =
-            demand.exposed && !demand.must_copy && is_readable_by_layout(store.seen, buffer, demand);
-        side.piped = readable ? channel::Piped::shared : channel::Piped::pieces;
+        const Shift shift =
+            demand.exposed && !demand.must_copy ? shift_by_layout(store.seen, buffer, demand) : Shift{};
+        side.piped = shift ? channel::Piped::shared : channel::Piped::pieces;
+        side.base = base::displaced(buffer.base, shift.value_or(0));
     }
     if (is_users(side.where) || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);

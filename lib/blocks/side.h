@@ -58,13 +58,13 @@ struct Demand {
     std::uint64_t piped_above_bytes = 0;
     // A buffer that cannot be used where it is is copied to the shared heap, of whatever size, while there is room.
     bool copies_any = false;
-    // Peers only read: a private buffer is adopted at this call with it; 0: never.
+    // Peers only read: a private buffer is adopted at this call with it, outside the segment at kAdoptingCall or later; 0: never.
     std::uint32_t adopting_call = 0;
 };
 
-// Makes a contiguous buffer readable for peers where it is, if it is shared, or is adopted, now at the latest. Returns:
-// whether they can read it until it is written to.
-bool show_in_place(Store& store, std::byte* at, std::uint64_t bytes);
+// Makes a contiguous buffer readable for peers without a copy, if it is shared, or is adopted, now at the latest. Returns:
+// the address in the own segment at which they read it until it is written to; null if they cannot.
+std::byte* show_in_place(Store& store, std::byte* at, std::uint64_t bytes);
 // Whether all blocks of a dense buffer lie on the shared heap.
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes);
 // Decides where the side will be. Room on the shared heap is fetched here, ring space is taken

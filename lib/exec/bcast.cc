@@ -47,6 +47,7 @@ inline const algorithms::Algorithm& row_that_moves(Publish publish) {
 // How this call's buffer is published; the root's decision.
 struct Way {
     Publish publish = Publish::direct;
+    std::byte* shown = nullptr;  // direct: where peers read the buffer
     std::uint64_t bytes = 0;
     std::uint64_t segment_bytes = 0;
 };
@@ -60,10 +61,10 @@ std::uint64_t segment_bytes_for(std::uint64_t wanted_bytes) {
 Way choose_way(blocks::Store& store, const Call& call, std::byte* buffer,
                const algorithms::Algorithm& algorithm, std::uint64_t wanted_segment_bytes) {
     Way way{.bytes = call.local.bytes};
-    bool in_place = algorithm.reads_peer_send() && show_in_place(store, buffer, way.bytes);
-    if (in_place) return way;
+    if (algorithm.reads_peer_send()) way.shown = show_in_place(store, buffer, way.bytes);
+    if (way.shown != nullptr) return way;
     if ((algorithm.segmented && way.bytes != 0) || way.bytes > kStagedBytesMax)
-        way = {Publish::segmented, way.bytes, segment_bytes_for(wanted_segment_bytes)};
+        way = {Publish::segmented, nullptr, way.bytes, segment_bytes_for(wanted_segment_bytes)};
     else
         way.publish = way.bytes <= kInlineBytesMax ? Publish::inlined : Publish::staged;
     return way;
@@ -257,7 +258,8 @@ class BcastFlight final : public Flight {
     bool send_trains() {
         for (;;) {
             const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
-            if (!train_) train_.emplace(order_, way_, side_.base + at_, bytes, record_);
+            std::byte* base = way_.shown != nullptr ? way_.shown : side_.base;
+            if (!train_) train_.emplace(order_, way_, base + at_, bytes, record_);
             if (!is_open_ && !(is_open_ = train_->open(way_.bytes))) return false;
             if (!train_->advance()) return false;
             next_train();
@@ -283,7 +285,8 @@ class BcastFlight final : public Flight {
         channel::Record record = at_ == 0 ? first_ : channel_.next_record(order_.call.common.root);
         if (record.header == nullptr) return false;
         record_.follow(channel_, order_.call.common.root, record);
-        way_ = {record_.contents().publish, record_.contents().total_bytes, record_.contents().segment_bytes};
+        way_ = {record_.contents().publish, nullptr, record_.contents().total_bytes,
+                record_.contents().segment_bytes};
         outcome.ran = &row_that_moves(way_.publish);
         const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
         train_.emplace(order_, way_, side_.base + at_, bytes, record_);

@@ -13,6 +13,7 @@
 #include "heap/kept.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
+#include "heap/outside.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/private_blocks.h"
@@ -148,6 +149,7 @@ void tend() {
         return;
     int saved = errno;
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".decay"), nullptr, nullptr, nullptr, 0);
+    sweep_outside();
     errno = saved;
 }
 

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <cstring>
 
 #include "base/bits.h"
 #include "base/log.h"
+#include "heap/copy_written.h"
 #include "heap/kept.h"
+#include "heap/outside.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
@@ -30,6 +32,8 @@ namespace {
 // A child that is stopped (by a debugger, say) in the midst of copying holds its parent up this long at most.
 constexpr std::uint64_t kPatience_ns = 600'000'000'000u;
 
+constinit std::atomic<bool> g_guarded{
+    false};  // relaxed: a thread that needs to know has used the allocator itself
 ForkHandler g_allocator_prepare, g_allocator_parent, g_allocator_child;
 // The child writes a byte when its copy is complete; its death closes the pipe. Guarded by the span lock.
 int g_pipe[2] = {-1, -1};
@@ -42,6 +46,8 @@ void close_pipe() {
 }
 
 void prepare() {
+    lock_outside();
+    leave_adopted_stack();
     g_allocator_prepare();
     lock_kept();
     lock_spans();
@@ -75,6 +81,7 @@ void parent() {
     unlock_spans();
     unlock_kept();
     g_allocator_parent();
+    unlock_outside();
 }
 
 // Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that take
@@ -85,32 +92,11 @@ std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
-// Copies from the file where possible: mapped pages may be out of reach, as the program may have forbidden access
-// to some (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
-bool copy_range(const Segment& segment, int fd, std::byte* copy, std::uint64_t begin, std::uint64_t end) {
-    if (fd < 0) std::memcpy(copy + begin, segment.base + begin, end - begin);
-    while (fd >= 0 && begin < end) {
-        ssize_t n = pread(fd, copy + begin, end - begin, static_cast<off_t>(begin));
-        if (n <= 0) return false;
-        begin += static_cast<std::uint64_t>(n);
-    }
-    return true;
-}
-
-// Copies what was ever written of [begin, end) of the segment to the same offsets of `copy`.
-bool copy_written(const Segment& segment, std::byte* copy, std::uint64_t begin, std::uint64_t end) {
-    int fd = is_own_descriptor(segment.fd) ? segment.fd : -1;
-    std::uint64_t from = 0, stop = 0;
-    for (; os::next_written(fd, begin, end, from, stop); begin = stop)
-        if (!copy_range(segment, fd, copy, from, stop)) return false;
-    return true;
-}
-
 // Makes private, in the order of addresses, those pieces of the range where the segment is still mapped.
 class Privatizer {
   public:
     Privatizer(const Segment& segment, std::byte* room, std::uint64_t end)
-        : segment_(segment), room_(room), end_(end) {}
+        : segment_(segment), room_(room), end_(end), fd_(is_own_descriptor(segment.fd) ? segment.fd : -1) {}
 
     // A mapping of the program's over the segment stays, noted or not (it is not noted where it went round libc).
     bool all() {
@@ -144,7 +130,7 @@ class Privatizer {
     bool replace(std::uint64_t begin, std::uint64_t end) {
         if (begin == end) return true;
         std::uint64_t bytes = end - begin;
-        return copy_written(segment_, room_, begin, end) &&
+        return copy_written(fd_, begin, bytes, segment_.base + begin, room_ + begin) &&
                os::bare_calls().mremap(room_ + begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                                        segment_.base + begin) == segment_.base + begin;
     }
@@ -157,6 +143,7 @@ class Privatizer {
     const Segment& segment_;
     std::byte* room_;
     std::uint64_t end_, done_ = 0;
+    int fd_;
 };
 
 // Puts all that was ever carved of the heap into private memory at the same addresses, with nothing accessible
@@ -172,7 +159,7 @@ bool make_private(const Segment& segment) {
 void child() {
     int saved = errno;
     if (own().bytes != 0) {
-        if (!make_private(own())) {
+        if (!make_private(own()) || !privatize_outside(own())) {
             COCO_LOG(error,
                      "fork: cannot copy the heap for the child: errno " << errno << "; the child ends");
             _exit(127);
@@ -185,6 +172,7 @@ void child() {
     unlock_spans();
     unlock_kept();
     g_allocator_child();
+    unlock_outside();
 }
 
 }  // namespace
@@ -193,7 +181,11 @@ int guard_forks(ForkHandler allocator_prepare, ForkHandler allocator_parent, For
     g_allocator_prepare = allocator_prepare;
     g_allocator_parent = allocator_parent;
     g_allocator_child = allocator_child;
-    return pthread_atfork(prepare, parent, child);
+    const int error = pthread_atfork(prepare, parent, child);
+    if (error == 0) g_guarded.store(true, std::memory_order_relaxed);
+    return error;
 }
+
+bool forks_are_guarded() { return g_guarded.load(std::memory_order_relaxed); }
 
 }  // namespace coco::heap

@@ -12,5 +12,7 @@ using ForkHandler = void (*)();
 // Registers our handlers around the allocator's: its locks are held while the copy is made. Returns: 0 or an
 // errno.
 int guard_forks(ForkHandler prepare, ForkHandler parent, ForkHandler child);
+// Whether that has been done: the allocator does it when it is first used.
+bool forks_are_guarded();
 
 }  // namespace coco::heap

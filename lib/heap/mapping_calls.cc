@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/bits.h"
+#include "heap/outside.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
@@ -128,14 +129,24 @@ void drop_pages(void* address, std::size_t bytes) {
 
 void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, int protection, int flags,
                    int fd, off_t offset) {
-    if ((flags & MAP_FIXED) == 0 || !is_programs(address, bytes))
-        return next.mmap(address, bytes, protection, flags, fd, offset);
+    if ((flags & MAP_FIXED) == 0) return next.mmap(address, bytes, protection, flags, fd, offset);
+    if (!is_programs(address, bytes)) {
+        const LeavingPages leaving(address, bytes);
+        void* mapped = next.mmap(address, bytes, protection, flags, fd, offset);
+        if (mapped != MAP_FAILED) leaving.drop();
+        return mapped;
+    }
     Noted noted(address, bytes, kReplaced);
     return noted.end(next.mmap(address, bytes, protection, flags, fd, offset));
 }
 
 int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
-    if (!is_programs(address, bytes)) return next.munmap(address, bytes);
+    if (!is_programs(address, bytes)) {
+        const LeavingPages leaving(address, bytes);
+        const int result = next.munmap(address, bytes);
+        if (result == 0) leaving.drop();
+        return result;
+    }
     Noted noted(address, bytes, kHole);
     return noted.end(next.munmap(address, bytes));
 }
@@ -146,9 +157,15 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
     if (is_programs(address, std::max<std::size_t>(bytes, 1)) && is_all(address, bytes, false) &&
         own().bytes != 0)
         return move_pages(next, address, bytes, new_bytes, flags, wanted);
+    if (LeavingPages(address, bytes).any()) return move_pages(next, address, bytes, new_bytes, flags, wanted);
+    const LeavingPages replaced(fixed ? wanted : nullptr, fixed ? new_bytes : 0);
     bool from_segment = is_programs(address, bytes), to_segment = fixed && is_programs(wanted, new_bytes);
     if (from_segment && !is_all(address, bytes, true) && own().bytes != 0) return fail(EFAULT);
-    if (!from_segment && !to_segment) return next.mremap(address, bytes, new_bytes, flags, wanted);
+    if (!from_segment && !to_segment) {
+        void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
+        if (moved != MAP_FAILED) replaced.drop();
+        return moved;
+    }
     bool fresh = to_segment && note_change(wanted, new_bytes, kReplaced);
     void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
     if (moved == MAP_FAILED) {
@@ -177,8 +194,13 @@ int program_mprotect(const MappingCalls& next, void* address, std::size_t bytes,
 int program_madvise(const MappingCalls& next, void* address, std::size_t bytes, int advice) {
     constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers lack
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == kDontNeedLocked;
-    if ((!drops && advice != MADV_REMOVE) || !is_programs(address, bytes) || own().bytes == 0 ||
-        is_all(address, bytes, true))
+    if (!drops && advice != MADV_REMOVE) return next.madvise(address, bytes, advice);
+    if (const LeavingPages leaving(address, bytes); leaving.any() && drops) {
+        const int result = next.madvise(address, bytes, advice == MADV_FREE ? MADV_DONTNEED : advice);
+        if (result == 0) leaving.drop();
+        return result;
+    }
+    if (!is_programs(address, bytes) || own().bytes == 0 || is_all(address, bytes, true))
         return next.madvise(address, bytes, advice);
     if (advice == MADV_REMOVE) {
         errno = EINVAL;

@@ -15,9 +15,13 @@ struct Range {
     std::uint64_t bytes;
 };
 Range carvable();
+// The part of the segment whose pages stand for adopted memory outside it (outside.h); 0 bytes: it has none.
+Range annex();
 // Whether a mapping is of the segment, each page in its place; also in a forked child that has not replaced it
 // yet.
 bool is_own_mapping(const os::Mapping& mapping);
+// Whether a mapping is of the segment, wherever it is.
+bool is_of_segment(const os::Mapping& mapping);
 // Whether a descriptor still is the segment's (programs close what they did not open).
 bool is_own_descriptor(int fd);
 // Whether pages must be reserved before they are touched (os::MemoryObject::on_mount).

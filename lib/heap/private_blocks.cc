@@ -16,8 +16,10 @@
 #include "base/bits.h"
 #include "base/env.h"
 #include "heap/held.h"
+#include "heap/outside.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/pages.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/next_calls.h"
@@ -51,21 +53,6 @@ bool is_data_bounded() {
 bool is_space_bounded() {
     rlimit space{};
     return getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
-}
-
-std::byte* page_of(const void* address) {
-    auto number = reinterpret_cast<std::uintptr_t>(address);
-    return reinterpret_cast<std::byte*>(number & ~(os::page_bytes() - 1));
-}
-
-// The pages that lie within a range as a whole.
-struct Inner {
-    std::byte* begin;
-    std::byte* end;
-};
-Inner inner_of(const void* address, std::uint64_t bytes) {
-    const auto* from = static_cast<const std::byte*>(address);
-    return {page_of(from + os::page_bytes() - 1), page_of(from + bytes)};
 }
 
 // The segment mapped a second time: by it the pages behind private ones are written. Null where there is none.
@@ -107,8 +94,7 @@ bool is_anonymous(std::byte* begin, std::byte* end) {
         from = mapping.end;
     }
     if (from >= stop) return true;
-    static constinit std::mutex one_list;
-    std::scoped_lock hold(one_list);
+    std::scoped_lock hold(os::one_mapping_list());
     os::MappingList list;
     if (!list.is_open()) return false;
     while (from < stop && list.next(mapping)) {
@@ -241,6 +227,12 @@ bool share_fresh_block(void* block, std::uint64_t usable_bytes) {
     return true;
 }
 
+namespace {
+
+bool is_in_segment(const void* address, std::uint64_t bytes) {
+    return own().bytes != 0 && offset_of(address) < own().bytes && bytes <= own().bytes - offset_of(address);
+}
+
 bool is_readable(const void* address, std::uint64_t bytes) {
     const auto* from = static_cast<const std::byte*>(address);
     const Inner inner = inner_of(address, bytes);
@@ -251,19 +243,26 @@ bool is_readable(const void* address, std::uint64_t bytes) {
     return is_readable_edge(from, head_bytes) && is_readable_edge(inner.end, tail_bytes);
 }
 
+}  // namespace
+
+const std::byte* readable_at(const void* address, std::uint64_t bytes) {
+    if (!is_in_segment(address, bytes)) return alias_of(address, bytes);
+    return is_readable(address, bytes) ? static_cast<const std::byte*>(address) : nullptr;
+}
+
 bool is_plain_memory(const void* address) {
     std::byte any;
     return os::read_process(getpid(), address, &any, 1) || errno != EFAULT;
 }
 
 bool may_adopt(const void* address, std::uint64_t bytes) {
-    if (own().bytes == 0 || offset_of(address) >= own().bytes || bytes > own().bytes - offset_of(address))
-        return false;
-    return !is_held(address, bytes) && !os::may_have_pinned_memory();
+    if (own().bytes == 0 || is_held(address, bytes) || os::may_have_pinned_memory()) return false;
+    return is_in_segment(address, bytes) || (adopts_outside() && !os::may_have_watched_memory());
 }
 
 bool adopt(const void* address, std::uint64_t bytes) {
     if (!may_adopt(address, bytes)) return false;
+    if (!is_in_segment(address, bytes)) return adopt_outside(address, bytes);
     const Inner inner = inner_of(address, bytes);
     std::byte* view = second_view();
     if (view == nullptr) return false;
@@ -282,6 +281,7 @@ bool adopt(const void* address, std::uint64_t bytes) {
 }
 
 void refresh_shadows(const void* address, std::uint64_t bytes) {
+    if (!is_in_segment(address, bytes)) return refresh_alias(address, bytes);
     const auto* from = static_cast<const std::byte*>(address);
     const Inner inner = inner_of(address, bytes);
     if (inner.begin >= inner.end) return refresh(from, bytes);

@@ -43,14 +43,15 @@ void forget_shadows(const void* address, std::uint64_t bytes);
 // Whether the kernel can copy the byte there for others: not so with memory of devices. True where it cannot be asked.
 bool is_plain_memory(const void* address);
 
-// Whether peers can read all of a range, by itself or through shadows, once they are refreshed.
-bool is_readable(const void* address, std::uint64_t bytes);
-// Whether a range could be adopted: it is the segment's, and nobody holds its pages where they are. Some 50 us.
+// The address in the own segment at which peers can read all of a range, once its shadows are refreshed: its own, or that of its
+// alias (outside.h); null: they cannot.
+const std::byte* readable_at(const void* address, std::uint64_t bytes);
+// Whether a range could be adopted: nobody holds its pages where they are. Some 50 us.
 bool may_adopt(const void* address, std::uint64_t bytes);
 // Adopts what is private of a range, unless a window (held.h) or a device (os/pinned.h) may go on with its old pages.
 // Returns: whether it is readable now.
 bool adopt(const void* address, std::uint64_t bytes);
-// Copies the partial pages at the ends of a range to their shadows, if they are private. Requires: is_readable().
+// Copies the partial pages at the ends of a range to their shadows, if they are private. Requires: readable_at() is not null.
 void refresh_shadows(const void* address, std::uint64_t bytes);
 
 }  // namespace coco::heap

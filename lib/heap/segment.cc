@@ -43,11 +43,12 @@ struct Header {
 constexpr std::uint64_t kMagic = 0x6f636f6362696c00u;  // "\0libcoco"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kSmallest = 2 * kFirstSpan;
-constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30;  // behind the heap, for the library itself
+// Behind the heap: room for the library itself, and the annex.
+constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30, kAnnexBytes = std::uint64_t{32} << 30;
 
 constinit Segment g_own;
 constinit SegmentId g_id{};
-constinit Range g_carvable{};
+constinit Range g_carvable{}, g_annex{};
 // Where the rest of the room begins. Relaxed: it only deals out addresses, whose pages nobody has written yet; that
 // there is a room is seen by g_made.
 constinit std::atomic<std::uint64_t> g_room_at{0};
@@ -93,12 +94,12 @@ std::uint64_t wanted_bytes() {
                           .file_bytes = file_size_limit()});
 }
 
-// The size of the room behind the heap: 0 where any limit could meet it.
-std::uint64_t room_behind(const os::MemoryObject& object) {
+// The size of what lies behind the heap: 0 where any limit could meet it.
+std::uint64_t bytes_behind(const os::MemoryObject& object) {
     rlimit files{};
     bool bounded = getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur != RLIM_INFINITY ||
                    address_space_limit() != UINT64_MAX;
-    return bounded || object.on_mount ? 0 : kRoomBytes;
+    return bounded || object.on_mount ? 0 : kRoomBytes + kAnnexBytes;
 }
 
 // /dev/shm is small in many containers.
@@ -122,6 +123,7 @@ bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t byte
     madvise(base, bytes, MADV_HUGEPAGE);
     madvise(base + kFirstSpan, bytes - kFirstSpan, MADV_DONTDUMP);  // until a span reaches it: spans.cc
     g_carvable = {base, heap_bytes};
+    if (bytes != heap_bytes) g_annex = {base + (bytes - kAnnexBytes), kAnnexBytes};
     g_room_at.store(heap_bytes, std::memory_order_relaxed);
     g_own = {base, bytes, object.fd};
     return true;
@@ -131,7 +133,7 @@ bool try_make(std::uint64_t bytes) {
     os::MemoryObject object = os::make_memory_object(bytes);
     if (object.fd < 0) return false;
     if (object.on_mount) bytes = within_mount(object.fd, bytes);
-    const std::uint64_t all_bytes = bytes + room_behind(object);
+    const std::uint64_t all_bytes = bytes + bytes_behind(object);
     std::byte* base = bytes >= kSmallest ? os::map_object(object.fd, all_bytes) : nullptr;
     if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(all_bytes)) == 0 &&
         publish(object, base, all_bytes, bytes))
@@ -249,8 +251,12 @@ bool is_mapped_here(const void* address, std::size_t bytes) {
     return true;
 }
 
+bool is_of_segment(const os::Mapping& mapping) {
+    return mapping.shared && mapping.inode == g_inode && mapping.device == g_device;
+}
+
 bool is_own_mapping(const os::Mapping& mapping) {
-    return mapping.shared && mapping.inode == g_inode && mapping.device == g_device &&
+    return is_of_segment(mapping) &&
            mapping.offset == mapping.begin - reinterpret_cast<std::uint64_t>(g_carvable.base);
 }
 
@@ -293,7 +299,7 @@ std::byte* take_room(std::uint64_t bytes) {
     bytes = base::round_up(bytes, os::page_bytes());
     std::uint64_t at = g_room_at.load(std::memory_order_relaxed);
     do {
-        if (bytes > segment.bytes - at) return nullptr;
+        if (bytes > segment.bytes - g_annex.bytes - at) return nullptr;
     } while (!g_room_at.compare_exchange_weak(at, at + bytes, std::memory_order_relaxed));
     // Mates look at a directory, and at a control block, before its owner has touched all of it.
     static_cast<void>(os::prefer_here(segment.base + at, bytes));
@@ -308,6 +314,11 @@ Refusal last_refusal() {
 Range carvable() {
     own();
     return g_carvable;
+}
+
+Range annex() {
+    own();
+    return g_annex;
 }
 
 bool is_own_descriptor(int fd) {

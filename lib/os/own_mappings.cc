@@ -26,7 +26,7 @@ struct Query {
     std::uint64_t name, build_id;
 };
 constexpr unsigned long kQuery = _IOWR('f', 17, Query);
-constexpr std::uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8;
+constexpr std::uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8, kCoveringOrNext = 16;
 
 constexpr int kUnopened = -1, kUnknown = -2;
 constinit std::atomic<int> g_maps{kUnopened};  // relaxed: a number, whose file is the kernel's to order
@@ -43,9 +43,10 @@ int opened_maps(int stale) {
     return stale;
 }
 
-int ask(int fd, std::uint64_t address, Query& query) {
+int ask(int fd, std::uint64_t address, std::uint64_t flags, Query& query) {
     query = {};
     query.size = sizeof query;
+    query.flags = flags;
     query.address = address;
     return ioctl(fd, kQuery, &query) == 0 ? 0 : errno;
 }
@@ -79,16 +80,14 @@ bool parse(std::string_view line, Mapping& mapping) {
     return true;
 }
 
-}  // namespace
-
-Told mapping_at(std::uint64_t address, Mapping& mapping) {
+Told tell(std::uint64_t address, std::uint64_t flags, Mapping& mapping) {
     int saved = errno;
     int fd = g_maps.load(std::memory_order_relaxed);
     Query query;
-    int why = fd >= 0 ? ask(fd, address, query) : EBADF;
+    int why = fd >= 0 ? ask(fd, address, flags, query) : EBADF;
     if (fd != kUnknown && (why == EBADF || why == ENOTTY)) {
         fd = opened_maps(fd);
-        why = fd >= 0 ? ask(fd, address, query) : EBADF;
+        why = fd >= 0 ? ask(fd, address, flags, query) : EBADF;
         if (why == ENOTTY) g_maps.store(kUnknown, std::memory_order_relaxed);
     }
     errno = saved;
@@ -104,7 +103,17 @@ Told mapping_at(std::uint64_t address, Mapping& mapping) {
     return Told::mapping;
 }
 
+}  // namespace
+
+Told mapping_at(std::uint64_t address, Mapping& mapping) { return tell(address, 0, mapping); }
+Told mapping_from(std::uint64_t address, Mapping& mapping) { return tell(address, kCoveringOrNext, mapping); }
+
 char MappingList::text_[8192];
+
+std::mutex& one_mapping_list() {
+    static constinit std::mutex one;
+    return one;
+}
 
 MappingList::MappingList() : fd_(open_maps()) {}
 MappingList::~MappingList() {

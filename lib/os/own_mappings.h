@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace coco::os {
 
@@ -21,6 +22,8 @@ struct Mapping {
 enum class Told { mapping, none, unknown };
 // The mapping that covers an address. unknown: this kernel cannot tell, or this process may not ask.
 Told mapping_at(std::uint64_t address, Mapping& mapping);
+// The first mapping that ends behind an address.
+Told mapping_from(std::uint64_t address, Mapping& mapping);
 
 // The lines of /proc/self/maps one after the other, by address. What is mapped anew behind the last one that
 // was returned is not seen.
@@ -42,5 +45,8 @@ class MappingList {
     std::size_t begin_ = 0, end_ = 0;  // the part of text_ that has not been returned
     static char text_[8192];
 };
+
+// What those hold who read a list while other threads may read one.
+std::mutex& one_mapping_list();
 
 }  // namespace coco::os

@@ -78,27 +78,45 @@ bool has_entries(const char* folder) {
 // InfiniBand, RoCE, iWARP, EFA and Omni-Path are of the first class, Slingshot of the second.
 bool has_pinning_network() { return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi"); }
 
-std::uint64_t own_pinned_kib() {
+// What `of` finds in the kernel's account of this process.
+std::uint64_t own_kib(std::uint64_t (*of)(std::string_view)) {
     char text[4096];
     int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text) : -1;
     if (fd >= 0) close(fd);
-    return pinned_kib({text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0});
+    return of({text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0});
 }
 
-}  // namespace
-
-std::uint64_t pinned_kib(std::string_view status) {
-    constexpr std::string_view kName = "\nVmPin:";
+// The number behind a name at the begin of a line; the largest one if it cannot be read.
+std::uint64_t kib_behind(std::string_view name, std::string_view status) {
     constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
-    const auto at = status.find(kName);
+    const auto at = status.find(name);
     if (at == status.npos) return kUnknown;
-    std::string_view rest = status.substr(at + kName.size());
+    std::string_view rest = status.substr(at + name.size());
     rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
     std::uint64_t kib = 0;
     const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), kib);
     return read.ec == std::errc() ? kib : kUnknown;
 }
+
+// Whether a descriptor is open whose name begins so. Yes, too, where they cannot be listed.
+bool has_descriptor(std::string_view name) {
+    DIR* open = opendir("/proc/self/fd");
+    if (open == nullptr) return true;
+    bool found = false;
+    while (const dirent* entry = readdir(open)) {
+        char target[64];
+        const ssize_t bytes = readlinkat(dirfd(open), entry->d_name, target, sizeof target);
+        found |= bytes > 0 && std::string_view(target, static_cast<std::size_t>(bytes)).starts_with(name);
+    }
+    closedir(open);
+    return found;
+}
+
+}  // namespace
+
+std::uint64_t pinned_kib(std::string_view status) { return kib_behind("\nVmPin:", status); }
+std::uint64_t locked_kib(std::string_view status) { return kib_behind("\nVmLck:", status); }
 
 // CUDA's driver, ROCm, Level Zero and what stands on them; liburing registers buffers that the kernel then counts only for
 // some users. Not OpenCL's loader, by which hwloc asks for devices: it loads one of these where there is one.
@@ -129,13 +147,20 @@ bool registers_memory(std::string_view library) {
 bool may_have_pinned_memory() {
     const int saved = errno;
     const Loaded loaded = look_at_libraries();
-    const bool any_pinned = own_pinned_kib() != 0;
+    const bool any_pinned = own_kib(pinned_kib) != 0;
     errno = saved;
     if (loaded.device) return true;
     if (!any_pinned) return false;
     // Something is pinned. Where the machine has a network that pins memory, and nobody but the MPI library uses it, it is the
     // MPI library's.
     return loaded.registering || !has_pinning_network();
+}
+
+bool may_have_watched_memory() {
+    const int saved = errno;
+    const bool may = own_kib(locked_kib) != 0 || has_descriptor("anon_inode:[userfaultfd]");
+    errno = saved;
+    return may;
 }
 
 }  // namespace coco::os

@@ -15,9 +15,13 @@ namespace coco::os {
 // whose registered memory is forgotten when it sees a range mapped anew.
 bool may_have_pinned_memory();
 
+// Whether pages of the process may be locked (mlock) or watched (userfaultfd), which pages mapped anew would not be.
+bool may_have_watched_memory();
+
 // The parts of that question, for tests. The number behind VmPin in the text of /proc/self/status, in KiB; what cannot be
 // read counts as pinned.
 std::uint64_t pinned_kib(std::string_view status);
+std::uint64_t locked_kib(std::string_view status);
 // Whether a library of this name hands the program's memory to a device.
 bool is_of_device(std::string_view library);
 // Whether the MPI library, or one below it that registers and forgets memory, has this name.

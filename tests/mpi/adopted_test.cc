@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that come back to the same large blocks of malloc's, which are private at first and adopted after some calls: the
-// same buffers again and again with other bytes, parts of blocks that begin anywhere, bytes beside them that another
-// thread writes all the time, blocks that are freed, grown and taken again in between.
+// Calls that come back to the same large buffers, which are private at first and adopted after some calls: large blocks of
+// malloc's, static data, stacks of main and of another thread, mappings. The same buffers again and again with other bytes,
+// parts that begin anywhere, bytes beside them that another thread writes all the time, blocks that are freed, grown and
+// taken again in between, mappings that are dropped, moved and replaced, children that write to all of it.
 #include <mpi.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -34,6 +38,12 @@ struct Block {
     Block& operator=(const Block&) = delete;
     unsigned char* memory;
 };
+
+bool adopts_outside() {
+    const char* heap = std::getenv("COCO_HEAP");
+    return heap == nullptr || std::strcmp(heap, "shared") != 0;
+}
+bool is_shared(const void* address) { return coco_is_shared != nullptr && coco_is_shared(address) == 1; }
 
 // A thread that counts in the eight bytes right before and right behind a buffer, and must lose no count.
 class Neighbor {
@@ -96,12 +106,8 @@ void call_once(Kind kind, unsigned char* send, unsigned char* recv, int bytes) {
         MPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-// skip: where the buffers begin in their blocks, each rank's elsewhere.
-void come_back(Kind kind, int bytes, std::size_t skip) {
+void use_again(Kind kind, int bytes, unsigned char* send, unsigned char* recv) {
     const std::size_t all = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world_size());
-    skip = 64 + skip * static_cast<std::size_t>(world_rank() + 1);
-    Block from(all + skip + kSlack), to(all + skip + kSlack);
-    unsigned char *send = from.memory + skip, *recv = to.memory + skip;
     const std::size_t sent = kind == Kind::allgather ? static_cast<std::size_t>(bytes) : all;
     const Neighbor beside_send(send, send + sent), beside_recv(recv, recv + all);
     for (int call = 0; call < kCalls; ++call) {
@@ -109,9 +115,97 @@ void come_back(Kind kind, int bytes, std::size_t skip) {
         call_once(kind, send, recv, bytes);
         CHECK(wrong_bytes(recv, kind, static_cast<std::size_t>(bytes), call) == 0);
     }
-    const char* heap = std::getenv("COCO_HEAP");
-    if ((heap == nullptr || std::strcmp(heap, "adaptive") == 0) && bytes > 300'000)
-        CHECK(coco_is_shared != nullptr && coco_is_shared(send + sent / 2) == 1);
+    if (adopts_outside() && bytes > 300'000) CHECK(is_shared(send + sent / 2));
+}
+
+// skip: where the buffers begin in their blocks, each rank's elsewhere.
+void come_back(Kind kind, int bytes, std::size_t skip) {
+    const std::size_t all = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world_size());
+    skip = 64 + skip * static_cast<std::size_t>(world_rank() + 1);
+    const Block from(all + skip + kSlack), to(all + skip + kSlack);
+    use_again(kind, bytes, from.memory + skip, to.memory + skip);
+}
+
+// The same outside malloc's memory: begins anywhere, ends anywhere, a few bytes beside are the neighbours'.
+constexpr int kOutsideBytes = 320'001;
+constexpr std::size_t kOutsideMost = 8 * kOutsideBytes + 64 * 1024;
+unsigned char g_send[kOutsideMost], g_recv[kOutsideMost];
+
+void come_back_outside(unsigned char* send, unsigned char* recv) {
+    for (Kind kind : {Kind::alltoall, Kind::allgather, Kind::alltoallv}) {
+        const std::size_t skip = 64 + 1237 * static_cast<std::size_t>(world_rank() + 1);
+        use_again(kind, kOutsideBytes, send + skip, recv + skip);
+    }
+}
+
+__attribute__((noinline)) void come_back_on_stack() {
+    unsigned char send[kOutsideMost / 2], recv[kOutsideMost / 2];
+    if (static_cast<std::size_t>(world_size()) * kOutsideBytes + 64 * 1024 > sizeof send) return;
+    come_back_outside(send, recv);
+    // A child that runs on these pages, and writes to all of them.
+    std::memset(send, 17, sizeof send);
+    const pid_t child = fork();
+    if (child == 0) {
+        std::memset(send, 18, sizeof send);
+        std::memset(g_send, 18, sizeof g_send);
+        _exit(0);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    for (std::size_t at = 0; at < sizeof send; at += 64) CHECK(send[at] == 17);
+}
+
+void* map_bytes(std::size_t bytes) {
+    return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+// Mappings that are dropped, moved, replaced and shut between calls.
+void change_mappings() {
+    const std::size_t bytes =
+        (static_cast<std::size_t>(world_size()) * kOutsideBytes + 4095) & ~std::size_t{4095};
+    auto* send = static_cast<unsigned char*>(map_bytes(bytes));
+    auto* recv = static_cast<unsigned char*>(map_bytes(bytes));
+    for (int call = 0; call < 5 * kCalls; ++call) {
+        fill(send, Kind::alltoall, kOutsideBytes, call);
+        call_once(Kind::alltoall, send, recv, kOutsideBytes);
+        CHECK(wrong_bytes(recv, Kind::alltoall, kOutsideBytes, call) == 0);
+        if (call == 10 && adopts_outside()) CHECK(is_shared(send + bytes / 2));
+        switch (call) {
+            case 10:
+                CHECK(madvise(send, bytes, MADV_DONTNEED) == 0);
+                for (std::size_t at = 0; at < bytes; at += 512) CHECK(send[at] == 0);
+                break;
+            case 21: {
+                auto* larger = static_cast<unsigned char*>(mremap(send, bytes, 2 * bytes, MREMAP_MAYMOVE));
+                CHECK(larger != MAP_FAILED);
+                send = larger;
+                break;
+            }
+            case 32:
+                CHECK(mmap(send, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                           0) == send);
+                CHECK(send[bytes / 2] == 0);
+                break;
+            case 43:
+                CHECK(mprotect(send, bytes, PROT_READ) == 0);
+                CHECK(mprotect(send, bytes, PROT_READ | PROT_WRITE) == 0);
+                break;
+            default:
+                break;
+        }
+    }
+    munmap(send, 2 * bytes);
+    munmap(recv, bytes);
+}
+
+void come_back_outside_everywhere() {
+    come_back_outside(g_send, g_recv);
+    auto* mapped = static_cast<unsigned char*>(map_bytes(2 * kOutsideMost));
+    come_back_outside(mapped, mapped + kOutsideMost);
+    munmap(mapped, 2 * kOutsideMost);
+    come_back_on_stack();
+    std::thread(come_back_on_stack).join();
+    change_mappings();
 }
 
 // Blocks change their size and their owner between calls.
@@ -186,11 +280,12 @@ void be_a_window(bool attached) {
 
 int main(int argc, char** argv) {
     int given = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &given);
     for (Kind kind : {Kind::alltoall, Kind::alltoallv, Kind::allgather})
         for (int bytes : {40'000, 400'001})
             for (std::size_t skip : {0u, 1237u, 4096u}) come_back(kind, bytes, skip);
     change_blocks();
+    come_back_outside_everywhere();
     for (bool attached : {false, true}) be_a_window(attached);
     const int status = test::finish("adopted_test");
     MPI_Finalize();

