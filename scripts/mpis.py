@@ -105,9 +105,11 @@ def library_in(words, pattern):
     return ""
 
 
-def find_arm64(name):
+def find_arm64(name, to_compile):
     """The same release of Debian's MPI for the other processor, started by this machine's launcher."""
-    here = find(name)
+    here = find(name, to_compile)
+    if not to_compile:
+        return dataclasses.replace(here, name=arm64.PREFIX + name, emulator=arm64.EMULATOR)
     native = words_of("gcc", "-print-multiarch")[0]
     compile_words, link_words = (arm64.translated(words, native) for words in (here.compile_words, here.link_words))
     link_words += [f"-Wl,-rpath-link,{arm64.SYSTEM}{folder}/{arm64.TRIPLET}" for folder in ("/lib", "/usr/lib")]
@@ -115,10 +117,11 @@ def find_arm64(name):
                                link_words=link_words, library=library_in(link_words, r"mpi(ch)?"), emulator=arm64.EMULATOR)
 
 
-def find(name):
-    """The MPI of that name. Raises NoMpi."""
+def find(name, to_compile=True):
+    """The MPI of that name. Without `to_compile` it does not ask the compiler wrappers, which takes as long as a short job, and
+    leaves out what they know. Raises NoMpi."""
     if name.startswith(arm64.PREFIX):
-        return find_arm64(name[len(arm64.PREFIX):])
+        return find_arm64(name[len(arm64.PREFIX):], to_compile)
     prefix, is_standard = (name[:-len(STANDARD)], True) if name.endswith(STANDARD) else (name, False)
     debian = prefix in DEBIAN
     folder, suffix = ("", "." + prefix) if debian else (os.path.join(os.path.abspath(prefix), "bin"), "")
@@ -127,8 +130,8 @@ def find(name):
     if not mpicc or not launcher:
         raise NoMpi(f"{name}: there is no {'mpicc' if not mpicc else 'mpiexec'} in {folder or 'PATH'}")
     family = prefix if debian else "openmpi" if tool(folder, "ompi_info") else "mpich"
-    compile_words, link_words = split_words(shown_words(mpicc, family))
-    mpifort = "" if is_standard else tool(folder, "mpifort" + suffix)  # there is none of the standard ABI yet
+    compile_words, link_words = split_words(shown_words(mpicc, family)) if to_compile else ([], [])
+    mpifort = "" if is_standard or not to_compile else tool(folder, "mpifort" + suffix)  # there is none of the standard ABI yet
     fortran_words = split_words(shown_words(mpifort, family))[1] if mpifort else []
     short = prefix if debian else os.path.abspath(prefix).strip("/").replace("/", "-")
     fortran_library = library_in(fortran_words, r"mpi(ch)?fort|mpi_mpifh")

@@ -84,7 +84,7 @@ def sanitizer_options():
     runtime = subprocess.run(["clang", f"-print-file-name=libclang_rt.asan-{os.uname().machine}.so"], check=True,
                              capture_output=True, text=True).stdout.strip()
     links = f"-shared-libasan -Wl,-rpath,{os.path.dirname(runtime)}"
-    return ["-Db_sanitize=address,undefined", "-Dchecks=dear", "-Dbuildtype=plain", "-Doptimization=1",
+    return ["-Db_sanitize=address,undefined", "-Dchecks=dear", "-Dbuildtype=plain", "-Doptimization=0",
             f"-Dc_link_args={links}",
             f"-Dcpp_link_args={links}", "-Dcpp_args=-gline-tables-only -fno-sanitize-recover=all -fno-omit-frame-pointer"]
 
