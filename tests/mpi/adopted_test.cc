@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -69,6 +70,8 @@ class Neighbor {
                 lost_ = lost_ || seen != n;
                 ++seen;
                 std::memcpy(side, &seen, 8);
+                // Now and then it leaves the CPU to the ranks.
+                if (seen % 256 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
             }
     }
     unsigned char* sides_[2];
@@ -131,17 +134,15 @@ constexpr int kOutsideBytes = 320'001;
 constexpr std::size_t kOutsideMost = 8 * kOutsideBytes + 64 * 1024;
 unsigned char g_send[kOutsideMost], g_recv[kOutsideMost];
 
-void come_back_outside(unsigned char* send, unsigned char* recv) {
-    for (Kind kind : {Kind::alltoall, Kind::allgather, Kind::alltoallv}) {
-        const std::size_t skip = 64 + 1237 * static_cast<std::size_t>(world_rank() + 1);
-        use_again(kind, kOutsideBytes, send + skip, recv + skip);
-    }
+void come_back_outside(unsigned char* send, unsigned char* recv, std::initializer_list<Kind> kinds) {
+    const std::size_t skip = 64 + 1237 * static_cast<std::size_t>(world_rank() + 1);
+    for (Kind kind : kinds) use_again(kind, kOutsideBytes, send + skip, recv + skip);
 }
 
 __attribute__((noinline)) void come_back_on_stack() {
     unsigned char send[kOutsideMost / 2], recv[kOutsideMost / 2];
     if (static_cast<std::size_t>(world_size()) * kOutsideBytes + 64 * 1024 > sizeof send) return;
-    come_back_outside(send, recv);
+    come_back_outside(send, recv, {Kind::alltoall, Kind::allgather});
     // A child that runs on these pages, and writes to all of them.
     std::memset(send, 17, sizeof send);
     const pid_t child = fork();
@@ -199,9 +200,9 @@ void change_mappings() {
 }
 
 void come_back_outside_everywhere() {
-    come_back_outside(g_send, g_recv);
+    come_back_outside(g_send, g_recv, {Kind::alltoallv, Kind::alltoall});
     auto* mapped = static_cast<unsigned char*>(map_bytes(2 * kOutsideMost));
-    come_back_outside(mapped, mapped + kOutsideMost);
+    come_back_outside(mapped, mapped + kOutsideMost, {Kind::alltoallv, Kind::allgather});
     munmap(mapped, 2 * kOutsideMost);
     come_back_on_stack();
     std::thread(come_back_on_stack).join();
@@ -283,7 +284,7 @@ int main(int argc, char** argv) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &given);
     for (Kind kind : {Kind::alltoall, Kind::alltoallv, Kind::allgather})
         for (int bytes : {40'000, 400'001})
-            for (std::size_t skip : {0u, 1237u, 4096u}) come_back(kind, bytes, skip);
+            for (std::size_t skip : {1237u, 4096u}) come_back(kind, bytes, skip);
     change_blocks();
     come_back_outside_everywhere();
     for (bool attached : {false, true}) be_a_window(attached);
