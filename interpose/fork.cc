@@ -5,6 +5,7 @@
 // child has its copy of the heap (heap/fork.h). So fork itself runs on a private stack there, and both go on
 // on the old one when each has its own.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -29,11 +30,22 @@ pid_t fork_with_handlers() {
     if (g_fork == nullptr) look_up();
     return g_fork();
 }
-// Runs no handlers, and may be called in signal handlers. The child shares the heap, but not its stack.
+// Runs no handlers, and may be called in signal handlers. The child shares the heap, but no adopted memory, nor its stack: its
+// parent waits until it has copied these.
 pid_t fork_without_handlers() {
-    if (g_bare_fork == nullptr) look_up();
+    int copied[2] = {-1, -1};
+    coco::heap::lock_outside();
+    if (pipe2(copied, O_CLOEXEC) != 0) copied[0] = copied[1] = -1;
     const pid_t result = g_bare_fork();
+    const int error = errno;
     if (result == 0 && !coco::heap::privatize_outside(coco::heap::own())) _exit(127);
+    if (copied[1] >= 0) close(copied[1]);
+    char none = 0;
+    if (result > 0 && copied[0] >= 0)
+        while (read(copied[0], &none, 1) < 0 && errno == EINTR) continue;
+    if (copied[0] >= 0) close(copied[0]);
+    coco::heap::unlock_outside();
+    errno = error;
     return result;
 }
 
@@ -83,5 +95,10 @@ extern "C" __attribute__((visibility("default"))) pid_t fork() {
     return fork_on_private_stack(fork_with_handlers, __builtin_frame_address(0));
 }
 extern "C" __attribute__((visibility("default"))) pid_t _Fork() {
+    if (g_bare_fork == nullptr) look_up();
+    if (g_bare_fork == nullptr) {  // before glibc 2.34
+        errno = ENOSYS;
+        return -1;
+    }
     return fork_on_private_stack(fork_without_handlers, __builtin_frame_address(0));
 }

@@ -91,7 +91,12 @@ Shift adopted_shift(SeenBuffers& seen, const Buffer& buffer, const Demand& deman
     if (demand.adopting_call == 0 || demand.bytes <= kAdoptedBytesMin) return {};
     if (const Shift shift = shift_of(buffer, demand.block_bytes)) return shift;
     if (seen.count(buffer.base, demand.bytes) < adopting_call(buffer.base, demand)) return {};
-    auto adopt = [](const Range& range) { return heap::adopt(range.begin, range.bytes); };
+    // Each takes a look at all of the process's mappings.
+    constexpr int kRangesMost = 16;
+    int ranges = 0;
+    auto adopt = [&](const Range& range) {
+        return ++ranges <= kRangesMost && heap::adopt(range.begin, range.bytes);
+    };
     if (for_each_range(buffer, demand.block_bytes, adopt))
         if (const Shift shift = shift_of(buffer, demand.block_bytes)) return shift;
     seen.put_off(buffer.base, demand.bytes);
@@ -159,25 +164,23 @@ bool goes_by_layout(const Buffer& buffer, const Demand& demand) {
     return heap::is_plain_memory(span.begin) && heap::is_plain_memory(span.begin + span.bytes - 1);
 }
 
-// Where the side will be; base: of its first block, the user's unless it is adopted.
 struct Choice {
     Where where;
-    std::byte* base;
+    std::ptrdiff_t shift_bytes = 0;
 };
 
 Choice choose(Store& store, const Buffer& buffer, const Demand& demand) {
     bool as_it_is = buffer.packer == nullptr && !demand.must_copy &&
                     (!demand.exposed || is_shared(buffer, demand.block_bytes));
-    if (as_it_is || demand.bytes == 0) return {Where::user, buffer.base};
+    if (as_it_is || demand.bytes == 0) return {Where::user};
     // Received, too, where no other rank touches the buffer.
-    if (goes_by_layout(buffer, demand)) return {Where::pipe, buffer.base};
-    if (!demand.exposed) return {Where::private_room, buffer.base};
+    if (goes_by_layout(buffer, demand)) return {Where::pipe};
+    if (!demand.exposed) return {Where::private_room};
     if (buffer.packer == nullptr && !demand.must_copy)
-        if (const Shift shift = adopted_shift(store.seen, buffer, demand))
-            return {Where::adopted, base::displaced(buffer.base, *shift)};
+        if (const Shift shift = adopted_shift(store.seen, buffer, demand)) return {Where::adopted, *shift};
     const bool may_pipe = demand.piped_above_bytes != 0 && buffer.packer == nullptr && !demand.must_copy;
     const bool is_small = demand.bytes <= (may_pipe ? demand.piped_above_bytes : kSideLimitBytes);
-    return {is_small ? Where::ring : Where::shared_room, buffer.base};
+    return {is_small ? Where::ring : Where::shared_room};
 }
 
 // Plain private buffers are not doubled: another way to read them may be better than a copy of any size. That is not so
@@ -264,7 +267,8 @@ Side through_pipe(Side side, std::byte* base) {
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
     const Choice choice = choose(store, buffer, demand);
     Side side{.where = choice.where,
-              .base = choice.base,
+              .base = buffer.base,
+              .shift_bytes = choice.shift_bytes,
               .stride_bytes = buffer.stride_bytes,
               .blocks = buffer.blocks};
     if (side.where == Where::pipe) {
@@ -272,7 +276,7 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
         const Shift shift =
             demand.exposed && !demand.must_copy ? shift_by_layout(store.seen, buffer, demand) : Shift{};
         side.piped = shift ? channel::Piped::shared : channel::Piped::pieces;
-        side.base = base::displaced(buffer.base, shift.value_or(0));
+        side.shift_bytes = shift.value_or(0);
     }
     if (is_users(side.where) || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);

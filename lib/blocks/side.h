@@ -39,8 +39,9 @@ struct Side {
     Where where = Where::user;
     channel::Piped piped = channel::Piped::shared;  // with Where::pipe; any other side is in shared memory
     stats::Reason refusal = stats::Reason::none;
-    std::byte* base = nullptr;      // the address of block 0
-    std::int64_t stride_bytes = 0;  // plain forms
+    std::byte* base = nullptr;       // the address of block 0
+    std::ptrdiff_t shift_bytes = 0;  // from there to the address in the own segment at which peers read it
+    std::int64_t stride_bytes = 0;   // plain forms
     std::span<const BlockAt> blocks;
 
     // Readers of copies on the stage need not be waited for: the stage is guarded.

@@ -271,7 +271,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
         if (announced_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
         const BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
-        return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
+        return own(base::displaced(send_.base, block.displacement_bytes + send_.shift_bytes), block.bytes);
     }
     // The item that a message brings for an element.
     Item item_of(Place place) {

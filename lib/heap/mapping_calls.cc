@@ -131,9 +131,9 @@ void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, i
                    int fd, off_t offset) {
     if ((flags & MAP_FIXED) == 0) return next.mmap(address, bytes, protection, flags, fd, offset);
     if (!is_programs(address, bytes)) {
-        const LeavingPages leaving(address, bytes);
+        const std::uint64_t left_bytes = adopted_bytes(address, bytes);
         void* mapped = next.mmap(address, bytes, protection, flags, fd, offset);
-        if (mapped != MAP_FAILED) leaving.drop();
+        sweep_outside(left_bytes);
         return mapped;
     }
     Noted noted(address, bytes, kReplaced);
@@ -142,9 +142,9 @@ void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, i
 
 int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
     if (!is_programs(address, bytes)) {
-        const LeavingPages leaving(address, bytes);
+        const std::uint64_t left_bytes = adopted_bytes(address, bytes);
         const int result = next.munmap(address, bytes);
-        if (result == 0) leaving.drop();
+        sweep_outside(left_bytes);
         return result;
     }
     Noted noted(address, bytes, kHole);
@@ -157,13 +157,20 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
     if (is_programs(address, std::max<std::size_t>(bytes, 1)) && is_all(address, bytes, false) &&
         own().bytes != 0)
         return move_pages(next, address, bytes, new_bytes, flags, wanted);
-    if (LeavingPages(address, bytes).any()) return move_pages(next, address, bytes, new_bytes, flags, wanted);
-    const LeavingPages replaced(fixed ? wanted : nullptr, fixed ? new_bytes : 0);
+    std::uint64_t left_bytes = fixed ? adopted_bytes(wanted, new_bytes) : 0;
+    if (const std::uint64_t moving_bytes = adopted_bytes(address, std::max<std::size_t>(bytes, 1))) {
+        // As where there is no room for it. To shrink it needs no change.
+        if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) return fail(ENOMEM);
+        if ((flags & MREMAP_MAYMOVE) != 0 &&
+            !leave_adopted(address, std::max<std::size_t>(bytes, 1), Bytes::kept))
+            return fail(ENOMEM);
+        left_bytes += moving_bytes;
+    }
     bool from_segment = is_programs(address, bytes), to_segment = fixed && is_programs(wanted, new_bytes);
     if (from_segment && !is_all(address, bytes, true) && own().bytes != 0) return fail(EFAULT);
     if (!from_segment && !to_segment) {
         void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
-        if (moved != MAP_FAILED) replaced.drop();
+        sweep_outside(left_bytes);
         return moved;
     }
     bool fresh = to_segment && note_change(wanted, new_bytes, kReplaced);
@@ -195,9 +202,10 @@ int program_madvise(const MappingCalls& next, void* address, std::size_t bytes, 
     constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers lack
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == kDontNeedLocked;
     if (!drops && advice != MADV_REMOVE) return next.madvise(address, bytes, advice);
-    if (const LeavingPages leaving(address, bytes); leaving.any() && drops) {
+    if (const std::uint64_t left_bytes = drops ? adopted_bytes(address, bytes) : 0) {
+        if (!leave_adopted(address, bytes, Bytes::dropped)) return -1;
         const int result = next.madvise(address, bytes, advice == MADV_FREE ? MADV_DONTNEED : advice);
-        if (result == 0) leaving.drop();
+        sweep_outside(left_bytes);
         return result;
     }
     if (!is_programs(address, bytes) || own().bytes == 0 || is_all(address, bytes, true))

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <span>
 
 #include "base/bits.h"
 #include "heap/copy_written.h"
@@ -49,6 +50,21 @@ constexpr std::uint64_t kPieceBytes = 4u << 20;
 constexpr int kMappingsMost = 32 * 1024;
 
 constinit std::mutex g_lock;  // guards the regions
+constinit thread_local bool t_holds_lock = false;
+class Hold {
+  public:
+    Hold() {
+        g_lock.lock();
+        t_holds_lock = true;
+    }
+    ~Hold() {
+        t_holds_lock = false;
+        g_lock.unlock();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+};
+
 constinit Region g_regions[kRegionsMost] = {};
 constinit int g_count = 0;
 // The bounds of all regions, for those who take no lock. Relaxed: whoever sees none yet has no adopted page in its hands.
@@ -104,10 +120,9 @@ bool is_adoptable(const os::Mapping& mapping) {
     return !mapping.shared && mapping.inode == 0 && mapping.protection == (PROT_READ | PROT_WRITE);
 }
 
-// Gives pages of the annex back. Page bounds only.
-void punch(std::byte* alias, std::uint64_t bytes) {
-    if (bytes != 0 && is_own_descriptor(own().fd)) os::punch_hole(own().fd, offset_of(alias), bytes);
-}
+// A child of the bare clone system call has the regions, but shares their memory with its parent, and hears of the parent's
+// mappings.
+bool is_owner() { return own_id().pid == getpid(); }
 
 // Whether a mapping shows the whole segment, where it always is, or a second time to be written to.
 bool is_a_view(const os::Mapping& mapping) {
@@ -118,50 +133,74 @@ bool is_a_view(const os::Mapping& mapping) {
 // Which pages of the annex some mapping shows, wherever the program may have moved it.
 class PagesInUse {
   public:
-    // Returns: false if they cannot be read, or are in too many mappings.
+    struct Run {
+        std::uint64_t begin, end;  // offsets
+        std::byte* at;
+        int protection;
+    };
+
+    // Returns: false if the kernel does not tell, or there are too many.
     bool read() {
-        count_ = lines_ = 0;
-        std::scoped_lock hold(os::one_mapping_list());
-        os::MappingList list;
-        if (!list.is_open()) return false;
-        for (os::Mapping mapping; list.next(mapping); ++lines_)
-            if (is_of_segment(mapping) && !is_a_view(mapping) && !add(mapping)) return false;
+        count_ = mappings_ = 0;
+        bool has_seen_own = false;
+        os::Mapping mapping;
+        os::Told told = os::Told::mapping;
+        for (std::uint64_t at = 0; (told = os::mapping_from(at, mapping)) == os::Told::mapping;
+             at = mapping.end) {
+            ++mappings_;
+            if (!is_of_segment(mapping)) continue;
+            has_seen_own = has_seen_own || is_own_mapping(mapping);
+            if (!is_a_view(mapping) && !add(mapping)) return false;
+        }
         std::sort(runs_, runs_ + count_, [](const Run& a, const Run& b) { return a.begin < b.begin; });
-        return true;
+        return told == os::Told::none && has_seen_own;
     }
-    int mappings() const { return lines_; }
-    // Calls act(begin, end) for each part of a range of offsets that is not in use. Returns: whether that is all of it.
+    int mappings() const { return mappings_; }
+    std::span<const Run> runs() const { return {runs_, static_cast<std::size_t>(count_)}; }
+    bool is_used(std::uint64_t begin, std::uint64_t end) const {
+        return std::ranges::any_of(runs(),
+                                   [&](const Run& run) { return run.begin < end && begin < run.end; });
+    }
+    // Calls act(begin, end) for each part of a range of offsets that is not in use, nor next to a page in use: a call that
+    // runs may have filled that, with the ends of what it shows. Returns: whether none of the range is in use.
     template <class Act>
     bool for_each_unused(std::uint64_t begin, std::uint64_t end, Act act) const {
-        bool any = false;
-        for (int i = 0; i < count_ && begin < end; ++i) {
-            if (runs_[i].end <= begin) continue;
-            if (runs_[i].begin >= end) break;
-            any = true;
-            if (begin < runs_[i].begin) act(begin, runs_[i].begin);
-            begin = runs_[i].end;
+        bool is_unused = true;
+        for (const Run& run : runs()) {
+            if (run.end + os::page_bytes() <= begin) continue;
+            if (run.begin - os::page_bytes() >= end || begin >= end) break;
+            is_unused = false;
+            if (begin < run.begin - os::page_bytes()) act(begin, run.begin - os::page_bytes());
+            begin = run.end + os::page_bytes();
         }
         if (begin < end) act(begin, end);
-        return !any;
+        return is_unused;
     }
 
   private:
     static constexpr int kMost = 8 * 1024;
-    struct Run {
-        std::uint64_t begin, end;
-    };
-    // With a page on either side, of which a call that runs may have filled a part: the ends of what it shows.
+
     bool add(const os::Mapping& mapping) {
         if (count_ == kMost) return false;
-        const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
-        runs_[count_++] = {mapping.offset - os::page_bytes(), end + os::page_bytes()};
+        runs_[count_++] = {mapping.offset, mapping.offset + (mapping.end - mapping.begin),
+                           reinterpret_cast<std::byte*>(mapping.begin), mapping.protection};
         return true;
     }
 
     Run runs_[kMost] = {};
-    int count_ = 0, lines_ = 0;
+    int count_ = 0, mappings_ = 0;
 };
-constinit PagesInUse g_in_use;  // under g_lock
+constinit PagesInUse g_in_use;   // under g_lock
+constinit bool g_known = false;  // what a forked child finds there
+
+// Gives what was written to pages of the annex back. By libc's call, so that libraries that remember what they have
+// registered (UCX) forget it.
+void punch(std::uint64_t begin, std::uint64_t end) {
+    std::uint64_t from = 0, stop = 0;
+    if (!is_own_descriptor(own().fd)) return;
+    for (; os::next_written(own().fd, begin, end, from, stop); begin = stop)
+        if (!os::punch_hole(own().base + from, stop - from)) os::punch_hole(own().fd, from, stop - from);
+}
 
 void set_bounds() {
     std::uintptr_t low = UINTPTR_MAX, high = 0;
@@ -173,22 +212,16 @@ void set_bounds() {
     g_high.store(high, std::memory_order_relaxed);
 }
 
-// Gives back what nobody maps any more: of threads that have ended, libraries that were closed, system calls that no door
-// has seen. Returns: false if there are too many mappings for one more to be adopted.
-bool sweep() {
-    if (!g_in_use.read() || g_in_use.mappings() > kMappingsMost) return false;
+// Gives back what nobody maps any more. Requires: g_in_use was read under this hold of the lock.
+void give_unused_back() {
     for (int i = 0; i < g_count;) {
         const Region region = g_regions[i];
-        const bool is_unused = g_in_use.for_each_unused(
-            offset_of(region.alias), offset_of(region.alias_end()),
-            [](std::uint64_t begin, std::uint64_t end) { punch(own().base + begin, end - begin); });
-        if (is_unused)
+        if (g_in_use.for_each_unused(offset_of(region.alias), offset_of(region.alias_end()), punch))
             g_regions[i] = g_regions[--g_count];
         else
             ++i;
     }
     set_bounds();
-    return true;
 }
 
 // The region whose alias has a byte of a range; null: none.
@@ -267,11 +300,13 @@ bool adopt_piece(const Region& region, std::byte* at, std::uint64_t bytes) {
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, own().fd,
              static_cast<off_t>(offset_of(alias))) == at)
         return true;
-    punch(alias, bytes);
+    punch(offset_of(alias), offset_of(alias) + bytes);
     return false;
 }
 
+// Not where the pages that stand for it are shown elsewhere: the program has moved them by a call that no door has seen.
 bool adopt_run(const Region& region, std::byte* begin, std::byte* end) {
+    if (g_in_use.is_used(offset_of(region.alias_at(begin)), offset_of(region.alias_at(end)))) return false;
     for (std::byte* at = begin; at < end; at += kPieceBytes)
         if (!adopt_piece(region, at, std::min(kPieceBytes, static_cast<std::uint64_t>(end - at))))
             return false;
@@ -290,7 +325,7 @@ bool adopts_outside() {
 
 const std::byte* alias_of(const void* address, std::uint64_t bytes) {
     if (!overlaps_any(address, bytes)) return nullptr;
-    std::scoped_lock hold(g_lock);
+    const Hold hold;
     const Region* region = region_of(address, bytes);
     if (region == nullptr || !is_all_in_place(*region, inner_of(address, bytes))) return nullptr;
     return region->alias_at(static_cast<const std::byte*>(address));
@@ -301,22 +336,32 @@ bool is_adopted_outside(const void* address) {
 }
 
 void refresh_alias(const void* address, std::uint64_t bytes) {
-    std::scoped_lock hold(g_lock);
-    const Region* region = region_of(address, bytes);
-    if (region == nullptr) return;
     const auto* from = static_cast<const std::byte*>(address);
+    std::byte* alias = nullptr;
+    {
+        const Hold hold;
+        const Region* region = region_of(address, bytes);
+        if (region == nullptr) return;
+        alias = region->alias_at(from);
+    }
     const Inner inner = inner_of(address, bytes);
-    std::memcpy(region->alias_at(from), from, static_cast<std::size_t>(inner.begin - from));
-    std::memcpy(region->alias_at(inner.end), inner.end, static_cast<std::size_t>(from + bytes - inner.end));
+    const auto head_bytes = static_cast<std::size_t>(inner.begin - from);
+    const auto tail_at = static_cast<std::size_t>(inner.end - from);
+    std::memcpy(alias, from, head_bytes);
+    std::memcpy(alias + tail_at, inner.end, bytes - tail_at);
 }
 
 bool adopt_outside(const void* address, std::uint64_t bytes) {
     const Inner inner = inner_of(address, bytes);
-    if (inner.begin >= inner.end || !is_own_descriptor(own().fd)) return false;
+    if (inner.begin >= inner.end || !is_own_descriptor(own().fd) || !is_owner()) return false;
     const int saved = errno;
-    std::scoped_lock hold(g_lock);
-    const Region* region = sweep() ? region_of(address, bytes) : nullptr;
-    if (region == nullptr) region = make_region(address, bytes);
+    const Hold hold;
+    if (!g_in_use.read() || g_in_use.mappings() > kMappingsMost) return false;
+    const Region* region = region_of(address, bytes);
+    if (region == nullptr) {
+        give_unused_back();
+        region = make_region(address, bytes);
+    }
     const bool adopted = region != nullptr &&
                          for_each_mapping(inner.begin, inner.end,
                                           [&](std::byte* at, std::byte* end, const os::Mapping& mapping) {
@@ -327,48 +372,38 @@ bool adopt_outside(const void* address, std::uint64_t bytes) {
     return adopted;
 }
 
-void sweep_outside() {
-    if (g_high.load(std::memory_order_relaxed) == 0 || !g_lock.try_lock()) return;
+void sweep_outside(std::uint64_t bytes) {
+    constexpr std::uint64_t kWorthwhileBytes = 1u << 20;
+    if (bytes < kWorthwhileBytes || g_high.load(std::memory_order_relaxed) == 0 || t_holds_lock ||
+        !is_owner() || !g_lock.try_lock())
+        return;
     const int saved = errno;
-    sweep();
+    if (g_in_use.read()) give_unused_back();
     errno = saved;
     g_lock.unlock();
 }
 
 bool may_be_outside_adopted(const void* address) { return overlaps_any(address, 1); }
 
-LeavingPages::LeavingPages(const void* address, std::size_t bytes) {
-    if (!overlaps_any(address, bytes) || os::t_own_calls != 0 || !g_lock.try_lock()) return;
-    std::byte *from = page_of(address), *to = page_behind(address, bytes);
-    const int saved = errno;
-    for (int i = 0; i < g_count; ++i) {
-        const Region& region = g_regions[i];
-        std::byte *begin = std::max(from, region.begin), *end = std::min(to, region.end);
-        while (begin < end && count_ < kMost) {
-            os::Mapping mapping;
-            if (os::mapping_from(reinterpret_cast<std::uint64_t>(begin), mapping) != os::Told::mapping) break;
-            begin = std::max(begin, reinterpret_cast<std::byte*>(mapping.begin));
-            if (begin >= end) break;
-            std::byte* stop = std::min(end, reinterpret_cast<std::byte*>(mapping.end));
-            if (is_in_place(region, mapping, begin))
-                runs_[count_++] = {region.alias_at(begin), static_cast<std::uint64_t>(stop - begin)};
-            begin = stop;
-        }
-    }
-    errno = saved;
-    g_lock.unlock();
-}
-
-void LeavingPages::drop() const {
-    const int saved = errno;
-    for (int i = 0; i < count_; ++i) punch(runs_[i].alias, runs_[i].bytes);
-    errno = saved;
-}
-
-void lock_outside() { g_lock.lock(); }
-void unlock_outside() { g_lock.unlock(); }
-
 namespace {
+
+// Calls act(begin, end, mapping) for each part of a range that is adopted.
+template <class Act>
+void for_each_adopted(const void* address, std::uint64_t bytes, Act act) {
+    if (!overlaps_any(address, bytes) || os::t_own_calls != 0 || !is_owner()) return;
+    std::byte *at = page_of(address), *const to = page_behind(address, bytes);
+    os::Mapping mapping;
+    while (at < to && os::mapping_from(reinterpret_cast<std::uint64_t>(at), mapping) == os::Told::mapping) {
+        at = std::max(at, reinterpret_cast<std::byte*>(mapping.begin));
+        std::byte* stop = std::min(to, reinterpret_cast<std::byte*>(mapping.end));
+        if (at < stop && is_of_segment(mapping) && !is_a_view(mapping)) act(at, stop, mapping);
+        at = stop;
+    }
+}
+
+bool map_fresh(std::byte* at, std::uint64_t bytes, int protection) {
+    return os::bare_calls().mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+}
 
 // Puts a private copy in the place of an adopted run, in one step. By bare calls, as in a forked child.
 bool privatize(std::byte* begin, std::uint64_t bytes, std::uint64_t offset, int fd, int protection) {
@@ -380,43 +415,93 @@ bool privatize(std::byte* begin, std::uint64_t bytes, std::uint64_t offset, int 
            ((protection & kOpen) == kOpen || os::bare_calls().mprotect(begin, bytes, protection) == 0);
 }
 
-// What runs on a stack of its own while the thread's gets private pages. Lies at the start of that stack.
-struct StackJob {
-    ucontext_t caller, leaver;
-    const std::byte* on_stack;
-};
-constexpr std::size_t kLeavingStackBytes = 64 * 1024;
-StackJob* g_job = nullptr;  // under g_lock
+// The same in place, so that the pages become one mapping with their neighbours again, as they were.
+bool privatize_in_place(std::byte* begin, std::uint64_t bytes, std::uint64_t offset, int protection) {
+    void* room = os::bare_calls().mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return false;
+    constexpr int kOpen = PROT_READ | PROT_WRITE;
+    const bool done = copy_written(own().fd, offset, bytes, begin, static_cast<std::byte*>(room)) &&
+                      map_fresh(begin, bytes, kOpen);
+    if (done) std::memcpy(begin, room, bytes);
+    os::bare_calls().munmap(room, bytes);
+    return done &&
+           ((protection & kOpen) == kOpen || os::bare_calls().mprotect(begin, bytes, protection) == 0);
+}
+
+}  // namespace
+
+std::uint64_t adopted_bytes(const void* address, std::uint64_t bytes) {
+    std::uint64_t all = 0;
+    for_each_adopted(address, bytes, [&](const std::byte* begin, const std::byte* end, const os::Mapping&) {
+        all += static_cast<std::uint64_t>(end - begin);
+    });
+    return all;
+}
+
+bool leave_adopted(const void* address, std::uint64_t bytes, Bytes which) {
+    const int saved = errno;
+    bool good = true;
+    for_each_adopted(address, bytes, [&](std::byte* begin, const std::byte* end, const os::Mapping& mapping) {
+        const auto run_bytes = static_cast<std::uint64_t>(end - begin);
+        const std::uint64_t offset =
+            mapping.offset + (reinterpret_cast<std::uint64_t>(begin) - mapping.begin);
+        good = good &&
+               (which == Bytes::dropped ? map_fresh(begin, run_bytes, mapping.protection)
+                                        : privatize_in_place(begin, run_bytes, offset, mapping.protection));
+    });
+    errno = saved;
+    return good;
+}
+
+// A signal handler may have interrupted the thread that holds the lock: then the fork goes on as that thread left things.
+void lock_outside() {
+    if (t_holds_lock) return;
+    g_lock.lock();
+    const int saved = errno;
+    g_known = g_count == 0 || g_in_use.read();
+    errno = saved;
+}
+void unlock_outside() {
+    if (!t_holds_lock) g_lock.unlock();
+}
+
+namespace {
 
 // What a fork writes to while parent and child share the stack: frames below this one, and those that called it.
 constexpr std::uint64_t kFramesBelow = 128 * 1024, kFramesAbove = 16 * 1024;
 
+bool is_among_frames(const PagesInUse::Run& run, const std::byte* frame) {
+    const std::byte* end = run.at + (run.end - run.begin);
+    return run.at < frame + kFramesAbove && frame - kFramesBelow < end;
+}
+
+// What runs on a stack of its own while the thread's gets private pages. Lies at the start of that stack.
+struct StackJob {
+    ucontext_t caller, leaver;
+    const std::byte* frame;
+};
+constexpr std::size_t kLeavingStackBytes = 64 * 1024;
+StackJob* g_job = nullptr;  // under g_lock
+
 void leave_on_other_stack() {
-    const Region* region = region_of(g_job->on_stack, 1);
-    if (region == nullptr) return;
-    std::byte* at = std::max(region->begin, page_of(g_job->on_stack - kFramesBelow));
-    std::byte* const end = std::min(region->end, page_behind(g_job->on_stack, kFramesAbove));
-    os::Mapping mapping;
-    while (at < end && os::mapping_from(reinterpret_cast<std::uint64_t>(at), mapping) == os::Told::mapping) {
-        at = std::max(at, reinterpret_cast<std::byte*>(mapping.begin));
-        std::byte* stop = std::min(end, reinterpret_cast<std::byte*>(mapping.end));
-        if (at < stop && is_in_place(*region, mapping, at))
-            privatize(at, static_cast<std::uint64_t>(stop - at), offset_of(region->alias_at(at)), own().fd,
-                      mapping.protection);
-        at = stop;
-    }
+    for (const PagesInUse::Run& run : g_in_use.runs())
+        if (is_among_frames(run, g_job->frame))
+            privatize(run.at, run.end - run.begin, run.begin, own().fd, run.protection);
 }
 
 }  // namespace
 
 void leave_adopted_stack() {
     const auto* frame = static_cast<const std::byte*>(__builtin_frame_address(0));
-    if (!may_be_outside_adopted(frame) || region_of(frame, 1) == nullptr) return;
+    if (g_count == 0 || !g_known || t_holds_lock) return;
+    if (std::ranges::none_of(g_in_use.runs(), [&](const auto& run) { return is_among_frames(run, frame); }))
+        return;
     void* stack = os::bare_calls().mmap(nullptr, kLeavingStackBytes, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
     g_job = static_cast<StackJob*>(stack);
-    g_job->on_stack = frame;
+    g_job->frame = frame;
     getcontext(&g_job->leaver);
     g_job->leaver.uc_stack = {
         .ss_sp = g_job + 1, .ss_flags = 0, .ss_size = kLeavingStackBytes - sizeof(StackJob)};
@@ -424,21 +509,18 @@ void leave_adopted_stack() {
     makecontext(&g_job->leaver, leave_on_other_stack, 0);
     swapcontext(&g_job->caller, &g_job->leaver);
     os::bare_calls().munmap(stack, kLeavingStackBytes);
+    g_known = g_in_use.read();
 }
 
 bool privatize_outside(const Segment& segment) {
-    if (g_low.load(std::memory_order_relaxed) >= g_high.load(std::memory_order_relaxed)) return true;
+    if (g_count == 0) return true;
     const int fd = is_own_descriptor(segment.fd) ? segment.fd : -1;
-    os::MappingList list;
-    os::Mapping mapping;
-    while (list.is_open() && list.next(mapping))
-        if (is_of_segment(mapping) && !is_a_view(mapping) &&
-            !privatize(reinterpret_cast<std::byte*>(mapping.begin), mapping.end - mapping.begin,
-                       mapping.offset, fd, mapping.protection))
-            return false;
+    bool good = g_known;
+    for (const PagesInUse::Run& run : g_in_use.runs())
+        good = good && privatize(run.at, run.end - run.begin, run.begin, fd, run.protection);
     g_count = 0;
     set_bounds();
-    return list.is_open();
+    return good;
 }
 
 }  // namespace coco::heap

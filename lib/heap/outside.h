@@ -34,37 +34,28 @@ void refresh_alias(const void* address, std::uint64_t bytes);
 // Adopts what is private of the whole pages of a range. Requires: nobody holds its pages where they are (held.h, os/pinned.h).
 // Returns: whether the range has an alias now.
 bool adopt_outside(const void* address, std::uint64_t bytes);
-// Whether an address lies in a region, so that its page may be adopted. Takes no lock that a signal handler could meet.
+// Whether an address lies in a region, so that its page may be adopted. Takes no lock.
 bool may_be_outside_adopted(const void* address);
 
-// The adopted pages of a range that the program is about to unmap, to replace or to drop: drop() gives their memory in
-// the annex back when it has done so. Signal handlers too: where the regions are busy, the next adoption finds that memory.
-class LeavingPages {
-  public:
-    LeavingPages(const void* address, std::size_t bytes);
-    bool any() const { return count_ != 0; }
-    void drop() const;
+// For the doors of the program's own calls. They look at what the kernel says, and take no lock but to give memory back.
+//
+// How many bytes of a range are adopted.
+std::uint64_t adopted_bytes(const void* address, std::uint64_t bytes);
+// Puts private pages in the place of the adopted ones of a range: with their bytes, or as new.
+enum class Bytes { kept, dropped };
+bool leave_adopted(const void* address, std::uint64_t bytes, Bytes which);
+// Gives the memory of adopted pages back that nobody maps any more. bytes: as many were left just now; few of them wait for
+// the next time. 0.5 us for each mapping of the process. Not where another thread is at it, or adopts.
+void sweep_outside(std::uint64_t bytes = UINT64_MAX);
 
-  private:
-    static constexpr int kMost = 8;  // further ones wait for the next adoption
-    struct Run {
-        std::byte* alias;
-        std::uint64_t bytes;
-    };
-    Run runs_[kMost];
-    int count_ = 0;
-};
-
-// Gives the memory of adopted pages back that nobody maps any more. For each region that is left a part of 0.2 ms.
-void sweep_outside();
-
-// Around a fork: nobody changes regions meanwhile.
+// Around a fork: nobody adopts meanwhile, and what is adopted is written down for the child.
 void lock_outside();
 void unlock_outside();
-// Before a fork that runs on an adopted stack, as those do that the C library makes by itself: gives the thread's stack
-// private pages. What other threads write to it just then may be lost.
+// Before a fork that runs on an adopted stack, as those do that the C library makes by itself: gives the thread's frames
+// private pages. What other threads write to these just then may be lost. Requires: lock_outside().
 void leave_adopted_stack();
-// In a forked child: puts private copies in the place of all adopted pages. Returns: false without memory.
+// In a forked child: puts private copies in the place of all adopted pages. Returns: false without memory, or where the
+// parent could not write them down.
 bool privatize_outside(const Segment& segment);
 
 }  // namespace coco::heap

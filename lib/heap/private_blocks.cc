@@ -94,7 +94,8 @@ bool is_anonymous(std::byte* begin, std::byte* end) {
         from = mapping.end;
     }
     if (from >= stop) return true;
-    std::scoped_lock hold(os::one_mapping_list());
+    static constinit std::mutex one_list;
+    std::scoped_lock hold(one_list);
     os::MappingList list;
     if (!list.is_open()) return false;
     while (from < stop && list.next(mapping)) {

@@ -110,11 +110,6 @@ Told mapping_from(std::uint64_t address, Mapping& mapping) { return tell(address
 
 char MappingList::text_[8192];
 
-std::mutex& one_mapping_list() {
-    static constinit std::mutex one;
-    return one;
-}
-
 MappingList::MappingList() : fd_(open_maps()) {}
 MappingList::~MappingList() {
     if (fd_ >= 0) close(fd_);

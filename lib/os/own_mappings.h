@@ -6,7 +6,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace coco::os {
 
@@ -45,8 +44,5 @@ class MappingList {
     std::size_t begin_ = 0, end_ = 0;  // the part of text_ that has not been returned
     static char text_[8192];
 };
-
-// What those hold who read a list while other threads may read one.
-std::mutex& one_mapping_list();
 
 }  // namespace coco::os

@@ -11,8 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -215,10 +217,13 @@ TEST_CASE("pages that the program drops read as zeros", "[heap]") {
         CHECK(adopt(mapped, kBytes));
         const std::uint64_t before = used_bytes();
         CHECK(program_madvise(os::next_calls(), mapped + kMiB, 2 * kMiB, advice) == 0);
-        CHECK(used_bytes() <= before - 2 * kMiB);
+        CHECK(used_bytes() <= before - 2 * kMiB + 4 * os::page_bytes());
         CHECK(mapped[kMiB - 1] == 'd');
         CHECK(mapped[kMiB] == 0);
         CHECK(mapped[3 * kMiB] == 'd');
+        CHECK(readable_at(mapped, kBytes) == nullptr);
+        CHECK(agrees(mapped, kMiB));
+        CHECK(adopt(mapped, kBytes));
         CHECK(agrees(mapped, kBytes));
     }
     errno = 0;
@@ -246,6 +251,13 @@ TEST_CASE("mappings that move keep their bytes", "[heap]") {
     CHECK(readable_at(grown, kBytes) == nullptr);
     CHECK(readable_at(moved, kBytes) == nullptr);
     CHECK_FALSE(adopt(moved, kBytes));
+    // What comes to lie at the old addresses must not have the same pages.
+    REQUIRE(mmap(grown, 3 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+            grown);
+    scramble(grown, 3 * kBytes, 14);
+    CHECK_FALSE(adopt(grown, 3 * kBytes));
+    CHECK(is_scrambled(moved, 3 * kBytes, 6));
+    munmap(grown, 3 * kBytes);
     const pid_t child = fork();
     if (child == 0) {
         std::memset(moved, 'c', 3 * kBytes);
@@ -358,9 +370,10 @@ TEST_CASE("what must keep its pages is not adopted", "[heap]") {
     heap::hold(bytes_at(mapped) + kMiB, kMiB, 7);
     CHECK_FALSE(adopt(mapped, kBytes));
     heap::let_go(7);
-    if (mlock(mapped + kMiB, 4096) == 0) {
+    // By the bare calls: sanitizers let libc's do nothing.
+    if (syscall(SYS_mlock, mapped + kMiB, 4096) == 0) {
         CHECK_FALSE(adopt(mapped, kBytes));
-        munlock(mapped + kMiB, 4096);
+        syscall(SYS_munlock, mapped + kMiB, 4096);
     }
     const auto watcher = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
     if (watcher >= 0) {
@@ -392,5 +405,44 @@ TEST_CASE("more mappings than there is room for are left as they are", "[heap]")
     sweep_outside();
     char* mapped = map();
     CHECK(adopt(mapped, kBytes));
+    munmap(mapped, kBytes);
+}
+
+TEST_CASE("parts of many adopted arrays are dropped and moved at once", "[heap]") {
+    constexpr std::size_t kEach = 64 * 1024;
+    char* mapped = map();
+    std::memset(mapped, 'p', kBytes);
+    for (std::size_t at = 100; at + kEach < kBytes; at += kEach) CHECK(adopt(mapped + at, kEach));
+    CHECK(adopted_bytes(mapped, kBytes) > kBytes / 2);
+    auto* moved = static_cast<char*>(
+        program_mremap(os::next_calls(), mapped, kBytes, 2 * kBytes, MREMAP_MAYMOVE, nullptr));
+    REQUIRE(moved != MAP_FAILED);
+    CHECK(adopted_bytes(moved, 2 * kBytes) == 0);
+    CHECK(std::count(moved, moved + kBytes, 'p') == kBytes);
+    for (std::size_t at = 100; at + kEach < kBytes; at += kEach) CHECK(adopt(moved + at, kEach));
+    errno = 0;
+    CHECK(program_mremap(os::next_calls(), moved, 2 * kBytes, 4 * kBytes, 0, nullptr) == MAP_FAILED);
+    CHECK(errno == ENOMEM);
+    CHECK(program_madvise(os::next_calls(), moved, kBytes, MADV_DONTNEED) == 0);
+    CHECK(std::count(moved, moved + kBytes, 0) == kBytes);
+    munmap(moved, 2 * kBytes);
+}
+
+TEST_CASE("a child of the bare system call takes nothing from its parent", "[heap]") {
+    char* mapped = map();
+    scramble(mapped, kBytes, 15);
+    CHECK(adopt(mapped, kBytes));
+    const long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        program_madvise(os::next_calls(), mapped, kMiB, MADV_DONTNEED);
+        program_munmap(os::next_calls(), mapped, kBytes);
+        sweep_outside();
+        _exit(0);
+    }
+    REQUIRE(child > 0);
+    waitpid(static_cast<pid_t>(child), nullptr, 0);
+    sweep_outside();
+    CHECK(is_scrambled(mapped, kBytes, 15));
+    CHECK(agrees(mapped, kBytes));
     munmap(mapped, kBytes);
 }
