@@ -321,7 +321,9 @@ void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
         if (bytes == 0) continue;
-        if (buffer.packer != nullptr)
+        if (buffer.has_layouts())
+            copy_data(side_block(side, i), {}, 0, user_block(buffer, i), buffer.layout_of_block(i), 0, bytes);
+        else if (buffer.packer != nullptr)
             buffer.packer->pack(i, side_block(side, i));
         else
             copy_block(side_block(side, i), user_block(buffer, i), bytes);
@@ -333,7 +335,9 @@ void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_byte
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
         if (bytes == 0) continue;
-        if (buffer.packer != nullptr)
+        if (buffer.has_layouts())
+            copy_data(user_block(buffer, i), buffer.layout_of_block(i), 0, side_block(side, i), {}, 0, bytes);
+        else if (buffer.packer != nullptr)
             buffer.packer->unpack(i, side_block(side, i));
         else
             copy_block(user_block(buffer, i), side_block(side, i), bytes);

@@ -58,7 +58,11 @@ class NeighborFlight final : public ExchangeFlight {
         blocks::Block to =
             target.owner == comm_.rank ? own(schedule::Area::recv, target.index) : block_of(target);
         if (target.owner == comm_.rank) outcome.truncated |= from.bytes > to.bytes;
-        blocks::copy_block(to.at, from.at, std::min(from.bytes, to.bytes));
+        const std::uint64_t bytes = std::min(from.bytes, to.bytes);
+        if (from.layout.words != nullptr || to.layout.words != nullptr)
+            blocks::copy_data(to.at, to.layout, 0, from.at, from.layout, 0, bytes);
+        else
+            blocks::copy_block(to.at, from.at, bytes);
     }
 
     bool wait(std::int32_t peer, schedule::Milestone milestone) {
@@ -110,7 +114,13 @@ class NeighborFlight final : public ExchangeFlight {
     // Whether others touch the send buffer: those that copy along the curve do, even for what a rank sends to itself.
     bool is_exposed() const { return near_.has_readers || writes_; }
     bool wants_copies() const;
-    blocks::Side plan(const blocks::Buffer& buffer, bool exposed, blocks::Which which);
+    // Whether blocks with holes can go by their layouts. Not where peers write, or messages carry them to other nodes.
+    bool can_lay_out(const blocks::Buffer& buffer) const;
+    // How blocks with holes are had that are too many for the stage: by their layouts, from a copy of any size, or else as
+    // messages.
+    enum class Holes { by_layout, gathered, packed };
+    blocks::Side plan(const blocks::Buffer& buffer, bool exposed, blocks::Which which,
+                      Holes holes = Holes::packed);
     void plan_send();
     void plan_recv();
     // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot or
@@ -118,10 +128,10 @@ class NeighborFlight final : public ExchangeFlight {
     bool place();
     void publish_copies(std::byte* scratch);
     void copy_run(std::byte* scratch, comm::Neighbors::Run run);
-    void publish_places(std::byte* send_table, std::byte* recv_table);
+    void publish_places(std::byte* send_table, std::byte* recv_table, std::byte* layouts);
     void publish_all();
     bool is_read_in_place() const {
-        return near_.has_readers && !copies_out_ && !by_message_ && !send_.is_guarded();
+        return near_.has_readers && !copies_out_ && !by_message_ && (shows_layouts_ || !send_.is_guarded());
     }
 
     // Where in a neighbour's slot this rank's blocks will be.
@@ -138,11 +148,13 @@ class NeighborFlight final : public ExchangeFlight {
 
     blocks::Block own(schedule::Area area, std::int32_t index) const {
         const blocks::Side& side = area == schedule::Area::send ? send_ : recv_;
+        const blocks::Buffer& buffer = area == schedule::Area::send ? call_.local.send : call_.local.recv;
+        const blocks::BlockLayout layout =
+            side.where == blocks::Where::pipe ? buffer.layout_of_block(index) : blocks::BlockLayout{};
         if (sized_)
             return {base::displaced(side.base, side.blocks[index].displacement_bytes),
-                    side.blocks[index].bytes};
-        const blocks::Buffer& buffer = area == schedule::Area::send ? call_.local.send : call_.local.recv;
-        return {base::displaced(side.base, index * side.stride_bytes), buffer.block_bytes};
+                    side.blocks[index].bytes, layout};
+        return {base::displaced(side.base, index * side.stride_bytes), buffer.block_bytes, layout};
     }
 
     // The blocks that combined messages between nodes carry: neighbor_combined.cc.
@@ -169,6 +181,8 @@ class NeighborFlight final : public ExchangeFlight {
         if (place.area != schedule::Area::recv &&
             channel_.slot_of(place.owner).publish == channel::Publish::messages)
             return {nullptr, 0};
+        const blocks::BlockLayout layout =
+            blocks::piped_layout_of(channel_, place.owner, sized_ ? place.index : 0);
         const blocks::Row& at = row(
             place.area == schedule::Area::recv ? schedule::Area::recv : schedule::Area::send, place.owner);
         if (!sized_) {
@@ -176,7 +190,7 @@ class NeighborFlight final : public ExchangeFlight {
             std::uint64_t bytes = !writes_                             ? call_.local.recv.block_bytes
                                   : place.area == schedule::Area::recv ? direct.recv_bytes
                                                                        : direct.send_bytes;
-            return {base::displaced(at.base, place.index * at.stride_bytes), bytes};
+            return {base::displaced(at.base, place.index * at.stride_bytes), bytes, layout};
         }
         const blocks::Table& table = store_.tables[place.owner];
         if (place.area == schedule::Area::recv)
@@ -185,13 +199,16 @@ class NeighborFlight final : public ExchangeFlight {
         if (table.staged != nullptr)
             return {at.base + table.staged[place.index].offset_bytes, table.staged[place.index].bytes};
         return {base::displaced(at.base, table.send[place.index].displacement_bytes),
-                table.send[place.index].bytes};
+                table.send[place.index].bytes, layout};
     }
 
     void arrived(std::int32_t peer);
 
     // Starts to receive all messages of a rank of the node, in the order in which it sends them.
     void receive_all(std::int32_t peer);
+    // Where a block with a layout is received to. Returns: contiguous room, from which scatter_received() copies it.
+    std::byte* gathered(std::int32_t received, const blocks::Block& block);
+    void scatter_received();
 
     // Where others wrote to our buffer, only we can tell that it was too short.
     void look_for_truncation();
@@ -208,6 +225,13 @@ class NeighborFlight final : public ExchangeFlight {
     std::size_t heard_ = 0;  // mates that agree_on_writers() has waited for
     Awaited readers_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false;
+    bool shows_layouts_ = false;  // readers copy this rank's blocks by their layouts
+    struct Gathered {
+        std::int32_t received;
+        std::byte* at;
+    };
+    std::vector<Gathered> gathered_;  // blocks with layouts that came as messages
+    std::uint64_t gathered_bytes_ = 0;
     bool fetches_ahead_ = false;                             // neighbours' blocks are likely in their slots
     std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the others are carried
     bool by_loads_ = false;  // v and w forms, where messages are combined: their lengths travel along

@@ -26,6 +26,14 @@ std::uint64_t total_of(const Buffer& buffer, bool sized) {
     return sized ? buffer.total_bytes : static_cast<std::uint64_t>(buffer.block_count) * buffer.block_bytes;
 }
 
+// Whether the first runs of a buffer's blocks are parts of lines, which peers would read one by one.
+bool has_short_runs(const Buffer& buffer) {
+    return std::ranges::any_of(buffer.layouts, [](const blocks::BlockLayout& layout) {
+        return layout.words != nullptr && blocks::Cursor(nullptr, layout, 0).stretch().bytes <
+                                              static_cast<std::int64_t>(os::kLeastLineBytes);
+    });
+}
+
 }  // namespace
 
 std::uint64_t NeighborFlight::send_total() const { return total_of(call_.local.send, sized_); }
@@ -54,28 +62,47 @@ bool NeighborFlight::wants_copies() const {
            !blocks::is_shared(send, send.block_bytes);
 }
 
-Side NeighborFlight::plan(const Buffer& buffer, bool exposed, Which which) {
+bool NeighborFlight::can_lay_out(const Buffer& buffer) const {
+    const bool long_table = sized_ && buffer.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
+    return comm_.map.nodes() == 1 && !algorithm_.writes_peer_recv() && buffer.has_layouts() && !long_table;
+}
+
+// Up to the limit of a side blocks are gathered first: to read single words of a peer's lines takes longer.
+Side NeighborFlight::plan(const Buffer& buffer, bool exposed, Which which, Holes holes) {
+    const std::uint64_t by_layout_above_bytes =
+        which == Which::send ? blocks::kSideLimitBytes : blocks::piped_above_bytes(1);
     return plan_side(store_, buffer,
                      {.exposed = exposed,
                       .must_copy = false,
                       .if_private = stats::Reason::send_private,
                       .block_bytes = buffer.block_bytes,
                       .bytes = total_of(buffer, sized_),
+                      .piped_above_bytes = holes == Holes::by_layout ? by_layout_above_bytes : 0,
+                      .copies_any = holes == Holes::gathered,
                       .adopting_call = which == Which::send ? 1u : 0u},
                      which);
 }
 
 void NeighborFlight::plan_send() {
+    const Buffer& send = call_.local.send;
+    Holes holes = Holes::packed;
+    if (can_lay_out(send) && is_exposed()) {
+        if (!has_short_runs(send)) send_ = plan(send, true, Which::send, Holes::by_layout);
+        // Not in private memory, of which only pieces could be shown.
+        shows_layouts_ = send_.where == Where::pipe && send_.piped == channel::Piped::shared;
+        if (shows_layouts_) return;
+        holes = Holes::gathered;
+    }
     copies_out_ = wants_copies();
-    send_ = plan(call_.local.send, is_exposed() && !copies_out_, Which::send);
-    bool long_table = sized_ && call_.local.send.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
+    send_ = plan(send, is_exposed() && !copies_out_, Which::send, holes);
+    bool long_table = sized_ && send.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
     by_message_ = send_.refusal != stats::Reason::none || (long_table && is_exposed() && !copies_out_);
-    if (by_message_) send_ = plan(call_.local.send, false, Which::send);
+    if (by_message_) send_ = plan(send, false, Which::send);
 }
 
 void NeighborFlight::plan_recv() {
     const Buffer& recv = call_.local.recv;
-    recv_ = plan(recv, writes_, Which::recv);
+    recv_ = plan(recv, writes_, Which::recv, can_lay_out(recv) ? Holes::by_layout : Holes::packed);
     bool long_table = sized_ && recv.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
     ready_for_writers_ = writes_ && !by_message_ && recv_.refusal == stats::Reason::none && !long_table;
     if (writes_ && !ready_for_writers_) recv_ = plan(recv, false, Which::recv);
@@ -92,12 +119,13 @@ bool NeighborFlight::place() {
     std::uint64_t out = inlined ? 0 : line_up(copied_bytes);
     std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total()) : 0;
     std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(total_of(recv, sized_)) : 0;
-    std::uint64_t all = send_table + recv_table + out + send_bytes + recv_bytes;
+    const std::uint64_t layouts = shows_layouts_ ? line_up(blocks::layouts_bytes(send)) : 0;
+    std::uint64_t all = send_table + recv_table + layouts + out + send_bytes + recv_bytes;
     std::byte* stage = nullptr;
     if (!open_slot()) return false;
     if (all != 0 && (stage = channel_.stage_bytes(all)) == nullptr) return false;
     slot_->writer = ready_for_writers_ ? algorithm_.mark() : std::uint16_t{0};
-    std::byte* copies = stage + send_table + recv_table + out;
+    std::byte* copies = stage + send_table + recv_table + layouts + out;
     lay_out(send_, send, send_.where == Where::ring ? copies : send_.base, send.block_bytes,
             store_.send_blocks);
     lay_out(recv_, recv, recv_.where == Where::ring ? copies + send_bytes : recv_.base, recv.block_bytes,
@@ -108,7 +136,7 @@ bool NeighborFlight::place() {
     if (copies_out_)
         publish_copies(inlined ? slot_->inlined : stage);
     else
-        publish_places(stage, stage + send_table);
+        publish_places(stage, stage + send_table, stage + send_table + recv_table);
     return true;
 }
 
@@ -135,11 +163,14 @@ void NeighborFlight::copy_run(std::byte* scratch, comm::Neighbors::Run run) {
         blocks::copy_block(to, from, bytes);
 }
 
-void NeighborFlight::publish_places(std::byte* send_table, std::byte* recv_table) {
+void NeighborFlight::publish_places(std::byte* send_table, std::byte* recv_table, std::byte* layouts) {
     if (sized_ && is_exposed() && !by_message_)
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
     if (sized_ && ready_for_writers_) std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
-    blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
+    if (shows_layouts_)
+        blocks::publish_piped(channel_, *slot_, send_, nullptr, layouts, call_.local.send, send_table);
+    else
+        blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
     slot_->direct.send_bytes = call_.local.send.block_bytes;
     slot_->direct.recv_bytes = call_.local.recv.block_bytes;
     if (by_message_) slot_->publish = Publish::messages;

@@ -103,6 +103,7 @@ bool NeighborFlight::advance() noexcept {
             [[fallthrough]];
         case Phase::messages:
             if (!lane_.post.complete(channel_, lane_.post.requests)) return false;
+            scatter_received();
             blocks::empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
     }
     return true;
@@ -135,7 +136,7 @@ void NeighborFlight::arrived(std::int32_t peer) {
         check_signature(comm_, channel_, peer, expected_);
     }
     blocks::Row& send = row(Area::send, peer);
-    if (slot.publish == Publish::direct) {
+    if (slot.publish == Publish::direct || slot.publish == Publish::piped) {
         send = {channel_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
         row(Area::recv, peer) = {channel_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
     } else if (slot.publish == Publish::messages) {
@@ -149,8 +150,28 @@ void NeighborFlight::arrived(std::int32_t peer) {
 void NeighborFlight::receive_all(std::int32_t peer) {
     for (const Edge& edge : graph_.incoming_from(peer)) {
         Block block = own(Area::recv, edge.received);
-        lane_.post.wire->start_receive(peer, block.at, block.bytes, mpi::Wire::kSecondTag,
-                                       lane_.post.requests);
+        std::byte* at = block.layout.words == nullptr ? block.at : gathered(edge.received, block);
+        lane_.post.wire->start_receive(peer, at, block.bytes, mpi::Wire::kSecondTag, lane_.post.requests);
+    }
+}
+
+std::byte* NeighborFlight::gathered(std::int32_t received, const Block& block) {
+    const blocks::Buffer& recv = call_.local.recv;
+    const std::uint64_t all =
+        sized_ ? recv.total_bytes : static_cast<std::uint64_t>(recv.block_count) * recv.block_bytes;
+    std::byte* room = blocks::fetch(store_.private_room(blocks::Which::recv), all);
+    if (room == nullptr) blocks::stop_without_memory(all);
+    gathered_.push_back({received, room + gathered_bytes_});
+    gathered_bytes_ += block.bytes;
+    // What does not come must stay as it is.
+    blocks::copy_data(gathered_.back().at, {}, 0, block.at, block.layout, 0, block.bytes);
+    return gathered_.back().at;
+}
+
+void NeighborFlight::scatter_received() {
+    for (const Gathered& block : gathered_) {
+        const Block to = own(Area::recv, block.received);
+        blocks::copy_data(to.at, to.layout, 0, block.at, {}, 0, to.bytes);
     }
 }
 

@@ -193,8 +193,24 @@ void put(const Block& block, const std::vector<int>& from, unsigned char* to) {
                block.type, MPI_COMM_WORLD);
 }
 
+// Every rank is everyone's neighbour, in the order of ranks, so that calls on neighbours do the same as those among all.
+MPI_Comm all_neighbors() {
+    static const MPI_Comm comm = [] {
+        std::vector<int> all;
+        for (int r = 0; r < world_size(); ++r) all.push_back(r);
+        MPI_Comm made;
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, world_size(), all.data(), MPI_UNWEIGHTED, world_size(),
+                                       all.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+        return made;
+    }();
+    return comm;
+}
+
+enum class Among { all, all_in_place, neighbors };
+
 // A type whose elements lie backwards has bytes below its first element: its true lower bound is negative.
-void alltoallw(int seed, bool in_place) {
+void alltoallw(int seed, Among among) {
+    const bool in_place = among == Among::all_in_place;
     Random random(static_cast<unsigned>(seed * 1000 + world_rank()));
     const int ranks = world_size();
     const int base = 1 << pick(random, 0, 0), unit = 4096 << (seed % 3);
@@ -221,9 +237,14 @@ void alltoallw(int seed, bool in_place) {
     if (in_place)
         MPI_Alltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, recv.at, recv_counts.data(), recv_at.data(),
                       recv_types.data(), MPI_COMM_WORLD);
-    else
+    else if (among == Among::all)
         MPI_Alltoallw(send.at, send_counts.data(), send_at.data(), send_types.data(), recv.at,
                       recv_counts.data(), recv_at.data(), recv_types.data(), MPI_COMM_WORLD);
+    else
+        MPI_Neighbor_alltoallw(
+            send.at, send_counts.data(), std::vector<MPI_Aint>(send_at.begin(), send_at.end()).data(),
+            send_types.data(), recv.at, recv_counts.data(),
+            std::vector<MPI_Aint>(recv_at.begin(), recv_at.end()).data(), recv_types.data(), all_neighbors());
     CHECK(std::memcmp(recv.at, wanted.at, recv_bytes) == 0);
     for (Block& block : recvs) MPI_Type_free(&block.type);
     if (!in_place)
@@ -231,7 +252,7 @@ void alltoallw(int seed, bool in_place) {
 }
 
 // One type for all blocks of a side. gathers: one block goes to all ranks.
-void plain(int seed, bool gathers, bool sized) {
+void plain(int seed, bool gathers, bool sized, bool among_neighbors) {
     Random random(static_cast<unsigned>(seed * 1000 + world_rank()));
     const int ranks = world_size(), ints = 8192 << (seed % 3), sent = gathers ? 1 : ranks;
     Block send_block = some(random, ints), recv_block = some(random, ints);
@@ -267,7 +288,19 @@ void plain(int seed, bool gathers, bool sized) {
     for (int r = 0; r < ranks; ++r)
         send_at.push_back(r * send_block.count), recv_at.push_back(r * recv_block.count);
     unsigned char *from = send.at + send_bytes, *to = recv.at + recv_bytes;
-    if (gathers && sized)
+    if (among_neighbors && gathers && sized)
+        MPI_Neighbor_allgatherv(from, send_block.count, send_block.type, to, recv_counts.data(),
+                                recv_at.data(), recv_block.type, all_neighbors());
+    else if (among_neighbors && gathers)
+        MPI_Neighbor_allgather(from, send_block.count, send_block.type, to, recv_block.count, recv_block.type,
+                               all_neighbors());
+    else if (among_neighbors && sized)
+        MPI_Neighbor_alltoallv(from, send_counts.data(), send_at.data(), send_block.type, to,
+                               recv_counts.data(), recv_at.data(), recv_block.type, all_neighbors());
+    else if (among_neighbors)
+        MPI_Neighbor_alltoall(from, send_block.count, send_block.type, to, recv_block.count, recv_block.type,
+                              all_neighbors());
+    else if (gathers && sized)
         MPI_Allgatherv(from, send_block.count, send_block.type, to, recv_counts.data(), recv_at.data(),
                        recv_block.type, MPI_COMM_WORLD);
     else if (gathers)
@@ -334,10 +367,10 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 12;
     for (int seed = 0; seed < rounds; ++seed) {
-        alltoallw(seed, false);
-        alltoallw(seed, true);
+        for (Among among : {Among::all, Among::all_in_place, Among::neighbors}) alltoallw(seed, among);
         for (bool gathers : {false, true})
-            for (bool sized : {false, true}) plain(seed, gathers, sized);
+            for (bool sized : {false, true})
+                for (bool among_neighbors : {false, true}) plain(seed, gathers, sized, among_neighbors);
     }
     for (const test::Family& family :
          {test::int_family(), test::double_int_family(), test::byte_family(), test::double_family()})
