@@ -64,7 +64,8 @@ def build(folder, *options, targets=(), setup=(), **more):
 
 
 def ahead():
-    """How headers are compiled ahead, which a fresh build is faster by; a compiler cache would not work with them."""
+    """How headers are compiled ahead, which clang's build is faster by. A compiler cache would not work with them, and GCC 12 then
+    warns of what it inlines from std::string."""
     return f"-Db_pch={'false' if shutil.which('ccache') and 'CCACHE_DISABLE' not in os.environ else 'true'}"
 
 
@@ -144,7 +145,7 @@ def test_arm64():
 def test_all(options):
     if options.arm64:
         return test_arm64()
-    if not build("build", "-Dtests=true", "-Dbench=true", ahead()):
+    if not build("build", "-Dtests=true", "-Dbench=true"):
         return [{"name": "libcoco does not compile", "result": "ERROR"}]
     if options.quick:
         return run_tests("build", "--no-suite", "simulate")
