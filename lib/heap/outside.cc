@@ -23,6 +23,7 @@
 #include "heap/private_blocks.h"
 #include "os/cpu.h"
 #include "os/next_calls.h"
+#include "os/numa.h"
 #include "os/own_mappings.h"
 #include "os/shared_memory.h"
 
@@ -295,6 +296,7 @@ const Region* make_region(const void* address, std::uint64_t bytes) {
 // By libc's mmap, so that libraries that remember what they have registered (UCX) forget it.
 bool adopt_piece(const Region& region, std::byte* at, std::uint64_t bytes) {
     std::byte* alias = region.alias_at(at);
+    static_cast<void>(os::prefer_as(at, alias, bytes));
     std::memcpy(alias, at, bytes);
     os::OwnCalls own_calls;
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, own().fd,
@@ -310,6 +312,7 @@ bool adopt_run(const Region& region, std::byte* begin, std::byte* end) {
     for (std::byte* at = begin; at < end; at += kPieceBytes)
         if (!adopt_piece(region, at, std::min(kPieceBytes, static_cast<std::uint64_t>(end - at))))
             return false;
+    os::collapse_as_private(begin, static_cast<std::uint64_t>(end - begin));
     return true;
 }
 

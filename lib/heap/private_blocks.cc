@@ -23,6 +23,7 @@
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/next_calls.h"
+#include "os/numa.h"
 #include "os/own_mappings.h"
 #include "os/pinned.h"
 #include "os/process_memory.h"
@@ -119,6 +120,7 @@ bool is_one_mapping(const std::byte* begin, const std::byte* end) {
 
 bool adopt_piece(std::byte* begin, std::uint64_t bytes, std::byte* view) {
     g_any_shadow.store(true, std::memory_order_relaxed);
+    static_cast<void>(os::prefer_as(begin, view + offset_of(begin), bytes));
     std::memcpy(view + offset_of(begin), begin, bytes);
     if (!map_again(begin, bytes, MAP_FIXED)) {
         forget_shadows(begin, bytes);
@@ -134,6 +136,7 @@ bool adopt_run(const PageRun& run, std::byte* view) {
         if (!adopt_piece(at, std::min<std::uint64_t>(kPieceBytes, static_cast<std::uint64_t>(run.end - at)),
                          view))
             return false;
+    os::collapse_as_private(run.begin, static_cast<std::uint64_t>(run.end - run.begin));
     return true;
 }
 

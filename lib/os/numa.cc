@@ -21,19 +21,35 @@ struct Domains {
     void add(unsigned domain) { words[domain / kWordBits] |= 1ul << domain % kWordBits; }
 };
 
+bool prefer(unsigned domain, void* address, std::uint64_t bytes) {
+    if (domain >= kMostDomains) return false;
+    const auto from = reinterpret_cast<std::uint64_t>(address), page = page_bytes();
+    const std::uint64_t begin = base::round_up(from, page), end = (from + bytes) & ~(page - 1);
+    if (begin >= end) return true;
+    Domains one;
+    one.add(domain);
+    // The kernel counts one bit less than it is told.
+    return bare_call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), MPOL_PREFERRED,
+                     reinterpret_cast<long>(one.words), kMostDomains + 1, 0) == 0;
+}
+
 }  // namespace
 
 bool prefer_here(void* address, std::uint64_t bytes) {
     unsigned cpu = 0, domain = 0;
-    if (getcpu(&cpu, &domain) != 0 || domain >= kMostDomains) return false;
-    const auto from = reinterpret_cast<std::uint64_t>(address), page = page_bytes();
-    const std::uint64_t begin = base::round_up(from, page), end = (from + bytes) & ~(page - 1);
-    if (begin >= end) return true;
-    Domains here;
-    here.add(domain);
-    // The kernel counts one bit less than it is told.
-    return bare_call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), MPOL_PREFERRED,
-                     reinterpret_cast<long>(here.words), kMostDomains + 1, 0) == 0;
+    return getcpu(&cpu, &domain) == 0 && prefer(domain, address, bytes);
+}
+
+// Pages of the thread's own domain come from there anyway, or as the program's own policy says.
+bool prefer_as(const void* source, void* address, std::uint64_t bytes) {
+    unsigned cpu = 0, here = 0;
+    int domain = -1;
+    if (getcpu(&cpu, &here) != 0 ||
+        bare_call(SYS_get_mempolicy, reinterpret_cast<long>(&domain), 0, 0, reinterpret_cast<long>(source),
+                  MPOL_F_NODE | MPOL_F_ADDR) != 0 ||
+        domain < 0)
+        return false;
+    return static_cast<unsigned>(domain) == here || prefer(static_cast<unsigned>(domain), address, bytes);
 }
 
 }  // namespace coco::os

@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 
 #include "base/bits.h"
@@ -135,16 +137,37 @@ bool next_written(int fd, std::uint64_t from, std::uint64_t limit, std::uint64_t
     return begin < limit;
 }
 
-bool huge_pages_granted() {
+namespace {
+
+// Whether a file with choices, of which the one in force is in brackets, has one of these in force.
+bool is_in_force(const char* path, std::initializer_list<std::string_view> wanted) {
     char text[128] = {};
-    int fd = open("/sys/kernel/mm/transparent_hugepage/shmem_enabled", O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
     if (fd >= 0) close(fd);
     if (n <= 0) return false;
     std::string_view choices(text, static_cast<std::size_t>(n));
-    for (std::string_view granted : {"[always]", "[advise]", "[within_size]", "[force]"})
-        if (choices.find(granted) != std::string_view::npos) return true;
-    return false;
+    return std::ranges::any_of(wanted,
+                               [&](std::string_view choice) { return choices.find(choice) != choices.npos; });
+}
+
+}  // namespace
+
+void collapse_as_private(void* address, std::uint64_t bytes) {
+    constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
+    static const bool always = is_in_force("/sys/kernel/mm/transparent_hugepage/enabled", {"[always]"});
+    const auto from = reinterpret_cast<std::uint64_t>(address);
+    const std::uint64_t begin = (from + kHugePageBytes - 1) & ~(kHugePageBytes - 1),
+                        end = (from + bytes) & ~(kHugePageBytes - 1);
+    if (!always || begin >= end) return;
+    int saved = errno;
+    bare_calls().madvise(reinterpret_cast<void*>(begin), end - begin, kCollapse);
+    errno = saved;
+}
+
+bool huge_pages_granted() {
+    return is_in_force("/sys/kernel/mm/transparent_hugepage/shmem_enabled",
+                       {"[always]", "[advise]", "[within_size]", "[force]"});
 }
 
 }  // namespace coco::os

@@ -31,6 +31,9 @@ bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes);
 // The next written range at or after `from`, below `limit`. Returns: false if there is none. A range that the
 // system cannot tell about counts as written.
 bool next_written(int fd, std::uint64_t from, std::uint64_t limit, std::uint64_t& begin, std::uint64_t& end);
+// Makes huge pages of what is aligned of a populated range, where the system gives them to private memory unasked
+// (transparent_hugepage/enabled says always), whatever it does with shared memory. Takes 2.4 s a GiB. Needs Linux 6.1.
+void collapse_as_private(void* address, std::uint64_t bytes);
 // Whether the kernel grants huge pages to shared memory that asks for them.
 bool huge_pages_granted();
 

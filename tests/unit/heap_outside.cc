@@ -432,15 +432,18 @@ TEST_CASE("a child of the bare system call takes nothing from its parent", "[hea
     char* mapped = map();
     scramble(mapped, kBytes, 15);
     CHECK(adopt(mapped, kBytes));
-    const long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-    if (child == 0) {
-        program_madvise(os::next_calls(), mapped, kMiB, MADV_DONTNEED);
-        program_munmap(os::next_calls(), mapped, kBytes);
-        sweep_outside();
-        _exit(0);
-    }
-    REQUIRE(child > 0);
-    waitpid(static_cast<pid_t>(child), nullptr, 0);
+    // On a stack of which nothing was adopted, which the two would share.
+    in_thread([&] {
+        const long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (child == 0) {
+            program_madvise(os::next_calls(), mapped, kMiB, MADV_DONTNEED);
+            program_munmap(os::next_calls(), mapped, kBytes);
+            sweep_outside();
+            _exit(0);
+        }
+        REQUIRE(child > 0);
+        waitpid(static_cast<pid_t>(child), nullptr, 0);
+    });
     sweep_outside();
     CHECK(is_scrambled(mapped, kBytes, 15));
     CHECK(agrees(mapped, kBytes));
