@@ -125,10 +125,11 @@ bool is_adoptable(const os::Mapping& mapping) {
 // mappings.
 bool is_owner() { return own_id().pid == getpid(); }
 
-// Whether a mapping shows the whole segment, where it always is, or a second time to be written to.
-bool is_a_view(const os::Mapping& mapping) {
-    return mapping.begin - reinterpret_cast<std::uint64_t>(own().base) < own().bytes ||
-           mapping.end - mapping.begin > annex().bytes;
+// Whether a mapping shows nothing but pages of the annex, and not where the segment itself lies. Second views of the segment
+// show other pages first, also where the kernel has divided them.
+bool shows_annex(const os::Mapping& mapping) {
+    return is_of_segment(mapping) && mapping.offset >= offset_of(annex().base) &&
+           mapping.begin - reinterpret_cast<std::uint64_t>(own().base) >= own().bytes;
 }
 
 // Which pages of the annex some mapping shows, wherever the program may have moved it.
@@ -149,9 +150,8 @@ class PagesInUse {
         for (std::uint64_t at = 0; (told = os::mapping_from(at, mapping)) == os::Told::mapping;
              at = mapping.end) {
             ++mappings_;
-            if (!is_of_segment(mapping)) continue;
             has_seen_own = has_seen_own || is_own_mapping(mapping);
-            if (!is_a_view(mapping) && !add(mapping)) return false;
+            if (shows_annex(mapping) && !add(mapping)) return false;
         }
         std::sort(runs_, runs_ + count_, [](const Run& a, const Run& b) { return a.begin < b.begin; });
         return told == os::Told::none && has_seen_own;
@@ -387,6 +387,7 @@ void sweep_outside(std::uint64_t bytes) {
 }
 
 bool may_be_outside_adopted(const void* address) { return overlaps_any(address, 1); }
+bool is_any_outside_adopted() { return g_high.load(std::memory_order_relaxed) != 0; }
 
 namespace {
 
@@ -399,7 +400,7 @@ void for_each_adopted(const void* address, std::uint64_t bytes, Act act) {
     while (at < to && os::mapping_from(reinterpret_cast<std::uint64_t>(at), mapping) == os::Told::mapping) {
         at = std::max(at, reinterpret_cast<std::byte*>(mapping.begin));
         std::byte* stop = std::min(to, reinterpret_cast<std::byte*>(mapping.end));
-        if (at < stop && is_of_segment(mapping) && !is_a_view(mapping)) act(at, stop, mapping);
+        if (at < stop && shows_annex(mapping)) act(at, stop, mapping);
         at = stop;
     }
 }

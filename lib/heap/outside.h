@@ -13,7 +13,7 @@
 // the program's, by whatever way, can leave a stale entry. Where the kernel cannot be asked (before Linux 6.11) nothing
 // outside is adopted.
 //
-// Called by adopted.cc, mapping_calls.cc and fork.cc. Thread safety: any thread; nobody may write to a range while it is
+// Called by private_blocks.cc, mapping_calls.cc, fork.cc and the doors of fork. Thread safety: any thread; nobody may write to a range while it is
 // adopted. A forked child gets private copies and adopts nothing. No malloc. Fails: by return value, with everything as it was.
 #pragma once
 #include <cstddef>
@@ -36,6 +36,8 @@ void refresh_alias(const void* address, std::uint64_t bytes);
 bool adopt_outside(const void* address, std::uint64_t bytes);
 // Whether an address lies in a region, so that its page may be adopted. Takes no lock.
 bool may_be_outside_adopted(const void* address);
+// Whether there is any region.
+bool is_any_outside_adopted();
 
 // For the doors of the program's own calls. They look at what the kernel says, and take no lock but to give memory back.
 //

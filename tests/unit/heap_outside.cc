@@ -428,6 +428,22 @@ TEST_CASE("parts of many adopted arrays are dropped and moved at once", "[heap]"
     munmap(moved, 2 * kBytes);
 }
 
+TEST_CASE("a forked child gets no copies of what the kernel has divided of other views", "[heap]") {
+    // As a second view of the segment is where the pages of its parts come from several domains.
+    void* view = mmap(nullptr, 4 * kMiB, PROT_READ | PROT_WRITE, MAP_SHARED, own().fd, 0);
+    REQUIRE(view != MAP_FAILED);
+    REQUIRE(madvise(view, 4 * kMiB, MADV_DONTFORK) == 0);
+    char* mapped = map();
+    CHECK(adopt(mapped, kBytes));
+    const pid_t child = fork();
+    if (child == 0) _exit(msync(view, 4096, MS_ASYNC) == -1 && errno == ENOMEM ? 0 : 1);
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    munmap(view, 4 * kMiB);
+    munmap(mapped, kBytes);
+}
+
 TEST_CASE("a child of the bare system call takes nothing from its parent", "[heap]") {
     char* mapped = map();
     scramble(mapped, kBytes, 15);
