@@ -59,8 +59,8 @@ class NeighborFlight final : public ExchangeFlight {
             target.owner == comm_.rank ? own(schedule::Area::recv, target.index) : block_of(target);
         if (target.owner == comm_.rank) outcome.truncated |= from.bytes > to.bytes;
         const std::uint64_t bytes = std::min(from.bytes, to.bytes);
-        if (from.layout.words != nullptr || to.layout.words != nullptr)
-            blocks::copy_data(to.at, to.layout, 0, from.at, from.layout, 0, bytes);
+        if (has_layout(source) || has_layout(target)) [[unlikely]]
+            blocks::copy_data(to.at, layout_of(target), 0, from.at, layout_of(source), 0, bytes);
         else
             blocks::copy_block(to.at, from.at, bytes);
     }
@@ -148,13 +148,25 @@ class NeighborFlight final : public ExchangeFlight {
 
     blocks::Block own(schedule::Area area, std::int32_t index) const {
         const blocks::Side& side = area == schedule::Area::send ? send_ : recv_;
-        const blocks::Buffer& buffer = area == schedule::Area::send ? call_.local.send : call_.local.recv;
-        const blocks::BlockLayout layout =
-            side.where == blocks::Where::pipe ? buffer.layout_of_block(index) : blocks::BlockLayout{};
         if (sized_)
             return {base::displaced(side.base, side.blocks[index].displacement_bytes),
-                    side.blocks[index].bytes, layout};
-        return {base::displaced(side.base, index * side.stride_bytes), buffer.block_bytes, layout};
+                    side.blocks[index].bytes};
+        const blocks::Buffer& buffer = area == schedule::Area::send ? call_.local.send : call_.local.recv;
+        return {base::displaced(side.base, index * side.stride_bytes), buffer.block_bytes};
+    }
+
+    // Whether the block at a place may have holes, which its layout tells.
+    bool has_layout(schedule::Place place) const {
+        if (place.owner != comm_.rank)
+            return channel_.slot_of(place.owner).publish == channel::Publish::piped;
+        return (place.area == schedule::Area::recv ? recv_ : send_).where == blocks::Where::pipe;
+    }
+    blocks::BlockLayout layout_of(schedule::Place place) const {
+        if (!has_layout(place)) return {};
+        if (place.owner != comm_.rank)
+            return blocks::piped_layout_of(channel_, place.owner, sized_ ? place.index : 0);
+        const bool is_received = place.area == schedule::Area::recv;
+        return (is_received ? call_.local.recv : call_.local.send).layout_of_block(place.index);
     }
 
     // The blocks that combined messages between nodes carry: neighbor_combined.cc.
@@ -181,8 +193,6 @@ class NeighborFlight final : public ExchangeFlight {
         if (place.area != schedule::Area::recv &&
             channel_.slot_of(place.owner).publish == channel::Publish::messages)
             return {nullptr, 0};
-        const blocks::BlockLayout layout =
-            blocks::piped_layout_of(channel_, place.owner, sized_ ? place.index : 0);
         const blocks::Row& at = row(
             place.area == schedule::Area::recv ? schedule::Area::recv : schedule::Area::send, place.owner);
         if (!sized_) {
@@ -190,7 +200,7 @@ class NeighborFlight final : public ExchangeFlight {
             std::uint64_t bytes = !writes_                             ? call_.local.recv.block_bytes
                                   : place.area == schedule::Area::recv ? direct.recv_bytes
                                                                        : direct.send_bytes;
-            return {base::displaced(at.base, place.index * at.stride_bytes), bytes, layout};
+            return {base::displaced(at.base, place.index * at.stride_bytes), bytes};
         }
         const blocks::Table& table = store_.tables[place.owner];
         if (place.area == schedule::Area::recv)
@@ -199,7 +209,7 @@ class NeighborFlight final : public ExchangeFlight {
         if (table.staged != nullptr)
             return {at.base + table.staged[place.index].offset_bytes, table.staged[place.index].bytes};
         return {base::displaced(at.base, table.send[place.index].displacement_bytes),
-                table.send[place.index].bytes, layout};
+                table.send[place.index].bytes};
     }
 
     void arrived(std::int32_t peer);
@@ -207,7 +217,7 @@ class NeighborFlight final : public ExchangeFlight {
     // Starts to receive all messages of a rank of the node, in the order in which it sends them.
     void receive_all(std::int32_t peer);
     // Where a block with a layout is received to. Returns: contiguous room, from which scatter_received() copies it.
-    std::byte* gathered(std::int32_t received, const blocks::Block& block);
+    std::byte* gathered(schedule::Place received);
     void scatter_received();
 
     // Where others wrote to our buffer, only we can tell that it was too short.
@@ -227,7 +237,7 @@ class NeighborFlight final : public ExchangeFlight {
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false;
     bool shows_layouts_ = false;  // readers copy this rank's blocks by their layouts
     struct Gathered {
-        std::int32_t received;
+        schedule::Place received;
         std::byte* at;
     };
     std::vector<Gathered> gathered_;  // blocks with layouts that came as messages

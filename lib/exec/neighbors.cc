@@ -149,29 +149,31 @@ void NeighborFlight::arrived(std::int32_t peer) {
 
 void NeighborFlight::receive_all(std::int32_t peer) {
     for (const Edge& edge : graph_.incoming_from(peer)) {
-        Block block = own(Area::recv, edge.received);
-        std::byte* at = block.layout.words == nullptr ? block.at : gathered(edge.received, block);
+        const schedule::Place received{comm_.rank, Area::recv, edge.received};
+        const Block block = own(received);
+        std::byte* at = has_layout(received) ? gathered(received) : block.at;
         lane_.post.wire->start_receive(peer, at, block.bytes, mpi::Wire::kSecondTag, lane_.post.requests);
     }
 }
 
-std::byte* NeighborFlight::gathered(std::int32_t received, const Block& block) {
+std::byte* NeighborFlight::gathered(schedule::Place received) {
     const blocks::Buffer& recv = call_.local.recv;
     const std::uint64_t all =
         sized_ ? recv.total_bytes : static_cast<std::uint64_t>(recv.block_count) * recv.block_bytes;
     std::byte* room = blocks::fetch(store_.private_room(blocks::Which::recv), all);
     if (room == nullptr) blocks::stop_without_memory(all);
+    const Block block = own(received);
     gathered_.push_back({received, room + gathered_bytes_});
     gathered_bytes_ += block.bytes;
     // What does not come must stay as it is.
-    blocks::copy_data(gathered_.back().at, {}, 0, block.at, block.layout, 0, block.bytes);
+    blocks::copy_data(gathered_.back().at, {}, 0, block.at, layout_of(received), 0, block.bytes);
     return gathered_.back().at;
 }
 
 void NeighborFlight::scatter_received() {
     for (const Gathered& block : gathered_) {
-        const Block to = own(Area::recv, block.received);
-        blocks::copy_data(to.at, to.layout, 0, block.at, {}, 0, to.bytes);
+        const Block to = own(block.received);
+        blocks::copy_data(to.at, layout_of(block.received), 0, block.at, {}, 0, to.bytes);
     }
 }
 
