@@ -156,12 +156,8 @@ Shift shift_by_layout(SeenBuffers& seen, const Buffer& buffer, const Demand& dem
     return {};
 }
 
-// Not what the kernel cannot read: memory of devices, which the MPI library packs.
 bool goes_by_layout(const Buffer& buffer, const Demand& demand) {
-    if (!buffer.has_layouts() || demand.piped_above_bytes == 0 || demand.bytes <= demand.piped_above_bytes)
-        return false;
-    const Range span = span_of(buffer, demand.block_bytes);
-    return heap::is_plain_memory(span.begin) && heap::is_plain_memory(span.begin + span.bytes - 1);
+    return buffer.has_layouts() && demand.piped_above_bytes != 0 && demand.bytes > demand.piped_above_bytes;
 }
 
 struct Choice {
@@ -294,6 +290,11 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
                        : demand.must_copy       ? stats::Reason::in_place
                                                 : demand.if_private;
     return side;
+}
+
+bool is_in_plain_memory(const Buffer& buffer, std::uint64_t block_bytes) {
+    const Range span = span_of(buffer, block_bytes);
+    return heap::is_plain_memory(span.begin) && heap::is_plain_memory(span.begin + span.bytes - 1);
 }
 
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,

@@ -128,6 +128,7 @@ class BufferReader {
         for (std::int32_t i = 0; i < (side_.sized ? side_.blocks : 1); ++i)
             if (!add_layout(i)) return;
         buffer.layouts = block_layouts_;
+        if (!blocks::is_in_plain_memory(buffer, buffer.block_bytes)) buffer.layouts = {};
     }
     bool add_layout(std::int32_t block) {
         const TypeFacts type = side_.facts(block);

@@ -100,10 +100,13 @@ class Train {
         source_ = base_;
         return true;
     }
-    // Called on a reader. room_bytes: the buffer has room for no more than this.
-    void follow(std::uint64_t room_bytes) {
+    // Called on a reader. room_bytes: the buffer has room for no more than this. layout: the buffer has holes, and this
+    // train's data begin at its place `layout_at`.
+    void follow(std::uint64_t room_bytes, const blocks::BlockLayout& layout, std::uint64_t layout_at) {
         source_ = record_.shown();
         room_bytes_ = room_bytes;
+        layout_ = layout;
+        layout_at_ = layout_at;
     }
     bool advance() { return walk(*schedule_, *this, position_); }
 
@@ -117,6 +120,8 @@ class Train {
         const std::byte* source = from.area == Area::scratch
                                       ? record_.shown() + static_cast<std::uint64_t>(from.index) * unit_bytes_
                                       : source_ + at;
+        if (layout_.words != nullptr && to.area != Area::scratch)
+            return blocks::copy_data(base_, layout_, layout_at_ + at, source, {}, 0, bytes, streaming_);
         std::byte* target = to.area == Area::scratch
                                 ? record_.shown() + static_cast<std::uint64_t>(to.index) * unit_bytes_
                                 : base_ + at;
@@ -155,6 +160,8 @@ class Train {
     std::byte* const base_;
     const std::uint64_t bytes_, unit_bytes_;
     std::uint64_t room_bytes_ = UINT64_MAX;
+    blocks::BlockLayout layout_;  // of a reader's buffer with holes, from base_ on
+    std::uint64_t layout_at_ = 0;
     const bool streaming_;
     BcastRecord& record_;
     const std::byte* source_ = nullptr;
@@ -231,7 +238,8 @@ class BcastFlight final : public Flight {
 
     void make_ready() {
         side_.base = user_.base;
-        if (user_.packer != nullptr && bytes_ != 0) {
+        if (!is_root_) layout_ = user_.layout_of_block(0);
+        if (user_.packer != nullptr && bytes_ != 0 && layout_.words == nullptr) {
             // A root packs into shared room, to be read there, if it can; otherwise peers read the record or the stage.
             blocks::Store& store = order_.lane.blocks;
             side_.base = is_root_ ? blocks::fetch_shared(store.shared_send, bytes_) : nullptr;
@@ -289,8 +297,9 @@ class BcastFlight final : public Flight {
                 record_.contents().segment_bytes};
         outcome.ran = &row_that_moves(way_.publish);
         const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
-        train_.emplace(order_, way_, side_.base + at_, bytes, record_);
-        train_->follow(bytes_ > at_ ? bytes_ - at_ : 0);
+        const bool has_layout = layout_.words != nullptr;
+        train_.emplace(order_, way_, has_layout ? side_.base : side_.base + at_, bytes, record_);
+        train_->follow(bytes_ > at_ ? bytes_ - at_ : 0, layout_, at_);
         return true;
     }
 
@@ -303,6 +312,7 @@ class BcastFlight final : public Flight {
     Phase phase_ = Phase::first;
     channel::Record first_;  // a reader's: the record that opens the call
     Side side_{.base = nullptr, .stride_bytes = 0, .blocks = {}};
+    blocks::BlockLayout layout_;  // a reader's, to which it copies what arrives
     Way way_;
     std::uint64_t at_ = 0;  // where the train under way begins
     bool is_open_ = false;  // the root's record has been opened

@@ -319,6 +319,22 @@ void plain(int seed, bool gathers, bool sized, bool among_neighbors) {
     MPI_Type_free(&recv_block.type);
 }
 
+// Every rank has another type.
+void bcast(int seed) {
+    Random random(static_cast<unsigned>(seed * 1000 + world_rank()));
+    const int ints = 8192 << (seed % 9), root = seed % world_size();
+    Block block = some(random, ints);
+    const auto start = static_cast<std::size_t>(std::labs(block.true_lower) + 64),
+               bytes = start + static_cast<std::size_t>(2 * block.span) + 64;
+    Memory memory(static_cast<Kind>(pick(random, 0, static_cast<int>(Kind::count) - 1)), bytes, 0),
+        wanted(Kind::heap, bytes, 0);
+    put(block, values(seed, root, 0, ints), wanted.at + start);
+    if (world_rank() == root) put(block, values(seed, root, 0, ints), memory.at + start);
+    MPI_Bcast(memory.at + start, block.count, block.type, root, MPI_COMM_WORLD);
+    CHECK(std::memcmp(memory.at, wanted.at, bytes) == 0);
+    MPI_Type_free(&block.type);
+}
+
 // Each type of the other tests to each that can be received, in one block for each rank.
 void every_pair(const test::Family& family) {
     const int ranks = world_size(), units = 60'000 / family.unit_bytes / family.multiple * family.multiple;
@@ -371,6 +387,7 @@ int main(int argc, char** argv) {
         for (bool gathers : {false, true})
             for (bool sized : {false, true})
                 for (bool among_neighbors : {false, true}) plain(seed, gathers, sized, among_neighbors);
+        for (int root = 0; root < 3; ++root) bcast(3 * seed + root);
     }
     for (const test::Family& family :
          {test::int_family(), test::double_int_family(), test::byte_family(), test::double_family()})
