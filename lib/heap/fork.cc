@@ -103,7 +103,7 @@ class Privatizer {
         os::MappingList list;
         os::Mapping mapping;
         auto base = reinterpret_cast<std::uint64_t>(segment_.base);
-        while (list.is_open() && list.next(mapping) && mapping.begin < base + end_) {
+        while (list.next(mapping) == os::Told::mapping && mapping.begin < base + end_) {
             if (mapping.end <= base) continue;
             std::uint64_t begin = mapping.begin > base ? mapping.begin - base : 0;
             std::uint64_t stop = std::min(mapping.end - base, end_);

@@ -10,8 +10,8 @@
 // their bytes are copied to the alias for each call.
 //
 // Whether pages are adopted stands in no table: the kernel is asked in each call what is mapped there, so that no change of
-// the program's, by whatever way, can leave a stale entry. Where the kernel cannot be asked (before Linux 6.11) nothing
-// outside is adopted.
+// the program's, by whatever way, can leave a stale entry. Before Linux 6.11 that means to read the list of the process's
+// mappings, so ranges below 2 MiB are not adopted there.
 //
 // Called by private_blocks.cc, mapping_calls.cc, fork.cc and the doors of fork. Thread safety: any thread; nobody may write to a range while it is
 // adopted. A forked child gets private copies and adopts nothing. No malloc. Fails: by return value, with everything as it was.
@@ -23,8 +23,8 @@
 
 namespace coco::heap {
 
-// Whether anything outside could be adopted in this process.
-bool adopts_outside();
+// Whether a range of that size outside could be adopted in this process.
+bool adopts_outside(std::uint64_t bytes);
 // Where peers read an adopted range in the own segment, but for the bytes of its partial pages; null: it is not adopted.
 const std::byte* alias_of(const void* address, std::uint64_t bytes);
 // Whether the page of an address is adopted.

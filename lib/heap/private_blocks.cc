@@ -87,24 +87,11 @@ bool is_anonymous(std::byte* begin, std::byte* end) {
                (mapping.protection & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE);
     };
     auto from = reinterpret_cast<std::uint64_t>(begin), stop = reinterpret_cast<std::uint64_t>(end);
-    os::Mapping mapping;
-    while (from < stop) {
-        const os::Told told = os::mapping_at(from, mapping);
-        if (told == os::Told::unknown) break;
-        if (told == os::Told::none || !is_plain(mapping)) return false;
-        from = mapping.end;
-    }
-    if (from >= stop) return true;
-    static constinit std::mutex one_list;
-    std::scoped_lock hold(one_list);
-    os::MappingList list;
-    if (!list.is_open()) return false;
-    while (from < stop && list.next(mapping)) {
-        if (mapping.end <= from) continue;
-        if (mapping.begin > from || !is_plain(mapping)) return false;
-        from = mapping.end;
-    }
-    return from >= stop;
+    os::MappingsFrom mappings(from);
+    for (os::Mapping mapping; from < stop; from = mapping.end)
+        if (mappings.next(mapping) != os::Told::mapping || mapping.begin > from || !is_plain(mapping))
+            return false;
+    return true;
 }
 
 constinit std::atomic<bool> g_any_shadow{
@@ -261,7 +248,7 @@ bool is_plain_memory(const void* address) {
 
 bool may_adopt(const void* address, std::uint64_t bytes) {
     if (own().bytes == 0 || is_held(address, bytes) || os::may_have_pinned_memory()) return false;
-    return is_in_segment(address, bytes) || (adopts_outside() && !os::may_have_watched_memory());
+    return is_in_segment(address, bytes) || (adopts_outside(bytes) && !os::may_have_watched_memory());
 }
 
 bool adopt(const void* address, std::uint64_t bytes) {

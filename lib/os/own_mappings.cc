@@ -106,36 +106,62 @@ Told tell(std::uint64_t address, std::uint64_t flags, Mapping& mapping) {
 }  // namespace
 
 Told mapping_at(std::uint64_t address, Mapping& mapping) { return tell(address, 0, mapping); }
-Told mapping_from(std::uint64_t address, Mapping& mapping) { return tell(address, kCoveringOrNext, mapping); }
+bool can_ask_for_mappings() {
+    Mapping any;
+    if (g_maps.load(std::memory_order_relaxed) == kUnopened) static_cast<void>(mapping_at(0, any));
+    return g_maps.load(std::memory_order_relaxed) != kUnknown;
+}
 
-char MappingList::text_[8192];
-
-MappingList::MappingList() : fd_(open_maps()) {}
+MappingList::MappingList() : fd_(open_maps()), has_failed_(fd_ < 0) {}
 MappingList::~MappingList() {
     if (fd_ >= 0) close(fd_);
 }
 
+// Returns: false at the end and after a failure.
 bool MappingList::fill() {
     std::memmove(text_, text_ + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
+    if (has_failed_) return false;
     ssize_t n = read(fd_, text_ + end_, sizeof text_ - end_);
+    has_failed_ = n < 0;
     if (n <= 0) return false;
     end_ += static_cast<std::size_t>(n);
     return true;
 }
 
-bool MappingList::next(Mapping& mapping) {
-    for (;;) {
+// A file's name at the line's end may be longer than the buffer.
+bool MappingList::skip_rest_of_line() {
+    while (is_within_line_) {
         std::string_view rest(text_ + begin_, end_ - begin_);
-        auto stop = rest.find('\n');
-        if (stop == rest.npos) {
-            if (!fill()) return false;
-            continue;
-        }
-        begin_ += stop + 1;
-        return parse(rest.substr(0, stop + 1), mapping);
+        const auto stop = rest.find('\n');
+        is_within_line_ = stop == rest.npos;
+        begin_ = is_within_line_ ? end_ : begin_ + stop + 1;
+        if (is_within_line_ && !fill()) return false;
     }
+    return true;
+}
+
+Told MappingList::next(Mapping& mapping) {
+    constexpr std::size_t kFieldsMostBytes = 128;  // before the file's name
+    if (!skip_rest_of_line()) return has_failed_ ? Told::unknown : Told::none;
+    while (end_ - begin_ < kFieldsMostBytes && fill()) {
+    }
+    if (has_failed_) return Told::unknown;
+    if (begin_ == end_) return Told::none;
+    is_within_line_ = true;
+    return parse({text_ + begin_, end_ - begin_}, mapping) ? Told::mapping : Told::unknown;
+}
+
+Told MappingsFrom::next(Mapping& mapping) {
+    Told told = list_ ? Told::unknown : tell(address_, kCoveringOrNext, mapping);
+    if (told == Told::unknown) {
+        if (!list_) list_.emplace();
+        do told = list_->next(mapping);
+        while (told == Told::mapping && mapping.end <= address_);
+    }
+    address_ = mapping.end;
+    return told;
 }
 
 }  // namespace coco::os

@@ -8,14 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "support/check.h"
+#include "support/counting_neighbor.h"
+#include "support/older_kernel.h"
 
 extern "C" int coco_is_shared(const void* address) __attribute__((weak));
 
@@ -23,6 +23,8 @@ namespace {
 
 using test::world_rank;
 using test::world_size;
+
+const bool g_is_older_kernel = test::is_older_kernel_wanted() && test::refuse_mapping_questions();
 
 constexpr int kCalls = 11;  // more than it takes to be adopted
 constexpr std::size_t kSlack = 3 << 20;
@@ -45,40 +47,6 @@ bool adopts_outside() {
     return heap == nullptr || std::strcmp(heap, "shared") != 0;
 }
 bool is_shared(const void* address) { return coco_is_shared != nullptr && coco_is_shared(address) == 1; }
-
-// A thread that counts in the eight bytes right before and right behind a buffer, and must lose no count.
-class Neighbor {
-  public:
-    Neighbor(unsigned char* begin, unsigned char* end) : sides_{begin - 8, end} {
-        for (unsigned char* side : sides_) std::memset(side, 0, 8);
-        thread_ = std::thread([this] { count(); });
-    }
-    ~Neighbor() {
-        stop_.store(true);
-        thread_.join();
-        CHECK(!lost_);
-    }
-    Neighbor(const Neighbor&) = delete;
-    Neighbor& operator=(const Neighbor&) = delete;
-
-  private:
-    void count() {
-        for (unsigned long long n = 0; !stop_.load(); ++n)
-            for (unsigned char* side : sides_) {
-                unsigned long long seen = 0;
-                std::memcpy(&seen, side, 8);
-                lost_ = lost_ || seen != n;
-                ++seen;
-                std::memcpy(side, &seen, 8);
-                // Now and then it leaves the CPU to the ranks.
-                if (seen % 256 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
-            }
-    }
-    unsigned char* sides_[2];
-    std::atomic<bool> stop_{false};
-    bool lost_ = false;
-    std::thread thread_;
-};
 
 enum class Kind { alltoall, alltoallv, allgather };
 
@@ -109,16 +77,22 @@ void call_once(Kind kind, unsigned char* send, unsigned char* recv, int bytes) {
         MPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-void use_again(Kind kind, int bytes, unsigned char* send, unsigned char* recv) {
+bool is_adopted_by_then(int block_bytes, std::size_t bytes, bool is_outside) {
+    return adopts_outside() && block_bytes > 300'000 &&
+           (!is_outside || !g_is_older_kernel || bytes > 2'100'000);
+}
+
+void use_again(Kind kind, int bytes, unsigned char* send, unsigned char* recv, bool is_outside) {
     const std::size_t all = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world_size());
     const std::size_t sent = kind == Kind::allgather ? static_cast<std::size_t>(bytes) : all;
-    const Neighbor beside_send(send, send + sent), beside_recv(recv, recv + all);
+    test::CountingNeighbor beside_send(send, send + sent), beside_recv(recv, recv + all);
     for (int call = 0; call < kCalls; ++call) {
         fill(send, kind, static_cast<std::size_t>(bytes), call);
         call_once(kind, send, recv, bytes);
         CHECK(wrong_bytes(recv, kind, static_cast<std::size_t>(bytes), call) == 0);
     }
-    if (adopts_outside() && bytes > 300'000) CHECK(is_shared(send + sent / 2));
+    CHECK(beside_send.done() && beside_recv.done());
+    if (is_adopted_by_then(bytes, sent, is_outside)) CHECK(is_shared(send + sent / 2));
 }
 
 // skip: where the buffers begin in their blocks, each rank's elsewhere.
@@ -126,22 +100,21 @@ void come_back(Kind kind, int bytes, std::size_t skip) {
     const std::size_t all = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world_size());
     skip = 64 + skip * static_cast<std::size_t>(world_rank() + 1);
     const Block from(all + skip + kSlack), to(all + skip + kSlack);
-    use_again(kind, bytes, from.memory + skip, to.memory + skip);
+    use_again(kind, bytes, from.memory + skip, to.memory + skip, false);
 }
 
 // The same outside malloc's memory: begins anywhere, ends anywhere, a few bytes beside are the neighbours'.
-constexpr int kOutsideBytes = 320'001;
-constexpr std::size_t kOutsideMost = 8 * kOutsideBytes + 64 * 1024;
+const int g_outside_bytes = g_is_older_kernel ? 1'100'001 : 320'001;
+constexpr std::size_t kOutsideMost = 8 * 320'001 + 64 * 1024;
 unsigned char g_send[kOutsideMost], g_recv[kOutsideMost];
 
 void come_back_outside(unsigned char* send, unsigned char* recv, std::initializer_list<Kind> kinds) {
     const std::size_t skip = 64 + 1237 * static_cast<std::size_t>(world_rank() + 1);
-    for (Kind kind : kinds) use_again(kind, kOutsideBytes, send + skip, recv + skip);
+    for (Kind kind : kinds) use_again(kind, g_outside_bytes, send + skip, recv + skip, true);
 }
 
 __attribute__((noinline)) void come_back_on_stack() {
-    unsigned char send[kOutsideMost / 2], recv[kOutsideMost / 2];
-    if (static_cast<std::size_t>(world_size()) * kOutsideBytes + 64 * 1024 > sizeof send) return;
+    unsigned char send[kOutsideMost], recv[kOutsideMost];
     come_back_outside(send, recv, {Kind::alltoall, Kind::allgather});
     // A child that runs on these pages, and writes to all of them.
     std::memset(send, 17, sizeof send);
@@ -163,13 +136,13 @@ void* map_bytes(std::size_t bytes) {
 // Mappings that are dropped, moved, replaced and shut between calls.
 void change_mappings() {
     const std::size_t bytes =
-        (static_cast<std::size_t>(world_size()) * kOutsideBytes + 4095) & ~std::size_t{4095};
+        (static_cast<std::size_t>(world_size()) * g_outside_bytes + 4095) & ~std::size_t{4095};
     auto* send = static_cast<unsigned char*>(map_bytes(bytes));
     auto* recv = static_cast<unsigned char*>(map_bytes(bytes));
     for (int call = 0; call < 5 * kCalls; ++call) {
-        fill(send, Kind::alltoall, kOutsideBytes, call);
-        call_once(Kind::alltoall, send, recv, kOutsideBytes);
-        CHECK(wrong_bytes(recv, Kind::alltoall, kOutsideBytes, call) == 0);
+        fill(send, Kind::alltoall, g_outside_bytes, call);
+        call_once(Kind::alltoall, send, recv, g_outside_bytes);
+        CHECK(wrong_bytes(recv, Kind::alltoall, g_outside_bytes, call) == 0);
         if (call == 10 && adopts_outside()) CHECK(is_shared(send + bytes / 2));
         switch (call) {
             case 10:
@@ -282,6 +255,7 @@ void be_a_window(bool attached) {
 int main(int argc, char** argv) {
     int given = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &given);
+    CHECK(g_is_older_kernel == test::is_older_kernel_wanted());
     for (Kind kind : {Kind::alltoall, Kind::alltoallv, Kind::allgather})
         for (int bytes : {40'000, 400'001})
             for (std::size_t skip : {1237u, 4096u}) come_back(kind, bytes, skip);

@@ -80,7 +80,7 @@ namespace {
 
 bool find_in_list(std::uint64_t address, Mapping& mapping) {
     MappingList list;
-    while (list.next(mapping))
+    while (list.next(mapping) == Told::mapping)
         if (mapping.begin <= address && address < mapping.end) return true;
     return false;
 }

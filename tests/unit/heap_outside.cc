@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory outside the segment that is adopted: static data, stacks, the program's own mappings. Run as a rank.
+// Memory outside the segment that is adopted: static data, stacks, the program's own mappings. Run as a rank; a second time,
+// without the cases [small], as on a kernel that tells mappings by their list alone (TEST_OLDER_KERNEL=1).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -12,12 +13,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstring>
 #include <functional>
-#include <thread>
 
 #include "heap/heap.h"
 #include "heap/held.h"
@@ -27,12 +26,17 @@
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/next_calls.h"
+#include "os/own_mappings.h"
 #include "os/shared_memory.h"
+#include "support/counting_neighbor.h"
+#include "support/older_kernel.h"
 
 using namespace coco;
 using namespace coco::heap;
 
 namespace {
+
+const bool g_is_older_kernel = test::is_older_kernel_wanted() && test::refuse_mapping_questions();
 
 constexpr std::size_t kMiB = 1u << 20;
 constexpr std::size_t kBytes = 6 * kMiB;
@@ -96,7 +100,7 @@ void in_thread(std::function<void()> work) {
 void come_back_to(char* memory) {
     for (std::size_t skip : {0u, 1u, 4095u, 5000u, 100'000u}) {
         char* begin = memory + skip;
-        const std::size_t bytes = 4 * kMiB + 3 * skip + 77;
+        const std::size_t bytes = 5 * kMiB + 3 * skip + 77;
         scramble(begin, bytes, static_cast<unsigned>(skip));
         CHECK(adopt(begin, bytes));
         CHECK(is_scrambled(begin, bytes, static_cast<unsigned>(skip)));
@@ -129,6 +133,13 @@ void share_nothing_with_child(char* memory, std::size_t bytes, Fork make_child) 
 
 }  // namespace
 
+TEST_CASE("the kernel is as old as this run wants it", "[heap]") {
+    if (test::is_older_kernel_wanted()) CHECK(g_is_older_kernel);
+    CHECK(os::can_ask_for_mappings() != test::is_older_kernel_wanted());
+    static char small[64 * 1024];
+    CHECK(adopt(small, sizeof small) != test::is_older_kernel_wanted());
+}
+
 TEST_CASE("peers read adopted static data, mappings and stacks", "[heap]") {
     come_back_to(g_static);
     char* mapped = map();
@@ -143,35 +154,15 @@ TEST_CASE("peers read adopted static data, mappings and stacks", "[heap]") {
 }
 
 TEST_CASE("what lies beside adopted static data may be written meanwhile", "[heap]") {
-    char *begin = g_static + kMiB + 123, *end = begin + 2 * kMiB;
+    char *begin = g_static + kMiB + 123, *end = begin + 3 * kMiB;
     std::memset(g_static, 0, sizeof g_static);
-    std::atomic<bool> stop{false};
-    std::atomic<std::uint64_t> counts[2] = {};
-    std::thread neighbor([&] {
-        while (!stop.load())
-            for (int side = 0; side < 2; ++side) {
-                char* at = side == 0 ? begin - 8 : end;
-                std::uint64_t seen = 0;
-                std::memcpy(&seen, at, 8);
-                if (seen != counts[side]) return;
-                ++seen;
-                std::memcpy(at, &seen, 8);
-                counts[side] = seen;
-            }
-    });
-    while (counts[1] == 0) std::this_thread::yield();
+    test::CountingNeighbor neighbor(begin, end);
     for (int i = 0; i < 20; ++i) {
         char* from = begin + static_cast<std::size_t>(i) * os::page_bytes();
         CHECK(adopt(from, static_cast<std::size_t>(end - from)));
         CHECK(agrees(from, static_cast<std::size_t>(end - from)));
     }
-    stop.store(true);
-    neighbor.join();
-    for (int side = 0; side < 2; ++side) {
-        std::uint64_t seen = 0;
-        std::memcpy(&seen, side == 0 ? begin - 8 : end, 8);
-        CHECK(seen == counts[side]);
-    }
+    CHECK(neighbor.done());
 }
 
 TEST_CASE("a mapping that is unmapped is forgotten, and its memory goes back", "[heap]") {
@@ -197,11 +188,11 @@ TEST_CASE("a mapping that is unmapped is forgotten, and its memory goes back", "
         CHECK(adopt(mapped, kBytes));
         CHECK(agrees(mapped, kBytes));
         // Another mapping in its midst.
-        char* page = mapped + 2 * kMiB;
+        char* page = mapped + 3 * kMiB;
         REQUIRE(os::bare_calls().mmap(page, os::page_bytes(), PROT_READ | PROT_WRITE,
                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page);
         CHECK(readable_at(mapped, kBytes) == nullptr);
-        CHECK(agrees(mapped, kMiB));
+        CHECK(agrees(mapped, 2 * kMiB));
         scramble(mapped, kBytes, 4);
         CHECK(adopt(mapped, kBytes));
         CHECK(agrees(mapped, kBytes));
@@ -216,13 +207,13 @@ TEST_CASE("pages that the program drops read as zeros", "[heap]") {
         std::memset(mapped, 'd', kBytes);
         CHECK(adopt(mapped, kBytes));
         const std::uint64_t before = used_bytes();
-        CHECK(program_madvise(os::next_calls(), mapped + kMiB, 2 * kMiB, advice) == 0);
+        CHECK(program_madvise(os::next_calls(), mapped + 2 * kMiB, 2 * kMiB, advice) == 0);
         CHECK(used_bytes() <= before - 2 * kMiB + 4 * os::page_bytes());
-        CHECK(mapped[kMiB - 1] == 'd');
-        CHECK(mapped[kMiB] == 0);
-        CHECK(mapped[3 * kMiB] == 'd');
+        CHECK(mapped[2 * kMiB - 1] == 'd');
+        CHECK(mapped[2 * kMiB] == 0);
+        CHECK(mapped[4 * kMiB] == 'd');
         CHECK(readable_at(mapped, kBytes) == nullptr);
-        CHECK(agrees(mapped, kMiB));
+        CHECK(agrees(mapped, 2 * kMiB));
         CHECK(adopt(mapped, kBytes));
         CHECK(agrees(mapped, kBytes));
     }
@@ -384,7 +375,7 @@ TEST_CASE("what must keep its pages is not adopted", "[heap]") {
     munmap(mapped, kBytes);
 }
 
-TEST_CASE("more mappings than there is room for are left as they are", "[heap]") {
+TEST_CASE("more mappings than there is room for are left as they are", "[heap][small]") {
     constexpr int kMany = 300;
     static char* maps[kMany];
     constexpr std::size_t kEach = 64 * 1024;
@@ -408,7 +399,7 @@ TEST_CASE("more mappings than there is room for are left as they are", "[heap]")
     munmap(mapped, kBytes);
 }
 
-TEST_CASE("parts of many adopted arrays are dropped and moved at once", "[heap]") {
+TEST_CASE("parts of many adopted arrays are dropped and moved at once", "[heap][small]") {
     constexpr std::size_t kEach = 64 * 1024;
     char* mapped = map();
     std::memset(mapped, 'p', kBytes);

@@ -19,6 +19,7 @@
 #include "os/cpu.h"
 #include "os/pinned.h"
 #include "os/shared_memory.h"
+#include "support/counting_neighbor.h"
 
 using namespace coco;
 using namespace coco::heap;
@@ -87,33 +88,12 @@ TEST_CASE("what lies beside an adopted range stays private, and may be written m
     char* block = new_block(12 * kMiB, 0);
     const std::size_t page = os::page_bytes();
     char *begin = block + 4 * kMiB + 123, *end = begin + 2 * kMiB;
-    std::atomic<bool> stop{false};
-    // Another thread counts in the bytes right before and behind the range. It must lose no count.
-    std::atomic<std::uint64_t> counts[2] = {};
-    std::thread neighbor([&] {
-        while (!stop.load())
-            for (int side = 0; side < 2; ++side) {
-                char* at = side == 0 ? begin - 8 : end;
-                std::uint64_t seen = 0;
-                std::memcpy(&seen, at, 8);
-                if (seen != counts[side]) return;
-                ++seen;
-                std::memcpy(at, &seen, 8);
-                counts[side] = seen;
-            }
-    });
-    while (counts[1] == 0) std::this_thread::yield();
+    test::CountingNeighbor neighbor(begin, end);
     for (int i = 0; i < 20; ++i) {
         char* from = begin + static_cast<std::size_t>(i) * page;
         CHECK(adopt(from, static_cast<std::size_t>(end - from)));
     }
-    stop.store(true);
-    neighbor.join();
-    for (int side = 0; side < 2; ++side) {
-        std::uint64_t seen = 0;
-        std::memcpy(&seen, side == 0 ? begin - 8 : end, 8);
-        CHECK(seen == counts[side]);
-    }
+    CHECK(neighbor.done());
     release(block);
 }
 
