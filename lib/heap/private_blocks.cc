@@ -105,6 +105,30 @@ bool is_one_mapping(const std::byte* begin, const std::byte* end) {
            mapping.end >= reinterpret_cast<std::uint64_t>(end);
 }
 
+int count_mappings() {
+    os::MappingsFrom mappings(0);
+    int count = 0;
+    for (os::Mapping any; mappings.next(any) == os::Told::mapping;) ++count;
+    return count;
+}
+
+// How many runs may still be adopted. What has become private again since is found when all are spent, by the process's
+// mappings, and seldom, as that takes some 10 ms then. Requires: one thread at a time.
+class RunsLeft {
+  public:
+    bool is_any() {
+        constexpr std::uint32_t kRefusalsPerCount = 1024;
+        if (left_ == 0 && ++refusals_ % kRefusalsPerCount == 0)
+            left_ = std::max(0, kAdoptedRunsMax - count_mappings() / 2);
+        return left_ != 0;
+    }
+    void take() { --left_; }
+
+  private:
+    int left_ = kAdoptedRunsMax;
+    std::uint32_t refusals_ = 0;
+};
+
 bool adopt_piece(std::byte* begin, std::uint64_t bytes, std::byte* view) {
     g_any_shadow.store(true, std::memory_order_relaxed);
     static_cast<void>(os::prefer_as(begin, view + offset_of(begin), bytes));
@@ -258,14 +282,14 @@ bool adopt(const void* address, std::uint64_t bytes) {
     std::byte* view = second_view();
     if (view == nullptr) return false;
     static constinit std::mutex adopting;
-    static constinit int adopted_runs = 0;
+    static constinit RunsLeft runs_left;
     std::scoped_lock hold(adopting);
     int saved = errno;
     for (PageRun run = run_at(inner.begin, inner.end); run.begin != run.end;
          run = run_at(run.end, inner.end)) {
         if (run.changes == 0) continue;
-        if (run.changes != kPrivate || adopted_runs == kAdoptedRunsMax || !adopt_run(run, view)) break;
-        ++adopted_runs;
+        if (run.changes != kPrivate || !runs_left.is_any() || !adopt_run(run, view)) break;
+        runs_left.take();
     }
     errno = saved;
     return is_readable(address, bytes);

@@ -129,6 +129,22 @@ TEST_CASE("adopted blocks are freed, taken again and grown", "[heap]") {
     CHECK(figures().kept_bytes == 0);
 }
 
+TEST_CASE("a process may adopt any number of ranges in its life", "[heap]") {
+    const std::size_t page = os::page_bytes(), step = 4 * page, bytes = 8 * kMiB;
+    // More than the kernel has mappings for, were they all there at once.
+    for (std::size_t adopted = 0; adopted < 70'000;) {
+        char* block = new_block(bytes, 'l');
+        for (std::size_t at = 0; at + step <= bytes; at += step)
+            adopted += adopt(block + at + 1, 2 * page) ? 1 : 0;
+        // Where there is no room, there is again after some more calls.
+        for (int i = 0; i < 2000 && !adopt(block + 1, 2 * page); ++i) {
+        }
+        REQUIRE(adopt(block + 1, 2 * page));
+        release(block);
+        trim();
+    }
+}
+
 TEST_CASE("a block that grows keeps its bytes, with others in its way", "[heap]") {
     char* block = new_block(5 * kMiB, 'g');
     std::size_t bytes = 5 * kMiB;
