@@ -31,14 +31,19 @@ std::optional<Range> parse_range(std::string_view text);
 struct Choice {
     const algorithms::Algorithm* algorithm = nullptr;
     algorithms::Parameters parameters = {};
+    friend bool operator==(const Choice&, const Choice&) = default;
 };
+
+// The text by which a user would write it.
+std::string text_of(const Choice& choice);
 
 struct Rule {
     algorithms::Collective collective;
     Range nodes, ranks, block, domains, degree, calls;  // conditions on the members of Facts
     Choice choice;
-    std::string text;    // as it was written, for --explain and to compare the rules of ranks
-    std::string reason;  // the rule's own `reason = "..."`, if given
+    std::vector<Choice> also;  // worth trying, where calls are learned from
+    std::string text;          // as it was written, for --explain and to compare the rules of ranks
+    std::string reason;        // the rule's own `reason = "..."`, if given
     int line = 0;
 };
 

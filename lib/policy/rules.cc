@@ -59,6 +59,8 @@ class Reader {
         for (Collective collective : collectives) {
             if (auto error = parse_choice(*algorithm->value<std::string_view>(), collective, rule.choice))
                 return at(*algorithm, error->line);
+            rule.also.clear();
+            if (auto error = read_also(table, collective, rule.also)) return error;
             rule.collective = collective;
             rule.text = text_of(table, collective);
             rules_.push_back(rule);
@@ -66,9 +68,23 @@ class Reader {
         return std::nullopt;
     }
 
+    std::optional<Error> read_also(const toml::table& table, Collective collective,
+                                   std::vector<Choice>& also) {
+        const toml::node* node = table.get("also");
+        if (node == nullptr) return std::nullopt;
+        const toml::array* list = node->as_array();
+        if (list == nullptr || (!list->empty() && !list->is_homogeneous(toml::node_type::string)))
+            return at(*node, "also must be an array of strings, each as for algorithm");
+        for (const toml::node& word : *list)
+            if (auto error = parse_choice(*word.value<std::string_view>(), collective, also.emplace_back()))
+                return at(word, error->line);
+        return std::nullopt;
+    }
+
     std::optional<Error> read_key(const toml::key& key, const toml::node& node, Rule& rule,
                                   std::vector<Collective>& collectives) {
         if (key.str() == "collective") return read_collectives(node, collectives);
+        if (key.str() == "also") return std::nullopt;  // for each collective by itself
         if (key.str() == "algorithm" || key.str() == "reason") {
             auto value = node.value_exact<std::string_view>();
             if (!value) return at(node, text(key.str()) + " must be a string");
@@ -79,7 +95,7 @@ class Reader {
         if (range == nullptr)
             return at(key, "unknown key '" + text(key.str()) +
                                "': must be collective, nodes, ranks, domains, block, degree, calls, "
-                               "algorithm or reason");
+                               "algorithm, also or reason");
         auto parsed = range_of(node);
         if (!parsed)
             return at(node,
@@ -134,6 +150,14 @@ class Reader {
             auto word = node->value_exact<std::string_view>();
             line.append(", ").append(key).append(" = ");
             line.append(word ? '"' + text(*word) + '"' : std::to_string(*node->value<std::int64_t>()));
+        }
+        if (const toml::array* also = table["also"].as_array(); also != nullptr && !also->empty()) {
+            line.append(", also = [");
+            for (const toml::node& word : *also)
+                line.append(&word == also->get(0) ? "\"" : ", \"")
+                    .append(*word.value<std::string_view>())
+                    .append("\"");
+            line.append("]");
         }
         return line;
     }

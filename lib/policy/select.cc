@@ -30,11 +30,6 @@ Test first_failing(const Rule& rule, const Facts& facts) {
     return {nullptr, {}, {}};
 }
 
-std::string name_of(const Choice& choice) {
-    return std::string(choice.algorithm == nullptr ? "mpi" : choice.algorithm->name) +
-           algorithms::text_of(choice.parameters);
-}
-
 std::string place_of(const Policy& policy, const Rule& rule) {
     return policy.source + ":" + std::to_string(rule.line);
 }
@@ -97,6 +92,11 @@ Facts common_to_all(const Policy& policy, const Facts& facts) {
 
 }  // namespace
 
+std::string text_of(const Choice& choice) {
+    return std::string(choice.algorithm == nullptr ? "mpi" : choice.algorithm->name) +
+           algorithms::text_of(choice.parameters);
+}
+
 Verdict select(const Policy& policy, const Facts& facts) {
     const auto& forced = policy.forced[static_cast<int>(facts.collective)];
     if (forced) return {*forced, -1, true};
@@ -105,7 +105,7 @@ Verdict select(const Policy& policy, const Facts& facts) {
 
 std::string explain(const Policy& policy, const Facts& facts) {
     Verdict verdict = select(policy, facts);
-    std::string lines = std::string(base::name_of(facts.collective)) + ": " + name_of(verdict.choice) + '\n';
+    std::string lines = std::string(base::name_of(facts.collective)) + ": " + text_of(verdict.choice) + '\n';
     if (verdict.forced) return lines + "  forced by the environment, before any rule\n";
     const Facts used = common_to_all(policy, facts);
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {

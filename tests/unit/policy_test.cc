@@ -254,10 +254,30 @@ TEST_CASE("a block that other ranks may not see chooses between receivers' copie
     CHECK(chosen(aggregating, neighbor_facts(8, false)) == "eager");
 }
 
+TEST_CASE("a rule may name what else is worth trying", "[policy]") {
+    std::vector<Rule> rules;
+    CHECK_FALSE(
+        parse_rules("[[rule]]\ncollective=['alltoall','allgather']\nalgorithm='eager'\n"
+                    "also=['naive','leader:bruck']\n",
+                    "file.toml", rules));
+    REQUIRE(rules.size() == 2);
+    for (const Rule& rule : rules) {
+        REQUIRE(rule.also.size() == 2);
+        CHECK(rule.also[0].algorithm->name == "naive");
+        CHECK(rule.also[1].parameters.inner == algorithms::Inner::bruck);
+        // Ranks whose rules differ in this choose unlike, where calls are learned from.
+        CHECK(rule.text.ends_with("algorithm = \"eager\", also = [\"naive\", \"leader:bruck\"]"));
+    }
+}
+
 TEST_CASE("errors name file, line and column", "[policy]") {
     CHECK(error_of("[[rule]]\nalgoritm = 'mpi'\n") ==
           "file.toml:2:1: unknown key 'algoritm': must be collective, nodes, ranks, domains, block, "
-          "degree, calls, algorithm or reason");
+          "degree, calls, algorithm, also or reason");
+    CHECK(error_of("[[rule]]\ncollective = 'bcast'\nalgorithm = 'eager'\nalso = 'direct'\n") ==
+          "file.toml:4:8: also must be an array of strings, each as for algorithm");
+    CHECK(error_of("[[rule]]\ncollective = 'bcast'\nalgorithm = 'eager'\nalso = ['direct', 'naive']\n") ==
+          "file.toml:4:19: naive does not serve bcast: must be one of mpi, eager, direct, segmented, leader");
     CHECK(error_of("[[rule]]\ncollective = 'alltoal'\nalgorithm = 'mpi'\n") ==
           "file.toml:2:14: unknown collective 'alltoal': must be one of alltoall, alltoallv, alltoallw, "
           "allgather, allgatherv, bcast, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw, "
