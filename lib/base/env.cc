@@ -27,6 +27,8 @@ constexpr Setting kSettings[] = {
     {"COCO_NEIGHBOR_ALLGATHER", kAlgorithm, "by policy", "force one algorithm for MPI_Neighbor_allgather"},
     {"COCO_NEIGHBOR_ALLGATHERV", kAlgorithm, "by policy", "force one algorithm for MPI_Neighbor_allgatherv"},
     {"COCO_POLICY", "a readable TOML policy file", "built-in rules", "read the policy from this file"},
+    {"COCO_LEARN", "on or off", "off",
+     "on: a few calls go to other algorithms and to the MPI library, and the fastest has the others"},
     {"COCO_STATS", "1, 0, or a file name ending in .json", "0",
      "report at finalize: a table on stderr of rank 0, or a JSON file"},
     {"COCO_LOG", "error, warn, info or debug", "warn", "how much to tell on stderr"},
@@ -41,6 +43,7 @@ constexpr Setting kSettings[] = {
      "set by libcoco itself in MPI_Init: processes that a rank starts inherit it and so are told from ranks"},
     {"COCO_TEST_DELAY", "microseconds", "0", "tests only: random delays up to this long inside our calls"},
     {"COCO_TEST_PIECES", "1 or 0", "0", "tests only: no rank reads another one's private memory"},
+    {"COCO_TEST_LEARN", "1 or 0", "0", "tests only: learning changes its mind every few calls"},
 };
 
 // Before libc runs its constructors `environ` is null: then the kernel's copy is read, once.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "comm/comm.h"
+#include "dispatch/agreement.h"
 #include "dispatch/alias.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
@@ -44,7 +45,23 @@ policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
 
 // Counts the call. Requires: all ranks make it, and ask.
 const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common) {
-    return comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm));
+    BoardAgreement agreement(comm.handle);
+    const choose::Learning learning{learning_in_force().is_on, learning_in_force().is_restless, &agreement,
+                                    &the_journal()};
+    return comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm), learning);
+}
+
+void begin_measuring(const choose::Choice& chosen, TakeResult& taken) {
+    if (!chosen.is_measured) return;
+    taken.measured_for = chosen.cell;
+    taken.measured_from_ns = os::now_ns();
+}
+
+// Of a call that is answered here; one that is handed back is measured to its end.
+void end_measuring(TakeResult& taken) {
+    if (taken.measured_for == nullptr || !taken.taken) return;
+    taken.measured_for->note(taken.measured_from_ns, os::now_ns());
+    taken.measured_for = nullptr;
 }
 
 std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
@@ -104,6 +121,7 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose
     if (taken.begin_ns != 0 && neighbor && wire == nullptr) wire = comm.neighbors->wire.get();
     std::uint64_t messages = wire != nullptr ? wire->messages_sent() : 0;
     std::uint64_t bytes = wire != nullptr ? wire->bytes_sent() : 0;
+    begin_measuring(chosen, taken);
     exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
     if (wire != nullptr) {
         taken.count.messages = wire->messages_sent() - messages;
@@ -121,11 +139,7 @@ int error_of(const exec::Outcome& outcome) {
 
 void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& common,
                 const choose::Choice& chosen, TakeResult& taken) {
-    Repeat repeat{.comm = &comm,
-                  .algorithm = chosen.algorithm,
-                  .parameters = chosen.parameters,
-                  .last_call = chosen.last_call,
-                  .call = {.common = common.facts, .local = {}}};
+    Repeat repeat{.comm = &comm, .choice = chosen, .call = {.common = common.facts, .local = {}}};
     exec::Call& call = repeat.call;
     read_local(args, comm, common, workspace(), call.local);
     bool counting = taken.begin_ns != 0;
@@ -140,6 +154,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
     if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
+    end_measuring(taken);
     if (counting) {
         taken.count.algorithm = outcome.ran->name.data();
         taken.count.wait_ns = comm.lane.channel.wait_ns;
@@ -190,6 +205,9 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     const choose::Choice chosen = choose_for(comm, common);
     if (chosen.algorithm == nullptr) {
         count_amounts(args, comm, common, taken);
+        if (taken.begin_ns == 0 && !is_bounded(common, comm))
+            remember(args, common, {.comm = &comm, .choice = chosen, .is_left = true});
+        begin_measuring(chosen, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
     }
     if (!runs_here(*chosen.algorithm, args.collective, comm)) {
@@ -233,11 +251,17 @@ TakeResult take(const Args& args) noexcept {
     Undivided undivided(args.collective);
     TakeResult taken;
     if (const Repeat* repeat = repeat_of(args)) {
-        repeat->comm->choices.count(args.collective);
+        ++repeat->choice.cell->calls;
         heap::tend();
+        if (!repeat->is_usual) [[unlikely]] {
+            begin_measuring(repeat->choice, taken);
+            if (repeat->is_left) return taken;
+        }
         exec::Outcome outcome =
-            exec::run(*repeat->comm, repeat->call, *repeat->algorithm, repeat->parameters);
+            exec::run(*repeat->comm, repeat->call, *repeat->choice.algorithm, repeat->choice.parameters);
         taken.taken = outcome.reason == stats::Reason::none;
+        if (!repeat->is_usual) [[unlikely]]
+            end_measuring(taken);
         taken.error = error_of(outcome);
         return taken;
     }
@@ -303,7 +327,10 @@ int raise_error(mpi::Comm comm, int error) {
 }
 
 void count_handed_back(TakeResult& taken) {
-    taken.count.total_ns = os::now_ns() - taken.begin_ns;
+    const std::uint64_t end_ns = os::now_ns();
+    if (taken.measured_for != nullptr) taken.measured_for->note(taken.measured_from_ns, end_ns);
+    if (taken.begin_ns == 0) return;
+    taken.count.total_ns = end_ns - taken.begin_ns;
     stats::record(taken.count);
 }
 

@@ -8,6 +8,10 @@
 #include "mpi/library.h"
 #include "stats/stats.h"
 
+namespace coco::choose {
+struct Cell;
+}
+
 namespace coco::dispatch {
 
 // Not 0: this thread is inside one of our doors. A call that comes in now is passed on: it was seen already, or is
@@ -23,15 +27,17 @@ struct Inside {
 
 // How a call ended here, and what to count of it.
 struct TakeResult {
-    bool taken = false;          // answered here; else the door passes it on
-    int error = mpi::kSuccess;   // to be raised when it is answered
-    std::uint64_t begin_ns = 0;  // 0: nothing is counted
-    stats::Call count;           // unset where nothing is counted: clearing it took a tenth of a small bcast
+    bool taken = false;                    // answered here; else the door passes it on
+    int error = mpi::kSuccess;             // to be raised when it is answered
+    std::uint64_t begin_ns = 0;            // 0: nothing is counted
+    choose::Cell* measured_for = nullptr;  // not null: the cell that shall note the call, which began then:
+    std::uint64_t measured_from_ns;
+    stats::Call count;  // unset where nothing is counted: clearing it took a tenth of a small bcast
 };
 
 // Out of memory ends the job: an exception would leave the other ranks waiting for this one.
 TakeResult take(const Args& args) noexcept;
-// Counts a call that was handed back, once the MPI library has answered it.
+// Counts and notes a call that was handed back, once the MPI library has answered it.
 void count_handed_back(TakeResult& taken);
 
 // Raises an error as the MPI library would. Returns: the error, if the handler returns.
@@ -47,7 +53,7 @@ int enter(const Args& args, PassOn pass_on) {
         TakeResult taken = take(args);
         if (!taken.taken) [[unlikely]] {
             int result = pass_on();
-            if (taken.begin_ns != 0) count_handed_back(taken);
+            if (taken.begin_ns != 0 || taken.measured_for != nullptr) count_handed_back(taken);
             return result;
         }
         error = taken.error;

@@ -94,6 +94,29 @@ void get_acquainted() {
     if (rank == 0) COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: all calls are left to MPI");
 }
 
+std::vector<stats::Learned> what_was_learned() {
+    std::vector<stats::Learned> all;
+    for (const choose::Lesson& lesson : the_journal().lessons()) {
+        stats::Learned learned{.collective = static_cast<std::uint8_t>(lesson.facts.collective),
+                               .nodes = lesson.facts.nodes,
+                               .ranks_per_node = lesson.facts.ranks_per_node,
+                               .size_class = lesson.size_class,
+                               .candidates = {},
+                               .incumbent = static_cast<std::size_t>(lesson.incumbent),
+                               .calls = lesson.calls,
+                               .looks = lesson.looks,
+                               .changes = lesson.changes,
+                               .spent_ns = lesson.spent_ns};
+        for (std::size_t c = 0; c < lesson.candidates.size(); ++c)
+            learned.candidates.push_back({c == 0 && is_rooted(lesson.facts.collective)
+                                              ? "rules"
+                                              : policy::text_of(lesson.candidates[c]),
+                                          lesson.times_ns[c]});
+        all.push_back(std::move(learned));
+    }
+    return all;
+}
+
 void report_statistics() {
     std::uint64_t mine = stats::enabled(), all = 0;
     mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().uint64, mpi::lib().min, mpi::lib().comm_world);
@@ -114,7 +137,7 @@ void report_statistics() {
     std::vector<stats::Row> everything(static_cast<std::size_t>(total) / sizeof(stats::Row));
     mpi::lib().Gatherv(rows.data(), bytes, mpi::lib().byte, everything.data(), sizes.data(), starts.data(),
                        mpi::lib().byte, 0, mpi::lib().comm_world);
-    if (rank == 0) stats::report(everything, ranks);
+    if (rank == 0) stats::report(everything, ranks, stats::Counted::all_ranks, what_was_learned());
 }
 
 // At exit: MPI may not be called any more, and not all ranks may have had a session at once, so that nothing
@@ -130,7 +153,7 @@ SessionsReport g_sessions_report;
 void report_sessions() {
     if (g_sessions_report.superseded.load(std::memory_order_relaxed) || getpid() != g_sessions_report.process)
         return;
-    stats::report(stats::rows(0), g_sessions_report.ranks, stats::Counted::rank_0);
+    stats::report(stats::rows(0), g_sessions_report.ranks, stats::Counted::rank_0, what_was_learned());
 }
 
 void plan_report(mpi::Session session) {
@@ -166,6 +189,11 @@ bool is_switched_off() {
 }
 
 const policy::Policy& the_policy() { return settings_in_force().policy; }
+choose::Journal& the_journal() {
+    static auto* journal = new choose::Journal;  // used until the process ends
+    return *journal;
+}
+const settings::Learn& learning_in_force() { return settings_in_force().learn; }
 
 bool wake() {
     if (g_awake.load(std::memory_order_acquire)) return true;  // pairs with the release below

@@ -3,7 +3,9 @@
 // When the rooms wake and sleep: settings and policy are read once, before MPI_Init or at the first
 // collective seen.
 #pragma once
+#include "choose/journal.h"
 #include "policy/policy.h"
+#include "settings/settings.h"
 
 namespace coco::dispatch {
 
@@ -15,5 +17,7 @@ bool mpi_runs();
 bool wake();
 // Requires: wake() was true once.
 const policy::Policy& the_policy();
+const settings::Learn& learning_in_force();
+choose::Journal& the_journal();
 
 }  // namespace coco::dispatch

@@ -60,7 +60,7 @@ bool is_like(const Args& args, const Remembered& last) {
            last.send_type == args.send.type && last.send_count == args.send.count &&
            last.generation == generation_now() && is_plain_pointer(args, last.alias_bytes) &&
            args.root >= 0 && args.root < last.repeat.comm->ranks &&
-           last.repeat.comm->choices.calls(args.collective) < last.repeat.last_call;
+           last.repeat.choice.cell->calls < last.repeat.choice.last_of_cell;
 }
 
 // Returns: whether the counts are such that MPI takes them.
@@ -102,6 +102,7 @@ bool read_sizes(const Args& args, Remembered& last) {
 const Repeat* repeat_of(const Args& args) {
     Remembered& last = memory().remembered[static_cast<int>(args.collective)];
     if (!is_like(args, last)) return nullptr;
+    if (last.repeat.is_left) return &last.repeat;
     exec::Call& call = last.repeat.call;
     call.common.root = args.root;
     call.local.recv.base = first_byte(args.recv, last.recv_offset_bytes);
@@ -119,10 +120,14 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
     };
     bool two_sided = args.collective != Collective::bcast;
     const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type);
+    // Rules that ask for the number of the call look at all cells' calls.
+    if (repeat.choice.last_call != UINT64_MAX) return;
     if (args.recv.types != nullptr || !is_plain_pointer(args, alias) || common.sends_copy ||
         local.send.packer != nullptr || local.recv.packer != nullptr)
         return;
     if (common.facts.sized && !(is_simple(common.recv_type) && is_simple(common.send_type))) return;
+    // The size by which was chosen is in the counts, which are not read again.
+    if (common.facts.sized && common.has_block && repeat.is_left) return;
     // Otherwise two different addresses could name the same data.
     if (two_sided && common.send_type.offset_bytes != common.recv_type.offset_bytes) return;
     memory().remembered[static_cast<int>(args.collective)] = {
@@ -139,6 +144,8 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
         .recv_size_bytes = common.recv_type.size_bytes,
         .alias_bytes = alias,
         .repeat = repeat};
+    memory().remembered[static_cast<int>(args.collective)].repeat.is_usual =
+        !repeat.is_left && !repeat.choice.is_measured;
 }
 
 bool is_left_for_good(const Args& args) {

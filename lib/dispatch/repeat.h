@@ -12,19 +12,20 @@
 
 namespace coco::dispatch {
 
-// The arguments with which a call goes to exec.
+// The arguments with which a call goes to exec, or the choice to leave it to the MPI library.
 struct Repeat {
     comm::Comm* comm = nullptr;
-    const algorithms::Algorithm* algorithm = nullptr;
-    algorithms::Parameters parameters{};
-    std::uint64_t last_call = UINT64_MAX;  // for calls behind it the policy may choose otherwise
+    choose::Choice choice{};  // holds for so many of its cell's calls, and for all calls of the collective
+    bool is_left = false;     // to the MPI library; then `call` is unset
+    bool is_usual = true;     // neither left nor measured
     exec::Call call{};
 };
 
 // Returns: the call, read; null if it is unlike the last one, or needs a second look. It stays until this
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
-// Remembers a call that was read and chosen for, if its like can be read in short. Requires: common is valid.
+// Remembers a call that was chosen for, and read unless it is left, if its like can be read in short and the choice holds.
+// Requires: common is valid.
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat);
 
 // Whether such calls on this communicator are handed back whatever they name, as this thread's last one was.

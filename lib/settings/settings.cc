@@ -55,6 +55,14 @@ std::optional<std::string> read(Settings& settings) {
         if (pieces != "0" && pieces != "1") return wrong("COCO_TEST_PIECES");
         settings.test_pieces = pieces == "1";
     }
+    if (auto learn = base::env("COCO_LEARN"); !learn.empty()) {
+        if (learn != "on" && learn != "off") return wrong("COCO_LEARN");
+        settings.learn.is_on = learn == "on";
+    }
+    if (auto restless = base::env("COCO_TEST_LEARN"); !restless.empty()) {
+        if (restless != "0" && restless != "1") return wrong("COCO_TEST_LEARN");
+        settings.learn.is_restless = restless == "1";
+    }
     std::string why;
     if (auto machine = base::env("COCO_TOPOLOGY"); !machine.empty() && !os::invented_machine(machine, why))
         return wrong("COCO_TOPOLOGY", why);

@@ -13,10 +13,17 @@
 
 namespace coco::settings {
 
+// COCO_LEARN.
+struct Learn {
+    bool is_on = false;
+    bool is_restless = false;  // for tests: choose/learner.h
+};
+
 struct Settings {
     policy::Policy policy;
     std::uint64_t test_delay_us = 0;
     bool test_pieces = false;
+    Learn learn;
 };
 
 // COCO_DISABLE=1: nothing of ours runs, and no other setting but COCO_STATS counts.

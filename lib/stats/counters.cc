@@ -86,11 +86,12 @@ bool write_file(std::string_view name, const std::string& text) {
 
 }  // namespace
 
-bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted) {
+bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted,
+            std::span<const Learned> learned) {
     std::string_view value = base::env("COCO_STATS");
     bool wants_file = value.ends_with(".json");
-    if (wants_file && write_file(value, json(all, world_ranks))) return true;
-    std::string text = table(all, world_ranks, counted);
+    if (wants_file && write_file(value, json(all, world_ranks, learned))) return true;
+    std::string text = table(all, world_ranks, counted, learned);
     for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
         end = std::min(text.find('\n', at), text.size());
         base::write_line(base::Text(std::string_view(text).substr(at, end - at)));

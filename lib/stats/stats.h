@@ -82,6 +82,21 @@ struct Call {
     bool staged;
 };
 
+// What was learned for one kind of calls (choose/journal.h).
+struct Learned {
+    std::uint8_t collective;
+    std::int32_t nodes, ranks_per_node;
+    int size_class;  // blocks of more than 2^(n-1) and up to 2^n bytes have n; -1: of any size
+    struct Candidate {
+        std::string name;
+        std::int64_t time_ns;  // 0: never measured
+    };
+    std::vector<Candidate> candidates;  // the rules' choice first
+    std::size_t incumbent;
+    std::uint64_t calls, looks, changes;
+    std::int64_t spent_ns;
+};
+
 // Reads COCO_STATS: "1", "0" or unset, or a *.json name. Returns: false if the value is none of these.
 bool configure();
 bool enabled();
@@ -91,10 +106,12 @@ std::vector<Row> rows(std::int32_t world_rank);
 // The ranks whose rows there are.
 enum class Counted : std::uint8_t { all_ranks, rank_0 };
 // The texts that rank 0 prints or writes.
-std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks);
-std::string json(std::span<const Row> all, std::int32_t world_ranks);
+std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks,
+                  std::span<const Learned> learned = {});
+std::string json(std::span<const Row> all, std::int32_t world_ranks, std::span<const Learned> learned = {});
 // Table on stderr or JSON to the file, as COCO_STATS says. Returns: false if the file cannot be written: that
 // is logged, and the table comes instead.
-bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks);
+bool report(std::span<const Row> all, std::int32_t world_ranks, Counted counted = Counted::all_ranks,
+            std::span<const Learned> learned = {});
 
 }  // namespace coco::stats

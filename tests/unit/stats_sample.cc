@@ -38,5 +38,17 @@ int main() {
         for (int reason = 1; reason < static_cast<int>(Reason::kReasons); ++reason)
             rows.push_back(row(rank, 7, static_cast<Reason>(reason), "mpi"));
     }
-    std::fputs(coco::stats::json(rows, 4).c_str(), stdout);
+    std::vector<coco::stats::Learned> learned;
+    for (int size_class : {-1, 0, 13})
+        learned.push_back({.collective = 2,
+                           .nodes = 2,
+                           .ranks_per_node = 3,
+                           .size_class = size_class,
+                           .candidates = {{"eager", 1200}, {"mpi", 1000}, {"bruck:radix=4", 0}},
+                           .incumbent = 1,
+                           .calls = 100,
+                           .looks = 2,
+                           .changes = 1,
+                           .spent_ns = 12'000});
+    std::fputs(coco::stats::json(rows, 4, learned).c_str(), stdout);
 }

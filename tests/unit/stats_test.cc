@@ -167,6 +167,29 @@ TEST_CASE("COCO_STATS is 0, 1 or a .json file", "[stats]") {
     CHECK((configure() && !enabled()));
 }
 
+TEST_CASE("the table says what was learned, and from what", "[stats]") {
+    Learned learned{.collective = 0,
+                    .nodes = 1,
+                    .ranks_per_node = 4,
+                    .size_class = 6,
+                    .candidates = {{"eager", 2300}, {"mpi", 1200}, {"naive", 0}},
+                    .incumbent = 1,
+                    .calls = 1000,
+                    .looks = 2,
+                    .changes = 1,
+                    .spent_ns = 12'000};
+    Row row{};
+    row.calls = 1;
+    CHECK(table({&row, 1}, 4, Counted::all_ranks, {&learned, 1})
+              .ends_with("MPI_Alltoall on 1 x 4 ranks, blocks to 64: learned mpi (1.20 us) against eager "
+                         "(2.30 us), naive "
+                         "(not tried), in 2 looks that took 12.00 us\n"));
+    learned.size_class = -1;
+    learned.looks = 1;
+    CHECK(table({&row, 1}, 4, Counted::all_ranks, {&learned, 1}).find("ranks, all blocks: learned") !=
+          std::string::npos);
+}
+
 TEST_CASE("calls with equal keys share a row", "[stats]") {
     Call call{.collective = 2,
               .block_bytes = 0,

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The calls of one collective on one communicator that are chosen for alike: by the same rule, with blocks of about one size.
+// What is learned is learned for a cell. Called by choices.cc, and by dispatch, which counts and notes the calls that repeat
+// the last one. Thread safety: that of the communicator. Never fails.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "choose/learner.h"
+#include "policy/policy.h"
+
+namespace coco::choose {
+
+// What a cell has learned, and from which candidates.
+struct Lessons {
+    Lessons(std::vector<policy::Choice> all, Learner::Clocks clocks, bool restless)
+        : candidates(std::move(all)), learner(static_cast<int>(candidates.size()), clocks, restless) {}
+    std::vector<policy::Choice> candidates;
+    Learner learner;
+};
+
+struct Cell {
+    algorithms::Collective collective;
+    int size_class;  // blocks of more than 2^(n-1) and up to 2^n bytes have n; -1: no rank knows the size
+    int rule;        // of the policy
+    std::uint64_t calls = 0;
+    std::unique_ptr<Lessons> lessons = nullptr;  // null: nothing is learned here, or not yet
+
+    // Notes the call under way, which is measured, by a clock of this process's.
+    void note(std::uint64_t begin_ns, std::uint64_t end_ns) {
+        lessons->learner.note(calls, static_cast<std::int64_t>(begin_ns), static_cast<std::int64_t>(end_ns));
+    }
+};
+
+}  // namespace coco::choose

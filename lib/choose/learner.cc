@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "choose/learner.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace coco::choose {
+namespace {
+
+// Evidence is a sum of z. What counts fast fades, some ten comparisons long, and is bounded below, so that costs that change
+// are noticed after a few looks. Its threshold is three standard deviations of such a sum where both candidates are alike.
+constexpr double kFading = 0.9, kMostAgainst = 4.0, kEnoughEvidence = 6.9;
+// What counts slowly finds differences of a hundredth in noise that is greater by far. A mistake costs no more than that, so
+// the better of the two is followed early.
+constexpr double kSlowLeast = 3, kSlowDeviations = 1.5;
+// A candidate's first comparisons come faster than the later ones if they speak for it.
+constexpr double kFirstComparisons = 5;
+// For the first comparison of two candidates alone.
+constexpr double kClearEvidence = 2.3, kClearGain = 0.97;
+// What it takes to note a call, and to choose anew.
+constexpr std::int64_t kNoteNs = 60;
+constexpr std::uint64_t kRestLeast = 64;
+
+std::int64_t median_of(std::span<std::int64_t> times) {
+    std::ranges::sort(times);
+    const std::size_t middle = times.size() / 2;
+    return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+}
+
+// By Mann and Whitney: in standard deviations, how far `some` lie below `others` by their ranks alone.
+double z_of(std::span<const std::int64_t> some, std::span<const std::int64_t> others) {
+    double below = 0;
+    for (const std::int64_t one : some)
+        for (const std::int64_t other : others) below += one < other ? 1.0 : one == other ? 0.5 : 0.0;
+    const auto n = static_cast<double>(some.size()), m = static_cast<double>(others.size());
+    return (below - n * m / 2) / std::sqrt(n * m * (n + m + 1) / 12);
+}
+
+// The samples of one look, by who made them.
+struct Samples {
+    static constexpr std::size_t kMost = 64;
+    std::int64_t times[kMost];
+    std::size_t count = 0;
+
+    void add(std::int64_t time_ns) { times[count++] = std::max<std::int64_t>(time_ns, 1); }
+    std::span<std::int64_t> all() { return {times, count}; }
+};
+
+}  // namespace
+
+Learner::Learner(int candidates, Clocks clocks, bool restless)
+    : candidates_(candidates), clocks_(clocks), is_restless_(restless) {
+    if (restless) rest_end_ = 3;
+    if (candidates_ < 2) rest_end_ = UINT64_MAX;
+}
+
+// A comparison has four times the samples where agreeing takes longer than it would otherwise.
+Learner::Parts Learner::parts() const {
+    const bool is_long = clocks_ == Clocks::stretches;
+    if (phase_ == Phase::probe)
+        return is_long ? Parts{{{false, 2}, {true, 1}}, 2} : Parts{{{false, 4}, {true, 2}}, 2};
+    const int quarter = (is_long ? 2 : 8) * (is_thorough_ ? 4 : 1);
+    return {{{false, quarter}, {true, 2 * quarter}, {false, quarter}}, 3};
+}
+
+std::size_t Learner::sample_count() const {
+    int count = 0;
+    for (const Parts now = parts(); const Part& part : now.all()) count += part.samples;
+    return static_cast<std::size_t>(count);
+}
+
+std::uint64_t Learner::phase_calls() const {
+    std::uint64_t calls = 0;
+    for (const Parts now = parts(); const Part& part : now.all())
+        calls += 1 + static_cast<std::uint64_t>(part.samples * calls_per_sample());
+    return calls;
+}
+
+Learner::Span Learner::span(std::uint64_t call) {
+    if (phase_ == Phase::rest && call >= rest_end_) go_on(call);
+    if (phase_ == Phase::rest) return {incumbent_, rest_end_ - 1, false};
+    std::uint64_t end = phase_begin_;
+    for (const Parts now = parts(); const Part& part : now.all()) {
+        end += 1 + static_cast<std::uint64_t>(part.samples * calls_per_sample());
+        if (call < end) return {part.is_challengers ? challenger_ : incumbent_, end - 1, true};
+    }
+    return {incumbent_, call, false};
+}
+
+void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_ns) {
+    if (phase_ == Phase::rest || call < phase_begin_) return;
+    auto at = static_cast<std::int64_t>(call - phase_begin_);
+    int sample = 0;
+    for (const Parts now = parts(); const Part& part : now.all()) {
+        const std::int64_t calls = part.samples * calls_per_sample();
+        if (at > calls) {
+            at -= 1 + calls;
+            sample += part.samples;
+            continue;
+        }
+        if (at-- == 0) return;
+        const std::int64_t place = at % calls_per_sample();
+        sample += static_cast<int>(at / calls_per_sample());
+        if (place == 0) stretch_begin_ns_ = begin_ns;
+        if (place + 1 < calls_per_sample()) return;
+        const bool is_common = clocks_ == Clocks::common;
+        const std::int64_t time_ns = end_ns - stretch_begin_ns_;
+        board_[sample] = is_common ? begin_ns : clocks_ == Clocks::apart ? -time_ns : time_ns;
+        board_[static_cast<int>(sample_count()) + sample] = is_common ? end_ns : 0;
+        ++noted_;
+        break;
+    }
+    if (noted_ == sample_count()) board_[2 * sample_count()] = 0;
+}
+
+std::int64_t Learner::sample(int number) const {
+    if (clocks_ == Clocks::common)
+        return board_[sample_count() + static_cast<std::size_t>(number)] - board_[number];
+    return clocks_ == Clocks::apart ? -board_[number] : board_[number] / kCallsPerStretch;
+}
+
+void Learner::begin(Phase phase, std::uint64_t call) {
+    phase_ = phase;
+    phase_begin_ = call;
+    noted_ = 0;
+    std::ranges::fill(board_, 0);
+    board_[2 * sample_count()] = 1;
+}
+
+// Looks at the challenger whose turn it is.
+void Learner::go_on(std::uint64_t call) {
+    challenger_ = -1;
+    for (int c = 0; c < candidates_; ++c)
+        if (c != incumbent_ && (challenger_ < 0 || facts_[c].next_look < facts_[challenger_].next_look))
+            challenger_ = c;
+    look_ns_ = 0;
+    const Facts& facts = facts_[challenger_];
+    const bool is_hopeful = facts.was_seen && static_cast<double>(facts.time_ns) <=
+                                                  kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
+    begin(is_hopeful ? Phase::comparison : Phase::probe, call);
+}
+
+void Learner::decide(std::uint64_t call) {
+    const std::int64_t agreement_ns = board().back();
+    ++looks_;
+    look_ns_ += static_cast<double>(agreement_ns);
+    if (is_void()) return end_look(call);
+    Samples incumbents, challengers;
+    int number = 0;
+    for (const Parts now = parts(); const Part& part : now.all())
+        for (int i = 0; i < part.samples; ++i)
+            (part.is_challengers ? challengers : incumbents).add(sample(number++));
+    Facts& challenger = facts_[challenger_];
+    const std::int64_t incumbent_ns = median_of(incumbents.all());
+    // Of a probe the best: the other sample may have met a cold start.
+    challenger.time_ns =
+        phase_ == Phase::probe ? std::ranges::min(challengers.all()) : median_of(challengers.all());
+    facts_[incumbent_].time_ns = incumbent_ns;
+    is_thorough_ = agreement_ns > 16 * calls_per_sample() * incumbent_ns;
+    facts_[incumbent_].was_seen = challenger.was_seen = true;
+    const auto excess_ns = static_cast<double>(std::max<std::int64_t>(challenger.time_ns - incumbent_ns, 0));
+    const auto challenged =
+        static_cast<double>(challengers.count * static_cast<std::size_t>(calls_per_sample()) + 1);
+    look_ns_ += excess_ns * challenged + static_cast<double>(phase_calls()) * kNoteNs;
+    if (phase_ == Phase::comparison) {
+        judge(z_of(challengers.all(), incumbents.all()),
+              static_cast<double>(challenger.time_ns) / static_cast<double>(incumbent_ns));
+        return end_look(call);
+    }
+    if (static_cast<double>(challenger.time_ns) <= kHopeless * static_cast<double>(incumbent_ns))
+        return begin(Phase::comparison, call);
+    end_look(call);
+}
+
+void Learner::judge(double z, double ratio) {
+    Facts& challenger = facts_[challenger_];
+    const bool is_first = challenger.comparisons == 0;
+    challenger.evidence = std::max(kFading * challenger.evidence + z, -kMostAgainst);
+    challenger.slow_evidence += z;
+    challenger.comparisons += 1;
+    if (challenger.evidence > kEnoughEvidence || (is_first && z > kClearEvidence && ratio < kClearGain))
+        return change_to(challenger_, 0);
+    if (challenger.comparisons >= kSlowLeast &&
+        challenger.slow_evidence > kSlowDeviations * std::sqrt(challenger.comparisons))
+        change_to(challenger_, challenger.comparisons);
+}
+
+// comparisons: as many still hold. What is known of the others was found by comparing them with the old incumbent.
+void Learner::change_to(int candidate, double comparisons) {
+    const double evidence = comparisons != 0 ? facts_[candidate].slow_evidence : 0;
+    for (Facts& facts : facts_) {
+        facts.evidence = std::min(facts.evidence, 0.0);
+        facts.slow_evidence = facts.comparisons = 0;
+    }
+    facts_[incumbent_].evidence = -kMostAgainst;
+    facts_[incumbent_].slow_evidence = -evidence;
+    facts_[incumbent_].comparisons = std::max(comparisons, 1.0);
+    challenger_ = incumbent_;
+    incumbent_ = candidate;
+    ++changes_;
+}
+
+// In calls from now on: as many as make a look a small share of their time.
+std::uint64_t Learner::rest_for(double share) const {
+    constexpr double kNever = 1e15;
+    const std::int64_t time_ns = facts_[incumbent_].time_ns;
+    if (time_ns == 0) return 4 * kRestLeast;  // nothing was seen
+    return std::max(kRestLeast, static_cast<std::uint64_t>(
+                                    std::min(look_ns_ / (share * static_cast<double>(time_ns)), kNever)));
+}
+
+void Learner::end_look(std::uint64_t call) {
+    spent_ns_ += look_ns_;
+    phase_ = Phase::rest;
+    rest_end_ = UINT64_MAX;
+    if (is_restless_) {
+        incumbent_ = static_cast<int>((looks_ * 7 + call) % static_cast<std::uint64_t>(candidates_));
+        rest_end_ = call + 1 + looks_ % 5;
+        return;
+    }
+    for (int c = 0; c < candidates_; ++c) {
+        if (c == incumbent_) continue;
+        Facts& facts = facts_[c];
+        // A challenger that seems to be the better one is soon looked at again.
+        const bool is_promising = facts.slow_evidence > 0 && facts.comparisons < kFirstComparisons;
+        if (c == challenger_ && !is_promising)
+            facts.next_look = call + rest_for(kSpentShare / (candidates_ - 1));
+        else if (c == challenger_ || !facts.was_seen)
+            facts.next_look = call + rest_for(kFirstShare);
+        rest_end_ = std::min(rest_end_, std::max(facts.next_look, call + 1));
+    }
+}
+
+}  // namespace coco::choose

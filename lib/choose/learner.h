@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Learning for one cell: calls of one collective, on one communicator, with blocks of about one size, that the rules choose
+// alike for. A few calls go to another candidate, and if that proves faster it becomes the incumbent, which has all other calls.
+//
+//   candidate    what may be chosen for a call; number 0 is the rules' own choice
+//   incumbent    the candidate that has all calls which are not tried out
+//   challenger   the candidate that is being compared with it
+//   board        what the ranks agree on: one number for each sample, of which the largest of all ranks counts
+//
+// A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
+// incumbent, so that a drift falls on both. Which candidate a call goes to depends on its number and on agreed boards alone, so
+// all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, the first at
+// each challenger, kFirstShare; decision 25 derives the bound.
+//
+// Called by choices.cc. Knows neither clocks nor ranks: tests play millions of calls in virtual time. Thread safety: that of the
+// communicator. Never fails.
+#pragma once
+#include <cstdint>
+#include <span>
+
+namespace coco::choose {
+
+class Learner {
+  public:
+    static constexpr int kCandidatesMost = 4;
+    // The first calls of a cell go to the rules' choice.
+    static constexpr std::uint64_t kFirstLook = 32;
+    static constexpr double kSpentShare = 0.003, kFirstShare = 0.1;
+    // A challenger that takes so many times as long is not compared.
+    static constexpr double kHopeless = 2.0;
+
+    // How the ranks' clocks are read.
+    enum class Clocks : std::uint8_t {
+        common,    // one for all ranks: from the last rank's entry to the last exit
+        apart,     // the shortest stay of any rank, as the last to arrive waits least
+        stretches  // some calls together, as the root of a bcast runs ahead: the longest of any rank
+    };
+
+    // restless: for tests. It looks all the time, and follows nothing but its whims.
+    Learner(int candidates, Clocks clocks, bool restless = false);
+
+    struct Span {
+        int candidate;
+        std::uint64_t last_call;  // of this span: calls are numbered from 1
+        bool is_measured;         // each call's begin and end shall be noted
+    };
+    // Requires: must_agree() is false.
+    Span span(std::uint64_t call);
+    // Whether the ranks must agree on their boards before this call, and decide() then.
+    bool must_agree(std::uint64_t call) const { return phase_ != Phase::rest && call >= phase_end(); }
+
+    void note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_ns);
+    // Of this rank; to be replaced by the largest of each number on any rank. The last number is for how long it takes to
+    // agree.
+    std::span<std::int64_t> board() { return std::span(board_).first(2 * sample_count() + 2); }
+    // Requires: must_agree(call); the board is agreed.
+    void decide(std::uint64_t call);
+
+    int incumbent() const { return incumbent_; }
+    // Of the last look at it; 0: never seen.
+    std::int64_t time_ns(int candidate) const { return facts_[candidate].time_ns; }
+    std::uint64_t looks() const { return looks_; }
+    std::uint64_t changes() const { return changes_; }
+    std::int64_t spent_ns() const { return static_cast<std::int64_t>(spent_ns_); }
+
+  private:
+    enum class Phase : std::uint8_t { rest, probe, comparison };
+    // The first call of a part is not measured: what it leaves in caches is another candidate's.
+    struct Part {
+        bool is_challengers;
+        int samples;
+    };
+    struct Parts {
+        Part parts[3];
+        std::size_t count;
+        std::span<const Part> all() const { return {parts, count}; }
+    };
+    static constexpr int kSamplesMost = 128;
+    static constexpr int kCallsPerStretch = 8;
+
+    struct Facts {
+        std::int64_t time_ns = 0;
+        // That it is faster than the incumbent: sums of z. In the first older ones count less.
+        double evidence = 0, slow_evidence = 0;
+        double comparisons = 0;  // in slow_evidence
+        std::uint64_t next_look = kFirstLook;
+        bool was_seen = false;
+    };
+
+    Parts parts() const;
+    int calls_per_sample() const { return clocks_ == Clocks::stretches ? kCallsPerStretch : 1; }
+    std::uint64_t phase_calls() const;
+    std::uint64_t phase_end() const { return phase_begin_ + phase_calls(); }
+    std::int64_t sample(int number) const;
+    std::size_t sample_count() const;
+    bool is_void() const { return board_[2 * sample_count()] != 0; }
+
+    void begin(Phase phase, std::uint64_t call);
+    void judge(double z, double ratio);
+    std::uint64_t rest_for(double share) const;
+    void end_look(std::uint64_t call);
+    void go_on(std::uint64_t call);
+    void change_to(int candidate, double comparisons);
+
+    const int candidates_;
+    const Clocks clocks_;
+    const bool is_restless_;
+    Phase phase_ = Phase::rest;
+    int incumbent_ = 0, challenger_ = 0;
+    std::uint64_t phase_begin_ = 1;        // the first call of the phase
+    std::uint64_t rest_end_ = kFirstLook;  // the first call behind the rest
+    Facts facts_[kCandidatesMost];
+    double look_ns_ = 0;   // spent in the look under way
+    double spent_ns_ = 0;  // in all looks
+    std::uint64_t looks_ = 0, changes_ = 0;
+    // By sample: entries, then exits; or times alone. Then whether some rank has missed a sample, and what it takes to agree.
+    std::int64_t board_[2 * kSamplesMost + 2] = {};
+    std::size_t noted_ = 0;
+    bool is_thorough_ = false;
+    std::int64_t stretch_begin_ns_ = 0;
+};
+
+}  // namespace coco::choose

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The learner alone, in virtual time: programs of millions of calls whose candidates' costs are known, so that the time that
+// learning takes can be held against the best fixed choice. Every program is played twice by different seeds.
+#include "choose/learner.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+using coco::choose::Learner;
+
+namespace {
+
+using Random = std::minstd_rand;
+
+// How a program's calls go. Candidate 0 is the rules' choice, 1 the MPI library's own function.
+struct Program {
+    int candidates = 2;
+    Learner::Clocks clocks = Learner::Clocks::common;
+    int ranks = 1;
+    std::uint64_t calls = 1'000'000;
+    double agreement_ns = 1000;
+    double noise = 0;  // times are this much of themselves apart
+    // The time of a call without noise, from the last rank's entry to the last exit. It changes at multiples of `period` only.
+    std::function<double(int candidate, std::uint64_t call)> cost_ns;
+    std::uint64_t period = 1'000'000;
+    // How much later than the first a rank enters, and how long it computes in between.
+    std::function<double(int rank, std::uint64_t call)> late_ns = [](int, std::uint64_t) { return 0.0; };
+};
+
+// The mean is 1. Skewed, as times are, and with a rare disturbance that takes long.
+double noise_of(const Program& program, Random& random) {
+    if (program.noise == 0) return 1;
+    const double skewed = std::exponential_distribution<double>(1)(random) - 1;
+    const bool is_disturbed = program.noise > 0.05 && random() % 200 == 0;
+    return 1 + program.noise * skewed + (is_disturbed ? 20 * program.noise - 0.1 : 0);
+}
+
+// The sum of costs of calls first to last of one candidate.
+double cost_of(const Program& program, int candidate, std::uint64_t first, std::uint64_t last) {
+    double sum = 0;
+    while (first <= last) {
+        const std::uint64_t end = std::min(last, (first / program.period + 1) * program.period - 1);
+        sum += program.cost_ns(candidate, first) * static_cast<double>(end - first + 1);
+        first = end + 1;
+    }
+    return sum;
+}
+
+struct Played {
+    double spent_ns = 0;    // in all calls and agreements
+    double best_ns = 0;     // of the better of candidates 0 and 1, had it been fixed
+    double dearest_ns = 0;  // of one call of the slowest candidate
+    int incumbent = 0;      // at the end
+    int at_2000 = 0;        // the incumbent of call 2,000
+    std::uint64_t looks = 0, changes = 0;
+};
+
+class Player {
+  public:
+    Player(const Program& program, unsigned seed) : program_(program), random_(seed) {
+        for (int r = 0; r < program.ranks; ++r) learners_.emplace_back(program.candidates, program.clocks);
+    }
+
+    Played play() {
+        for (std::uint64_t call = 1; call <= program_.calls;) call = go_on(call);
+        played_.best_ns =
+            std::min(cost_of(program_, 0, 1, program_.calls), cost_of(program_, 1, 1, program_.calls));
+        for (int c = 0; c < program_.candidates; ++c)
+            for (std::uint64_t at = 1; at <= program_.calls; at += program_.period)
+                played_.dearest_ns = std::max(played_.dearest_ns, program_.cost_ns(c, at));
+        played_.incumbent = learners_[0].incumbent();
+        played_.looks = learners_[0].looks();
+        played_.changes = learners_[0].changes();
+        return played_;
+    }
+
+  private:
+    // Returns: the next call.
+    std::uint64_t go_on(std::uint64_t call) {
+        if (learners_[0].must_agree(call)) agree(call);
+        const Learner::Span span = learners_[0].span(call);
+        for (Learner& other : learners_) {
+            const Learner::Span same = other.span(call);
+            REQUIRE((same.candidate == span.candidate && same.last_call == span.last_call));
+        }
+        REQUIRE(span.last_call >= call);
+        if (call <= 2000) played_.at_2000 = learners_[0].incumbent();
+        if (!span.is_measured) {
+            const std::uint64_t last = std::min(span.last_call, program_.calls);
+            played_.spent_ns += cost_of(program_, span.candidate, call, last);
+            return last + 1;
+        }
+        make_call(span.candidate, call);
+        return call + 1;
+    }
+
+    void agree(std::uint64_t call) {
+        played_.spent_ns += program_.agreement_ns;
+        std::vector<std::int64_t> most(learners_[0].board().begin(), learners_[0].board().end());
+        for (Learner& learner : learners_)
+            for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], learner.board()[i]);
+        for (Learner& learner : learners_) {
+            REQUIRE(learner.must_agree(call));
+            std::ranges::copy(most, learner.board().begin());
+            learner.board().back() = static_cast<std::int64_t>(program_.agreement_ns);
+            learner.decide(call);
+        }
+    }
+
+    // Ranks leave together; with stretches rank 0 leaves as it enters, until it is a stretch ahead.
+    void make_call(int candidate, std::uint64_t call) {
+        const double cost = program_.cost_ns(candidate, call) * noise_of(program_, random_);
+        played_.spent_ns += cost;
+        double last_entry = 0;
+        std::vector<double> entries;
+        for (int r = 0; r < program_.ranks; ++r) {
+            entries.push_back(now_ns_ + program_.late_ns(r, call));
+            last_entry = std::max(last_entry, entries.back());
+        }
+        const double exit = last_entry + cost;
+        for (int r = 0; r < program_.ranks; ++r) {
+            const double skew =
+                program_.clocks == Learner::Clocks::common ? 0 : 1e6 * r;  // their clocks differ
+            learners_[static_cast<std::size_t>(r)].note(
+                call, static_cast<std::int64_t>(entries[static_cast<std::size_t>(r)] + skew),
+                static_cast<std::int64_t>(exit + skew));
+        }
+        now_ns_ = exit;
+    }
+
+    const Program& program_;
+    Random random_;
+    std::vector<Learner> learners_;
+    double now_ns_ = 1e9;
+    Played played_;
+};
+
+Played play(const Program& program, unsigned seed = 1) { return Player(program, seed).play(); }
+
+// The bound of decision 25.
+constexpr double kConstantCalls = 400, kConstantAgreements = 100;
+double bound_ns(const Program& program, const Played& played) {
+    return 1.01 * played.best_ns + kConstantCalls * played.dearest_ns +
+           kConstantAgreements * program.agreement_ns;
+}
+
+std::string text_of(const Program& program, const Played& played) {
+    std::string costs;
+    for (int c = 0; c < program.candidates; ++c) costs += std::to_string(program.cost_ns(c, 1)) + " ";
+    return "costs " + costs + "noise " + std::to_string(program.noise) + " agreement " +
+           std::to_string(program.agreement_ns) + ": " + std::to_string(played.spent_ns / played.best_ns) +
+           " of the best, incumbent " + std::to_string(played.incumbent) + ", looks " +
+           std::to_string(played.looks) + ", changes " + std::to_string(played.changes);
+}
+
+}  // namespace
+
+TEST_CASE("learning stays within its bound of the better of two", "[learner]") {
+    for (double ratio :
+         {0.1, 0.5, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0, 1.01, 1.02, 1.03, 1.05, 1.1, 1.5, 3.0, 10.0})
+        for (double noise : {0.0, 0.05, 0.2, 0.5})
+            for (double agreement_ns : {10.0, 1000.0, 30'000.0})
+                for (std::uint64_t calls : {300u, 3000u, 30'000u, 1'000'000u}) {
+                    Program program{
+                        .calls = calls,
+                        .agreement_ns = agreement_ns,
+                        .noise = noise,
+                        .cost_ns = [&](int c, std::uint64_t) { return c == 0 ? 1000.0 : 1000.0 * ratio; }};
+                    const Played played = play(program, static_cast<unsigned>(calls));
+                    INFO(text_of(program, played));
+                    CHECK(played.spent_ns <= bound_ns(program, played));
+                    if (ratio < 0.85 && calls > 2000) CHECK(played.at_2000 == 1);
+                    if (ratio > 1.2) CHECK(played.incumbent == 0);
+                }
+}
+
+TEST_CASE("hopeless candidates cost a few calls", "[learner]") {
+    for (double noise : {0.0, 0.2, 0.5})
+        for (auto clocks : {Learner::Clocks::common, Learner::Clocks::stretches}) {
+            Program program{
+                .candidates = 4, .clocks = clocks, .noise = noise, .cost_ns = [](int c, std::uint64_t) {
+                    return c == 0 ? 1000.0 : c == 1 ? 1100.0 : c == 2 ? 10'000.0 : 100'000.0;
+                }};
+            const Played played = play(program);
+            INFO(text_of(program, played));
+            CHECK(played.spent_ns <= bound_ns(program, played));
+            CHECK(played.incumbent == 0);
+        }
+}
+
+TEST_CASE("a third candidate that is better than both is found", "[learner]") {
+    for (double noise : {0.0, 0.2, 0.5})
+        for (int best : {2, 3}) {
+            Program program{.candidates = 4, .noise = noise, .cost_ns = [&](int c, std::uint64_t) {
+                                return c == best ? 700.0 : c == 1 ? 3000.0 : 1000.0;
+                            }};
+            const Played played = play(program);
+            INFO(text_of(program, played));
+            CHECK(played.incumbent == best);
+            CHECK(played.at_2000 == best);
+            CHECK(played.spent_ns <= bound_ns(program, played));
+        }
+}
+
+TEST_CASE("costs that change are followed", "[learner]") {
+    for (double noise : {0.0, 0.2, 0.5})
+        for (std::uint64_t period : {20'000u, 100'000u, 500'000u})
+            for (double ratio : {0.5, 0.9, 1.1, 2.0, 5.0})
+                for (unsigned seed : {1u, 2u}) {
+                    Program program{.calls = 2'000'000,
+                                    .noise = noise,
+                                    .cost_ns =
+                                        [&](int c, std::uint64_t call) {
+                                            const bool turned = call / period % 2 == 1;
+                                            return c == static_cast<int>(turned) ? 1000.0 : 1000.0 * ratio;
+                                        },
+                                    .period = period};
+                    const Played played = play(program, seed);
+                    INFO(text_of(program, played) << " period " << period);
+                    CHECK(played.spent_ns <= bound_ns(program, played));
+                }
+}
+
+TEST_CASE("ranks that arrive apart do not fool it", "[learner]") {
+    for (auto clocks : {Learner::Clocks::common, Learner::Clocks::apart})
+        for (double noise : {0.0, 0.2})
+            for (double ratio : {0.7, 1.4}) {
+                Random lateness(7);
+                Program program{
+                    .clocks = clocks,
+                    .ranks = 5,
+                    .calls = 200'000,
+                    .noise = noise,
+                    .cost_ns = [&](int c, std::uint64_t) { return c == 0 ? 1000.0 : 1000.0 * ratio; },
+                    // Each is late in its turn, by up to a hundred calls' time.
+                    .late_ns =
+                        [&](int rank, std::uint64_t call) {
+                            const bool is_late = call / 3 % 5 == static_cast<std::uint64_t>(rank);
+                            return is_late ? static_cast<double>(lateness() % 100'000) : 0.0;
+                        }};
+                const Played played = play(program);
+                INFO(text_of(program, played));
+                CHECK(played.incumbent == (ratio < 1 ? 1 : 0));
+                CHECK(played.at_2000 == (ratio < 1 ? 1 : 0));
+            }
+}
+
+TEST_CASE("a rank that misses a sample makes the look void on all", "[learner]") {
+    Learner some(2, Learner::Clocks::common), other(2, Learner::Clocks::common);
+    for (std::uint64_t call = 1; call < 500; ++call) {
+        REQUIRE(some.must_agree(call) == other.must_agree(call));
+        if (some.must_agree(call)) {
+            for (std::size_t i = 0; i < some.board().size(); ++i)
+                some.board()[i] = other.board()[i] = std::max(some.board()[i], other.board()[i]);
+            some.decide(call), other.decide(call);
+        }
+        const Learner::Span span = some.span(call);
+        CHECK(other.span(call).candidate == span.candidate);
+        const std::int64_t time_ns = span.candidate == 0 ? 1000 : 100;
+        if (span.is_measured) some.note(call, 0, time_ns);
+        if (span.is_measured && call % 7 != 0) other.note(call, 0, time_ns);
+    }
+    CHECK(some.looks() > 1);
+    CHECK(some.incumbent() == 0);
+    CHECK(other.incumbent() == 0);
+}
+
+TEST_CASE("a cell with one candidate never looks", "[learner]") {
+    Learner learner(1, Learner::Clocks::apart);
+    const Learner::Span span = learner.span(1);
+    CHECK(span.candidate == 0);
+    CHECK(span.last_call == UINT64_MAX - 1);
+    CHECK_FALSE(learner.must_agree(1'000'000));
+}
