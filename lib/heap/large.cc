@@ -134,10 +134,12 @@ unsigned make_arena() {
     std::size_t bytes = sizeof made;
     extent_hooks_t* hooks = &g_hooks;
     if (coco_je_mallctl("arenas.create", &made, &bytes, &hooks, sizeof(void*)) != 0) made = 0;
+    // Free blocks, with their neighbours, are given back at once from there on, and smaller ones after dirty_decay_ms: the C
+    // library, too, has those on its heap once one was freed.
     base::Text name;
-    name << "arena." << made << ".dirty_decay_ms" << '\0';
-    ssize_t at_once = 0;
-    if (made != 0) coco_je_mallctl(name.view().data(), nullptr, nullptr, &at_once, sizeof at_once);
+    name << "arena." << made << ".oversize_threshold" << '\0';
+    std::size_t threshold = kLargeShared;
+    if (made != 0) coco_je_mallctl(name.view().data(), nullptr, nullptr, &threshold, sizeof threshold);
     g_arena.store(made, std::memory_order_relaxed);
     errno = saved;
     return made;
