@@ -26,8 +26,10 @@ std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const po
         if (all.size() < Learner::kCandidatesMost && std::ranges::find(all, choice) == all.end())
             all.push_back(choice);
     };
+    // Other lengths have other rules.
+    if (is_rooted(collective)) return {verdict.choice, {}};
     add({});
-    if (verdict.rule >= 0 && !is_rooted(collective))
+    if (verdict.rule >= 0)
         for (const policy::Choice& also : policy.rules[static_cast<std::size_t>(verdict.rule)].also)
             add(also);
     return all;

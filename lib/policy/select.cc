@@ -18,13 +18,15 @@ struct Test {
     }
 };
 
-// The first condition that does not hold; its name is null if all hold.
-Test first_failing(const Rule& rule, const Facts& facts) {
+// The first condition that does not hold; its name is null if all hold. without_calls: whatever the number of the call.
+Test first_failing(const Rule& rule, const Facts& facts, bool without_calls = false) {
     auto value = [](std::int32_t n) { return std::optional(static_cast<std::uint64_t>(n)); };
-    const Test tests[] = {
-        {"nodes", rule.nodes, value(facts.nodes)},       {"ranks", rule.ranks, value(facts.ranks_per_node)},
-        {"domains", rule.domains, value(facts.domains)}, {"block", rule.block, facts.block_bytes},
-        {"degree", rule.degree, facts.degree},           {"calls", rule.calls, facts.calls}};
+    const Test tests[] = {{"nodes", rule.nodes, value(facts.nodes)},
+                          {"ranks", rule.ranks, value(facts.ranks_per_node)},
+                          {"domains", rule.domains, value(facts.domains)},
+                          {"block", rule.block, facts.block_bytes},
+                          {"degree", rule.degree, facts.degree},
+                          {"calls", without_calls ? Range{} : rule.calls, facts.calls}};
     for (const Test& test : tests)
         if (!test.holds()) return test;
     return {nullptr, {}, {}};
@@ -47,7 +49,7 @@ std::string why_not(const Rule& rule, const Facts& facts) {
 std::uint64_t last_call_alike(const Policy& policy, const Facts& facts) {
     std::uint64_t last = UINT64_MAX;
     for (const Rule& rule : policy.rules) {
-        if (rule.collective != facts.collective) continue;
+        if (rule.collective != facts.collective || first_failing(rule, facts, true).name != nullptr) continue;
         if (facts.calls < rule.calls.first)
             last = std::min(last, rule.calls.first - 1);
         else if (facts.calls <= rule.calls.last)
