@@ -40,8 +40,12 @@ int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* v
 namespace coco::heap {
 namespace {
 
-// Its number; 0: not made yet. Relaxed: jemalloc itself orders what it reads of the arena.
-constinit std::atomic<unsigned> g_arena{0};
+// One for blocks below kLargeShared, whose pages stay for a while when they are freed, as the C library, too, has such blocks
+// on its heap once one was freed; and one for larger ones, which go back at once, or are kept for a loop (kept.h).
+enum Kind { kMiddling, kHuge, kKinds };
+Kind kind_of(std::size_t bytes) { return bytes < kLargeShared ? kMiddling : kHuge; }
+// Their numbers; 0: not made yet. Relaxed: jemalloc itself orders what it reads of an arena.
+constinit std::atomic<unsigned> g_arenas[kKinds] = {};
 thread_local bool t_zeros = false;
 
 std::byte* at(void* address, std::size_t offset = 0) { return static_cast<std::byte*>(address) + offset; }
@@ -124,32 +128,38 @@ std::size_t room_to_grow(std::size_t bytes) {
     return std::max<std::size_t>(bytes, carvable().bytes / 16);
 }
 
-// The arena of large blocks, made when the first is asked for.
-unsigned make_arena() {
+// The arena of such blocks, made when the first is asked for.
+unsigned make_arena(Kind kind) {
     static constinit std::mutex making;
     std::scoped_lock hold(making);
-    if (unsigned made = g_arena.load(std::memory_order_relaxed)) return made;
+    if (unsigned made = g_arenas[kind].load(std::memory_order_relaxed)) return made;
     int saved = errno;
     unsigned made = 0;
     std::size_t bytes = sizeof made;
     extent_hooks_t* hooks = &g_hooks;
     if (coco_je_mallctl("arenas.create", &made, &bytes, &hooks, sizeof(void*)) != 0) made = 0;
-    // Free blocks, with their neighbours, are given back at once from there on, and smaller ones after dirty_decay_ms: the C
-    // library, too, has those on its heap once one was freed.
     base::Text name;
-    name << "arena." << made << ".oversize_threshold" << '\0';
-    std::size_t threshold = kLargeShared;
-    if (made != 0) coco_je_mallctl(name.view().data(), nullptr, nullptr, &threshold, sizeof threshold);
-    g_arena.store(made, std::memory_order_relaxed);
+    if (made != 0 && kind == kHuge) {
+        name << "arena." << made << ".dirty_decay_ms" << '\0';
+        ssize_t at_once = 0;
+        coco_je_mallctl(name.view().data(), nullptr, nullptr, &at_once, sizeof at_once);
+    } else if (made != 0) {
+        // Free neighbours of together so many bytes go back at once.
+        name << "arena." << made << ".oversize_threshold" << '\0';
+        std::size_t threshold = std::size_t{256} << 20;
+        coco_je_mallctl(name.view().data(), nullptr, nullptr, &threshold, sizeof threshold);
+    }
+    g_arenas[kind].store(made, std::memory_order_relaxed);
     errno = saved;
     return made;
 }
 
-// By which jemalloc takes a block from that arena; none of them without a segment.
-int arena_flags() {
-    if (own().bytes == 0 && g_arena.load(std::memory_order_relaxed) == 0) return 0;
-    unsigned arena = g_arena.load(std::memory_order_relaxed);
-    if (arena == 0) arena = make_arena();
+// By which jemalloc takes such a block from its arena; none of them without a segment.
+int arena_flags(std::size_t bytes) {
+    const Kind kind = kind_of(bytes);
+    unsigned arena = g_arenas[kind].load(std::memory_order_relaxed);
+    if (own().bytes == 0 && arena == 0) return 0;
+    if (arena == 0) arena = make_arena(kind);
     return arena == 0 ? 0 : static_cast<int>(MALLOCX_ARENA(arena)) | MALLOCX_TCACHE_NONE;
 }
 
@@ -177,7 +187,7 @@ void* move_to_room(void* block, std::size_t usable, std::size_t bytes, std::size
 std::size_t large_bytes() { return bears_private() ? kLarge : kLargeShared; }
 
 void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed) {
-    const int flags = arena_flags();
+    const int flags = arena_flags(bytes);
     // Page bounds, as pages are moved from one block to another.
     const int aligned = MALLOCX_ALIGN(std::max<std::size_t>(alignment, os::page_bytes()));
     t_zeros = zeroed;
@@ -191,7 +201,7 @@ void* reallocate_large(void* block, std::size_t bytes) {
     const std::size_t usable = coco_je_malloc_usable_size(block);
     const bool is_ours = is_large(usable);
     if (is_ours && usable < bytes && coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
-    if (is_ours && usable >= bytes) return coco_je_rallocx(block, bytes, arena_flags());
+    if (is_ours && usable >= bytes) return coco_je_rallocx(block, bytes, arena_flags(bytes));
     const std::size_t room = is_ours ? room_to_grow(bytes) : bytes;
     if (void* moved = room > bytes ? move_to_room(block, usable, bytes, room) : nullptr) return moved;
     void* moved = allocate_large(bytes, 0, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// jemalloc's arena of large blocks, which is ours: it tells us what is taken and freed (kept.h), and its blocks are
+// jemalloc's arenas of large blocks, which are ours: they tell us what is taken and freed (kept.h), and their blocks are
 // private at first (private_blocks.h). Called by allocator.cc. Thread safety: any thread. Fails: null, errno is the
 // caller's to set.
 #pragma once
