@@ -11,7 +11,7 @@
 //
 // Whether pages are adopted stands in no table: the kernel is asked in each call what is mapped there, so that no change of
 // the program's, by whatever way, can leave a stale entry. Before Linux 6.11 that means to read the list of the process's
-// mappings, so ranges below 2 MiB are not adopted there.
+// mappings, so small ranges are not adopted there: below 2 MiB, or below 4 KiB for each mapping.
 //
 // Called by private_blocks.cc, mapping_calls.cc, fork.cc and the doors of fork. Thread safety: any thread; nobody may write to a range while it is
 // adopted. A forked child gets private copies and adopts nothing. No malloc. Fails: by return value, with everything as it was.
