@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The cost of the heap to a program that knows nothing of us: run it with and without the preload and compare.
-//   heap_harm [REPEATS]     one line a measurement, the best of REPEATS (default 7)
+//   heap_harm [REPEATS]     one line a measurement, the best of REPEATS (default 7); needs 5 GiB of memory
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,23 +15,23 @@
 
 namespace {
 
-// Processor time of this process: others on the machine do not count.
-double now_s() {
+double now_s(clockid_t clock) {
     timespec t{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(clock, &t);
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-double seconds(const std::function<void()>& work) {
-    double begin = now_s();
+double seconds(const std::function<void()>& work, clockid_t clock) {
+    double begin = now_s(clock);
     work();
-    return now_s() - begin;
+    return now_s(clock) - begin;
 }
 
-void measure(const char* name, int repeats, const char* unit, double units,
-             const std::function<void()>& work) {
+// Processor time of this process, unless the clock is another one: other processes on the machine do not count.
+void measure(const char* name, int repeats, const char* unit, double units, const std::function<void()>& work,
+             clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
     double best = 1e30;
-    for (int i = 0; i < repeats; ++i) best = std::min(best, seconds(work));
+    for (int i = 0; i < repeats; ++i) best = std::min(best, seconds(work, clock));
     std::printf("%-28s %10.2f ns/%s\n", name, best * 1e9 / units, unit);
 }
 
@@ -93,14 +96,48 @@ struct Arrays {
     void triad() const {
         for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + 3.0 * c[i];
     }
-    // A read that jumps between pages: what address translation costs.
-    double jumps() const {
-        double sum = 0;
-        std::minstd_rand random(1);
-        for (int i = 0; i < 2'000'000; ++i) sum += b[random() * 16807ull % n];
-        return sum;
-    }
 };
+
+// Reads that jump between pages: what address translation costs.
+double jumps(const double* array, std::size_t n) {
+    double sum = 0;
+    std::minstd_rand random(1);
+    for (int i = 0; i < 2'000'000; ++i) sum += array[random() * 16807ull % n];
+    return sum;
+}
+
+void start_another_program() {
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/true", "true", static_cast<char*>(nullptr));
+        _exit(1);
+    }
+    waitpid(child, nullptr, 0);
+}
+
+// Fork and exec where most memory is in large blocks, and where it is in small ones.
+void measure_forks(int repeats) {
+    constexpr std::size_t kLarge = std::size_t{2} << 30, kSmall = 256;
+    char* large = static_cast<char*>(std::malloc(kLarge));
+    std::memset(large, 1, kLarge);
+    measure("fork and exec, 2 GiB large", repeats, "start", 1, start_another_program, CLOCK_MONOTONIC);
+    std::free(large);
+    std::vector<void*> small((std::size_t{512} << 20) / kSmall);
+    for (void*& block : small) block = std::memset(std::malloc(kSmall), 1, kSmall);
+    measure("fork and exec, 512 MiB small", repeats, "start", 1, start_another_program, CLOCK_MONOTONIC);
+    for (void* block : small) std::free(block);
+}
+
+double measure_jumps(int repeats) {
+    constexpr std::size_t kBytes = std::size_t{4} << 30;
+    auto* array = static_cast<double*>(std::malloc(kBytes));
+    std::memset(array, 1, kBytes);
+    double sum = 0;
+    measure("random reads in 4 GiB", repeats, "read", 2e6,
+            [&] { sum += jumps(array, kBytes / sizeof *array); });
+    std::free(array);
+    return sum;
+}
 
 }  // namespace
 
@@ -113,7 +150,10 @@ int main(int count, char** arguments) {
     measure("malloc+free 64 B", repeats, "pair", 5e6, [] { pairs(64); });
     measure("malloc+free 4 KiB", repeats, "pair", 5e6, [] { pairs(4096); });
     measure("malloc+free 100 KB", repeats, "pair", 5e6, [] { pairs(100000); });
+    measure("malloc+free 300 KB", repeats, "pair", 5e6, [] { pairs(300000); });
+    measure("malloc+free 2 MB", repeats, "pair", 5e6, [] { pairs(2000000); });
     measure("mixed sizes", repeats, "replacement", 2e6, mixed);
+    measure("touch and free 1 MiB", repeats, "page", 256, [] { touch(1u << 20); });
     measure("touch and free 8 MiB", repeats, "page", 2048, [] { touch(8u << 20); });
     measure("touch and free 32 MiB", repeats, "page", 8192, [] { touch(32u << 20); });
     measure("touch and free 64 MiB", repeats, "page", 16384, [] { touch(64u << 20); });
@@ -125,6 +165,9 @@ int main(int count, char** arguments) {
     for (double* x : {arrays.a, arrays.b, arrays.c}) std::memset(x, 1, kArray);
     double sink = 0;
     measure("triad 3 x 256 MiB", repeats, "element", static_cast<double>(arrays.n), [&] { arrays.triad(); });
-    measure("random reads in 256 MiB", repeats, "read", 2e6, [&] { sink += arrays.jumps(); });
+    measure("random reads in 256 MiB", repeats, "read", 2e6, [&] { sink += jumps(arrays.b, arrays.n); });
+    for (double* x : {arrays.a, arrays.b, arrays.c}) std::free(x);
+    sink += measure_jumps(repeats);
+    measure_forks(repeats);
     return sink == 1.5;
 }
