@@ -112,7 +112,11 @@ void start_another_program() {
         execl("/bin/true", "true", static_cast<char*>(nullptr));
         _exit(1);
     }
-    waitpid(child, nullptr, 0);
+    int status = 1;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+        std::perror("heap_harm: /bin/true did not run");
+        std::exit(1);
+    }
 }
 
 // Fork and exec where most memory is in large blocks, and where it is in small ones.
