@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/copy_written.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "base/bits.h"
+#include "os/next_calls.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -21,20 +24,31 @@ bool read_all(int fd, std::uint64_t offset, std::uint64_t bytes, std::byte* targ
     return true;
 }
 
+// The kernel puts off what it cannot do; where it refuses, pages stay small.
+void ask_for_huge_pages(std::byte* target, std::uint64_t bytes) {
+    constexpr std::uint64_t kHuge = 2u << 20, kWorthIt = 4 * kHuge;
+    const auto first = reinterpret_cast<std::uint64_t>(target);
+    const std::uint64_t begin = base::round_up(first, kHuge), end = (first + bytes) / kHuge * kHuge;
+    if (begin + kWorthIt > end) return;
+    static_cast<void>(os::bare_calls().madvise(target + (begin - first), end - begin, MADV_HUGEPAGE));
+}
+
 }  // namespace
 
 // From the file where possible: mapped pages may be out of reach, as the program may have forbidden access to some
 // (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
 bool copy_written(int fd, std::uint64_t offset, std::uint64_t bytes, const std::byte* mapped,
-                  std::byte* target) {
+                  std::byte* target, bool asks_for_huge) {
     if (fd < 0) {
         std::memcpy(target, mapped, bytes);
         return true;
     }
     const std::uint64_t end = offset + bytes;
     std::uint64_t from = 0, stop = 0;
-    for (std::uint64_t at = offset; os::next_written(fd, at, end, from, stop); at = stop)
+    for (std::uint64_t at = offset; os::next_written(fd, at, end, from, stop); at = stop) {
+        if (asks_for_huge) ask_for_huge_pages(target + (from - offset), stop - from);
         if (!read_all(fd, from, stop - from, target + (from - offset))) return false;
+    }
     return true;
 }
 

@@ -130,7 +130,7 @@ class Privatizer {
     bool replace(std::uint64_t begin, std::uint64_t end) {
         if (begin == end) return true;
         std::uint64_t bytes = end - begin;
-        return copy_written(fd_, begin, bytes, segment_.base + begin, room_ + begin) &&
+        return copy_written(fd_, begin, bytes, segment_.base + begin, room_ + begin, true) &&
                os::bare_calls().mremap(room_ + begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                                        segment_.base + begin) == segment_.base + begin;
     }
@@ -150,8 +150,14 @@ class Privatizer {
 // beyond, so that the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
     std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
-    std::byte* room = raw_map(nullptr, end, PROT_READ | PROT_WRITE, 0);
-    if (room == nullptr || !Privatizer(segment, room, end).all()) return false;
+    // Huge pages can be moved where both places lie alike.
+    constexpr std::uint64_t kHuge = 2u << 20;
+    std::byte* wide = raw_map(nullptr, end + kHuge, PROT_READ | PROT_WRITE, 0);
+    if (wide == nullptr) return false;
+    std::byte* room =
+        wide +
+        (reinterpret_cast<std::uint64_t>(segment.base) - reinterpret_cast<std::uint64_t>(wide)) % kHuge;
+    if (!Privatizer(segment, room, end).all()) return false;
     return end == segment.bytes ||
            raw_map(segment.base + end, segment.bytes - end, PROT_NONE, MAP_FIXED) != nullptr;
 }
