@@ -8,9 +8,9 @@
 
 namespace coco::heap {
 
-// Blocks of so many bytes are large where large blocks are born private: from there on private pages are faster than
-// shared ones (bench/heap_harm). No block below this is large.
-constexpr std::size_t kLarge = 4u << 20;
+// Blocks of so many bytes are large where large blocks are born private: those that the threads' caches do not hold
+// (tcache_max in system.cc). Private pages are faster than shared ones (bench/heap_harm). No block below this is large.
+constexpr std::size_t kLarge = (256u << 10) + 1;
 // Where all are shared, only those that glibc always maps and unmaps are.
 constexpr std::size_t kLargeShared = 32u << 20;
 std::size_t large_bytes();

@@ -16,7 +16,7 @@ __attribute__((constructor)) void before_main() { g_before_main = std::calloc(1,
 }  // namespace
 
 int main() {
-    void* first = std::malloc(1 << 20);
+    void* first = std::malloc(100'000);
     EXPECT(lies_on_shared_heap(first));
     EXPECT(lies_on_shared_heap(g_before_main));
     EXPECT(lies_on_shared_heap(strdup("text of libc")));

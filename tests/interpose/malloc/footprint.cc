@@ -38,16 +38,18 @@ void check_given_back(std::size_t limit) {
 }
 
 void check_overflow() {
+    constexpr int kBlocks = 800;
+    constexpr std::size_t kBytes = 256u << 10;
     std::vector<char*> blocks;
     int shared = 0;
-    for (int i = 0; i < 200; ++i) {
-        blocks.push_back(static_cast<char*>(malloc(1u << 20)));
-        std::memset(blocks.back(), i, 1u << 20);
+    for (int i = 0; i < kBlocks; ++i) {
+        blocks.push_back(static_cast<char*>(malloc(kBytes)));
+        std::memset(blocks.back(), i, kBytes);
         shared += lies_on_shared_heap(blocks.back());
     }
-    EXPECT(shared < 200);
-    for (int i = 0; i < 200; ++i)
-        EXPECT(blocks[static_cast<std::size_t>(i)][(1u << 20) - 1] == static_cast<char>(i));
+    EXPECT(shared < kBlocks);
+    for (int i = 0; i < kBlocks; ++i)
+        EXPECT(blocks[static_cast<std::size_t>(i)][kBytes - 1] == static_cast<char>(i));
     for (char* block : blocks) free(block);
 }
 
