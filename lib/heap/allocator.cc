@@ -17,6 +17,7 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/private_blocks.h"
+#include "heap/recent_blocks.h"
 #include "heap/restore.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
@@ -67,6 +68,20 @@ void* or_no_memory(void* block) {
     if (restore_block(block, usable_bytes(block))) coco_je_free(block);
 }
 
+// A block of kRecentFrom bytes or more.
+[[gnu::noinline]] void* allocate_above_small(std::size_t bytes, bool zeroed) {
+    void* block = anything_changed() ? nullptr : take_recent(bytes);
+    if (block != nullptr && zeroed) std::memset(block, 0, bytes);
+    if (block == nullptr) {
+        if (is_large(bytes))
+            block = allocate_large(bytes, 0, zeroed);
+        else
+            block = zeroed ? coco_je_calloc(1, bytes) : coco_je_malloc(bytes);
+    }
+    if (block != nullptr) mark_recent(block, bytes);
+    return or_no_memory(block);
+}
+
 void* reallocate_unchanged(void* block, std::size_t bytes) {
     if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
     bytes = at_least_aligned(bytes);
@@ -91,9 +106,9 @@ void* allocate(std::size_t bytes, const void* caller) {
     bytes = at_least_aligned(bytes);
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, false)) return block;
-    if (!is_large(bytes)) [[likely]]
+    if (bytes < kRecentFrom) [[likely]]
         return coco_je_malloc(bytes);  // which says ENOMEM itself
-    return or_no_memory(allocate_large(bytes, 0, false));
+    return allocate_above_small(bytes, false);
 }
 
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller) {
@@ -102,8 +117,8 @@ void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* cal
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, true)) return block;
     bytes = at_least_aligned(bytes);
-    if (!is_large(bytes)) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
-    return or_no_memory(allocate_large(bytes, 0, true));
+    if (bytes < kRecentFrom) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
+    return allocate_above_small(bytes, true);
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
@@ -148,6 +163,7 @@ void tend() {
     if (!decay_is_due()) [[likely]]
         return;
     int saved = errno;
+    drop_recent();
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".decay"), nullptr, nullptr, nullptr, 0);
     sweep_outside();
     errno = saved;
@@ -156,6 +172,8 @@ void tend() {
 void release(void* block) {
     if (anything_changed()) [[unlikely]]
         return release_changed(block);
+    if (may_be_marked(block)) [[unlikely]]
+        if (keep_recent(block)) return;
     coco_je_free(block);
 }
 std::size_t usable_bytes(const void* block) { return coco_je_malloc_usable_size(block); }
@@ -201,6 +219,7 @@ AllocatorFigures allocator_figures() {
 
 bool trim() {
     int saved = errno;
+    drop_recent();
     coco_je_mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
     std::uint64_t before = freed_bytes();
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".purge"), nullptr, nullptr, nullptr, 0);
