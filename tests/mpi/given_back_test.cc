@@ -12,8 +12,8 @@
 
 namespace {
 
-constexpr int kBlocks = 200;
-constexpr std::size_t kBlockBytes = 1u << 20;
+constexpr int kBlocks = 800;
+constexpr std::size_t kBlockBytes = 256u << 10;  // larger ones are private
 constexpr long kMost_kib = 60 << 10;  // of 200 MiB
 constexpr int kTurns = 900;           // far more than it takes
 

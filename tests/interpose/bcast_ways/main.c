@@ -5,6 +5,7 @@
 #include "../check.h"
 
 #define LARGE (1 << 18)
+#define SHARED (1 << 16) /* from malloc, larger ones are private until they are seen again */
 
 static int fixed[LARGE];
 
@@ -19,9 +20,9 @@ static void bcast(int* buffer, int ints, int call) {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    int* heap = malloc(sizeof fixed);
+    int* heap = malloc(SHARED * sizeof *heap);
     for (int call = 0; call < CALLS; ++call) {
-        bcast(heap, LARGE, call);
+        bcast(heap, SHARED, call);
         bcast(fixed, LARGE, call);
         bcast(fixed, 16, call);
     }
