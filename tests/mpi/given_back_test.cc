@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kBlocks = 800;
 constexpr std::size_t kBlockBytes = 256u << 10;  // larger ones are private
-constexpr long kMost_kib = 60 << 10;  // of 200 MiB
-constexpr int kTurns = 900;           // far more than it takes
+constexpr long kMost_kib = 60 << 10;             // of 200 MiB
+constexpr int kTurns = 900;                      // far more than it takes
 
 long shared_kib() {
     std::FILE* status = std::fopen("/proc/self/status", "r");
