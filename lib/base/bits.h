@@ -18,6 +18,8 @@ Byte* displaced(Byte* address, std::int64_t bytes) {
     return reinterpret_cast<Byte*>(reinterpret_cast<std::uintptr_t>(address) +
                                    static_cast<std::uintptr_t>(bytes));
 }
+// The class of blocks of so many bytes: those of more than 2^(n-1) and up to 2^n bytes have n.
+constexpr int size_class(std::uint64_t bytes) { return bytes <= 1 ? 0 : std::bit_width(bytes - 1); }
 // floor(log2(value)), 0 for 0.
 constexpr int log2_floor(std::uint64_t value) { return value == 0 ? 0 : std::bit_width(value) - 1; }
 

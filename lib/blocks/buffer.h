@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/bits.h"
 #include "blocks/layout.h"
 #include "channel/control.h"
 
@@ -44,6 +45,13 @@ struct Buffer {
         return layouts[layouts.size() == 1 ? 0 : static_cast<std::size_t>(block)];
     }
 };
+
+// The class of the largest of these blocks (bits.h).
+inline int largest_class(std::span<const BlockAt> blocks) {
+    std::uint64_t largest = 0;
+    for (const BlockAt& block : blocks) largest = block.bytes > largest ? block.bytes : largest;
+    return base::size_class(largest);
+}
 
 // A block by its address in this process.
 struct Block {

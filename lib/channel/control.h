@@ -87,7 +87,8 @@ struct alignas(kSlotBytes) Slot {
     std::atomic<std::uint64_t> epoch{0};  // raised last: what is below belongs to this epoch
     std::uint32_t signature;              // the call's; unequal on two ranks = the program is wrong
     Publish publish;
-    std::uint8_t reads_mates;  // large exchanges: 1: this rank can read its mates' private memory
+    std::uint8_t reads_mates : 1;  // large exchanges: 1: this rank can read its mates' private memory
+    std::uint8_t size_class : 7;   // v and w forms: of this rank's largest block (bits.h)
     std::uint16_t writer;  // sized or neighbours: mark of the algorithm that writes to peers; 0: none does
     union {
         std::byte inlined[kInlineBytes];

@@ -23,8 +23,10 @@ struct Lessons {
 
 struct Cell {
     algorithms::Collective collective;
-    int size_class;  // blocks of more than 2^(n-1) and up to 2^n bytes have n; -1: no rank knows the size
+    int size_class;  // of the blocks (bits.h); -1: no rank knows their size
     int rule;        // of the policy
+    // The size is that of the largest block of the call before, which a call's ranks tell one another.
+    bool goes_by_told_size = false;
     std::uint64_t calls = 0;
     std::unique_ptr<Lessons> lessons = nullptr;  // null: nothing is learned here, or not yet
 

@@ -2,49 +2,56 @@
 #include "choose/choices.h"
 
 #include <algorithm>
-#include <bit>
+
+#include "base/bits.h"
 
 namespace coco::choose {
+
+bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective collective, bool several_nodes) {
+    return algorithm.one_node() != several_nodes || (is_neighbor(collective) && algorithm.one_node());
+}
+
 namespace {
 
-// Of a bcast the root's length counts, which others may not know: all have one cell, whatever they name.
-int size_class_of(const policy::Facts& facts) {
-    if (!facts.block_bytes || facts.block_is_own || is_rooted(facts.collective)) return -1;
-    return *facts.block_bytes <= 1 ? 0 : std::bit_width(*facts.block_bytes - 1);
-}
+// The first bcasts are chosen for by the rules, which need no agreement; then ranks ask each other about them.
+constexpr std::uint64_t kBcastsByRules = 16;
 
 Learner::Clocks clocks_of(const policy::Facts& facts) {
     if (is_rooted(facts.collective)) return Learner::Clocks::stretches;
     return facts.nodes == 1 ? Learner::Clocks::common : Learner::Clocks::apart;
 }
 
-// The rules' choice, the MPI library's function, and what the rule names besides; in a bcast many rules are one candidate.
+// The rules' choice, the MPI library's function, and what the rule names besides, if it runs here.
 std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const policy::Verdict& verdict,
-                                          algorithms::Collective collective) {
+                                          const policy::Facts& facts) {
+    auto runs = [&](const policy::Choice& choice) {
+        return choice.algorithm == nullptr || runs_on(*choice.algorithm, facts.collective, facts.nodes > 1);
+    };
     std::vector<policy::Choice> all{verdict.choice};
     auto add = [&](const policy::Choice& choice) {
-        if (all.size() < Learner::kCandidatesMost && std::ranges::find(all, choice) == all.end())
+        if (all.size() < Learner::kCandidatesMost && runs(choice) &&
+            std::ranges::find(all, choice) == all.end())
             all.push_back(choice);
     };
-    // Other lengths have other rules.
-    if (is_rooted(collective)) return {verdict.choice, {}};
-    add({});
+    if (runs(verdict.choice)) add({});  // otherwise the MPI library has such calls already
     if (verdict.rule >= 0)
         for (const policy::Choice& also : policy.rules[static_cast<std::size_t>(verdict.rule)].also)
             add(also);
     return all;
 }
 
-// Neighbours with blocks of their own sizes choose apart: then no rank knows of the others' candidates.
-bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict) {
-    return !verdict.forced && !facts.block_is_own;
+// Neighbours with blocks of their own sizes choose apart: then no rank knows of the others' candidates. Where the size of
+// blocks is not known calls of one cell may be of any size, but for neighbours, whose blocks seldom change.
+bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict, const Cell& cell) {
+    return !verdict.forced && !facts.block_is_own && (cell.size_class >= 0 || is_neighbor(facts.collective));
 }
 
 // Goes on learning with this call, which the cell has counted. Returns: the candidate to take.
-Learner::Span learn(Cell& cell, const policy::Facts& facts, const Learning& learning) {
+Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learning& learning) {
     Learner& learner = cell.lessons->learner;
     if (learner.must_agree(cell.calls)) {
-        learning.agreement->agree(learner.board());
+        if (!learning.agreement->agree(learner.board())) learner.ask_to_give_up();
+        static_cast<void>(learner.board());  // with the mark
         learner.decide(cell.calls);
         if (learning.journal != nullptr) learning.journal->note(facts, cell);
     }
@@ -67,14 +74,72 @@ std::uint64_t Choices::calls(algorithms::Collective collective) const {
     return calls;
 }
 
-Cell& Choices::cell_for(const policy::Facts& facts, const policy::Verdict& verdict) {
-    const int size_class = size_class_of(facts), rule = is_rooted(facts.collective) ? -1 : verdict.rule;
+bool Choices::goes_by_told_size(const policy::Facts& facts, const Learning& learning) {
+    return learning.goes_by_told_sizes && facts.nodes == 1 &&
+           (facts.collective == algorithms::Collective::alltoallv ||
+            facts.collective == algorithms::Collective::alltoallw);
+}
+
+int Choices::size_class_of(const policy::Facts& facts) {
+    return facts.block_bytes && !facts.block_is_own ? base::size_class(*facts.block_bytes) : -1;
+}
+
+Cell& Choices::cell_for(const policy::Facts& facts, const policy::Verdict& verdict, int size_class) {
     for (const auto& cell : cells_)
-        if (cell->collective == facts.collective && cell->size_class == size_class && cell->rule == rule)
+        if (cell->collective == facts.collective && cell->size_class == size_class &&
+            cell->rule == verdict.rule)
             return *cell;
-    cells_.push_back(
-        std::make_unique<Cell>(Cell{.collective = facts.collective, .size_class = size_class, .rule = rule}));
+    cells_.push_back(std::make_unique<Cell>(
+        Cell{.collective = facts.collective, .size_class = size_class, .rule = verdict.rule}));
     return *cells_.back();
+}
+
+// Requires: this is a bcast, which is counted.
+bool Choices::lengths_agree(const Learning& learning) {
+    if (lengths_ == Lengths::unknown && calls(algorithms::Collective::bcast) == kBcastsByRules) {
+        // Ranks that named other lengths have other cells.
+        std::uint64_t print = 0;
+        for (const auto& cell : cells_)
+            if (is_rooted(cell->collective))
+                for (std::uint64_t fact : {static_cast<std::uint64_t>(cell->size_class),
+                                           static_cast<std::uint64_t>(cell->rule), cell->calls})
+                    print = (print ^ fact) * 0x100000001B3u;
+        const auto mine = static_cast<std::int64_t>(print >> 2);
+        std::int64_t numbers[] = {mine, -mine, saw_other_length_ ? 1 : 0, 0};
+        const bool agreed = learning.agreement->agree(numbers);
+        lengths_ = agreed && numbers[0] == -numbers[1] && numbers[2] == 0 ? Lengths::alike : Lengths::unlike;
+    }
+    return lengths_ == Lengths::alike;
+}
+
+// Puts another candidate in the place of the rule's choice for this call, which has been counted, and says how long that holds.
+void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
+                    const policy::Verdict& verdict, bool is_peek, const Learning& learning) {
+    constexpr std::uint64_t kLessonsFrom = 2;
+    Cell& cell = *choice.cell;
+    choice.last_of_cell = UINT64_MAX;
+    choice.is_measured = false;
+    if (is_rooted(facts.collective) && !lengths_agree(learning)) {
+        if (lengths_ == Lengths::unknown) choice.last_of_cell = cell.calls;
+        return;
+    }
+    if (is_peek || !can_learn(facts, verdict, cell)) return;
+    if (cell.lessons == nullptr && cell.calls >= kLessonsFrom)
+        cell.lessons = std::make_unique<Lessons>(candidates_of(policy, verdict, facts), clocks_of(facts),
+                                                 learning.is_restless);
+    if (cell.lessons == nullptr) {
+        choice.last_of_cell = kLessonsFrom - 1;
+        return;
+    }
+    if (is_rooted(facts.collective) && saw_other_length_) cell.lessons->learner.ask_to_give_up();
+    const Learner::Span span = go_on_learning(cell, facts, learning);
+    const policy::Choice& taken = span.candidate == 0
+                                      ? verdict.choice
+                                      : cell.lessons->candidates[static_cast<std::size_t>(span.candidate)];
+    choice.algorithm = taken.algorithm;
+    choice.parameters = taken.parameters;
+    choice.last_of_cell = span.last_call;
+    choice.is_measured = span.is_measured;
 }
 
 const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
@@ -82,35 +147,29 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
     const int collective = static_cast<int>(facts.collective);
     Memo& memo = memo_[collective];
     if (bounded) facts.block_bytes = next_bound();
+    const bool by_told_size = goes_by_told_size(facts, learning);
+    if (const int told = told_class_[collective]; by_told_size && told >= 0)
+        facts.block_bytes = std::uint64_t{1} << std::min(told, 62);
     const std::uint64_t block_bytes = facts.block_bytes.value_or(0);
+    const int size_class = size_class_of(facts);
     Choice& choice = memo.choice;
     const bool holds_for_good = memo.verdict.last_call == UINT64_MAX;
-    if (memo.block_bytes != block_bytes || !holds_for_good) facts.calls = calls(facts.collective) + 1;
-    if (memo.block_bytes != block_bytes || (!holds_for_good && facts.calls > memo.verdict.last_call)) {
+    const bool is_of_memo = memo.block_bytes == block_bytes && choice.cell->size_class == size_class;
+    if (!is_of_memo || !holds_for_good) facts.calls = calls(facts.collective) + 1;
+    if (!is_of_memo || (!holds_for_good && facts.calls > memo.verdict.last_call)) {
         memo.block_bytes = block_bytes;
         memo.verdict = policy::select(policy, facts);
-        choice = {memo.verdict.choice.algorithm, memo.verdict.choice.parameters, memo.verdict.forced,
-                  memo.verdict.last_call,        &cell_for(facts, memo.verdict), UINT64_MAX};
+        choice = {memo.verdict.choice.algorithm,
+                  memo.verdict.choice.parameters,
+                  memo.verdict.forced,
+                  memo.verdict.last_call,
+                  &cell_for(facts, memo.verdict, size_class),
+                  UINT64_MAX};
+        choice.cell->goes_by_told_size = by_told_size;
     }
-    Cell& cell = *choice.cell;
-    ++cell.calls;
-    if (learning.is_on) {
-        constexpr std::uint64_t kLessonsFrom = 2;
-        if (cell.calls == kLessonsFrom && can_learn(facts, memo.verdict))
-            cell.lessons = std::make_unique<Lessons>(candidates_of(policy, memo.verdict, facts.collective),
-                                                     clocks_of(facts), learning.is_restless);
-        choice.last_of_cell = cell.calls < kLessonsFrom ? kLessonsFrom - 1 : UINT64_MAX;
-        if (cell.lessons != nullptr) {
-            const Learner::Span span = learn(cell, facts, learning);
-            const policy::Choice& taken =
-                span.candidate == 0 ? memo.verdict.choice
-                                    : cell.lessons->candidates[static_cast<std::size_t>(span.candidate)];
-            choice.algorithm = taken.algorithm;
-            choice.parameters = taken.parameters;
-            choice.last_of_cell = span.last_call;
-            choice.is_measured = span.is_measured;
-        }
-    }
+    ++choice.cell->calls;
+    // A call that is taken to see how large blocks are is of no size yet.
+    if (learning.is_on) learn(choice, policy, facts, memo.verdict, bounded && block_bytes == 0, learning);
     if (bounded && block_bytes != 0 && choice.algorithm != nullptr) calls_unseen_ = kLeastUnseen;
     return choice;
 }

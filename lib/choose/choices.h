@@ -8,6 +8,7 @@
 // communicator. Invariant: all ranks of the communicator hold the same, since they ask at the same calls and are
 // told the same. Never fails.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -31,8 +32,9 @@ struct Choice {
 // The means by which all ranks of a communicator agree.
 class Agreement {
   public:
-    // Replaces each number by the largest on any rank. All ranks call it in the same call.
-    virtual void agree(std::span<std::int64_t> numbers) = 0;
+    // Replaces each number by the largest on any rank, and the last one by how long it takes to agree. All ranks call it in
+    // the same call. Returns: false: it failed, and the numbers are what they were.
+    virtual bool agree(std::span<std::int64_t> numbers) = 0;
 
   protected:
     ~Agreement() = default;
@@ -40,13 +42,20 @@ class Agreement {
 
 struct Learning {
     bool is_on = false;
+    bool goes_by_told_sizes =
+        false;  // where no rank knows the block size, on one node: there are learned rules for them
     bool is_restless = false;  // learner.h
     Agreement* agreement = nullptr;
     Journal* journal = nullptr;  // null: nobody wants to know
 };
 
+// Whether an algorithm can run on so many nodes. (Neighbours' blocks move within nodes and as messages between them, by the same
+// algorithms.)
+bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective collective, bool several_nodes);
+
 class Choices {
   public:
+    Choices() { std::ranges::fill(told_class_, -1); }
     // Chooses for a call, and counts it. facts: all but the calls. bounded: no rank knows the block size, but all
     // know a bound that earlier calls told; facts.block_bytes is empty then. Requires: all ranks make the call.
     const Choice& choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
@@ -62,6 +71,14 @@ class Choices {
     // any rule asks for.
     void note_largest_block(bool refused, std::uint64_t bytes);
 
+    // Tells the size class of the largest block that any rank has sent in a call whose cell goes by that.
+    void note_size_class(algorithms::Collective collective, int size_class) {
+        told_class_[static_cast<int>(collective)] = size_class;
+    }
+    // Tells that the root of a bcast named another length than this rank: what ranks choose by their lengths they may
+    // choose unlike, so that nothing shall be learned.
+    void note_other_length() { saw_other_length_ = true; }
+
     // Makes this as for a communicator that nobody has called on yet. Nobody may hold a cell.
     void forget() { *this = {}; }
 
@@ -71,7 +88,13 @@ class Choices {
     // The bound for the next call. Calls left to MPI tell nothing: now and then a call is taken to see, and more
     // seldom the longer it goes on, as such a call may cost five of MPI's.
     std::uint64_t next_bound();
-    Cell& cell_for(const policy::Facts& facts, const policy::Verdict& verdict);
+    // Goes by the largest block of the call before.
+    static bool goes_by_told_size(const policy::Facts& facts, const Learning& learning);
+    static int size_class_of(const policy::Facts& facts);
+    Cell& cell_for(const policy::Facts& facts, const policy::Verdict& verdict, int size_class);
+    bool lengths_agree(const Learning& learning);
+    void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
+               const policy::Verdict& verdict, bool is_peek, const Learning& learning);
 
     struct Memo {
         std::uint64_t block_bytes = UINT64_MAX - 1;
@@ -80,6 +103,10 @@ class Choices {
     };
     Memo memo_[algorithms::kCollectives];  // the last verdict for each collective
     std::vector<std::unique_ptr<Cell>> cells_;
+    int told_class_[algorithms::kCollectives];
+    // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most libraries let others pass.
+    enum class Lengths : std::uint8_t { unknown, alike, unlike } lengths_ = Lengths::unknown;
+    bool saw_other_length_ = false;
     std::uint64_t largest_block_bytes_ = 0;      // in the last bounded call that ran, on any rank
     std::uint32_t left_to_mpi_ = 0;              // bounded calls since then
     std::uint32_t calls_unseen_ = kLeastUnseen;  // as many may be left before one is taken to see

@@ -110,7 +110,7 @@ void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_n
         ++noted_;
         break;
     }
-    if (noted_ == sample_count()) board_[2 * sample_count()] = 0;
+    if (noted_ == sample_count() && !gives_up_) mark() = kGood;
 }
 
 std::int64_t Learner::sample(int number) const {
@@ -124,7 +124,7 @@ void Learner::begin(Phase phase, std::uint64_t call) {
     phase_begin_ = call;
     noted_ = 0;
     std::ranges::fill(board_, 0);
-    board_[2 * sample_count()] = 1;
+    mark() = kVoid;
 }
 
 // Looks at the challenger whose turn it is.
@@ -144,7 +144,17 @@ void Learner::decide(std::uint64_t call) {
     const std::int64_t agreement_ns = board().back();
     ++looks_;
     look_ns_ += static_cast<double>(agreement_ns);
-    if (is_void()) return end_look(call);
+    if (mark() == kGivesUp) {
+        phase_ = Phase::rest;
+        incumbent_ = 0;
+        rest_end_ = UINT64_MAX;
+        return;
+    }
+    if (mark() == kVoid) {
+        ++voids_;
+        return end_look(call);
+    }
+    voids_ = 0;
     Samples incumbents, challengers;
     int number = 0;
     for (const Parts now = parts(); const Part& part : now.all())
@@ -204,7 +214,8 @@ void Learner::change_to(int candidate, double comparisons) {
 std::uint64_t Learner::rest_for(double share) const {
     constexpr double kNever = 1e15;
     const std::int64_t time_ns = facts_[incumbent_].time_ns;
-    if (time_ns == 0) return 4 * kRestLeast;  // nothing was seen
+    constexpr unsigned kDoublings = 20;
+    if (time_ns == 0) return (2 * kRestLeast) << std::clamp(voids_, 1u, kDoublings);  // nothing was seen
     return std::max(kRestLeast, static_cast<std::uint64_t>(
                                     std::min(look_ns_ / (share * static_cast<double>(time_ns)), kNever)));
 }

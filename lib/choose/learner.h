@@ -51,9 +51,13 @@ class Learner {
     bool must_agree(std::uint64_t call) const { return phase_ != Phase::rest && call >= phase_end(); }
 
     void note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_ns);
-    // Of this rank; to be replaced by the largest of each number on any rank. The last number is for how long it takes to
-    // agree.
-    std::span<std::int64_t> board() { return std::span(board_).first(2 * sample_count() + 2); }
+    // Of this rank; to be replaced by the largest of each number on any rank, but the last one by how long it takes to agree.
+    std::span<std::int64_t> board() {
+        if (gives_up_) mark() = kGivesUp;
+        return std::span(board_).first(2 * sample_count() + 2);
+    }
+    // Has all ranks stay with the rules' choice for good from the next time that they agree.
+    void ask_to_give_up() { gives_up_ = true; }
     // Requires: must_agree(call); the board is agreed.
     void decide(std::uint64_t call);
 
@@ -94,7 +98,9 @@ class Learner {
     std::uint64_t phase_end() const { return phase_begin_ + phase_calls(); }
     std::int64_t sample(int number) const;
     std::size_t sample_count() const;
-    bool is_void() const { return board_[2 * sample_count()] != 0; }
+    // Board's last number but one: the largest of these on any rank.
+    enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
+    std::int64_t& mark() { return board_[2 * sample_count()]; }
 
     void begin(Phase phase, std::uint64_t call);
     void judge(double z, double ratio);
@@ -114,10 +120,11 @@ class Learner {
     double look_ns_ = 0;   // spent in the look under way
     double spent_ns_ = 0;  // in all looks
     std::uint64_t looks_ = 0, changes_ = 0;
-    // By sample: entries, then exits; or times alone. Then whether some rank has missed a sample, and what it takes to agree.
+    // By sample: entries, then exits; or times alone. Then a mark, and what it takes to agree.
     std::int64_t board_[2 * kSamplesMost + 2] = {};
     std::size_t noted_ = 0;
-    bool is_thorough_ = false;
+    bool is_thorough_ = false, gives_up_ = false;
+    unsigned voids_ = 0;  // void looks since the last good one
     std::int64_t stretch_begin_ns_ = 0;
 };
 

@@ -108,6 +108,7 @@ struct Comm {
     };
     std::vector<KeptBcast> bcast_schedules;  // by place
     choose::Choices choices;
+    std::int64_t agreement_ns = 2000;  // how long this rank was in the last agreement on what was learned
 
     ~Comm();
 

@@ -15,20 +15,20 @@ std::int64_t signed_of(std::uint64_t number) {
     return static_cast<std::int64_t>(number ^ (std::uint64_t{1} << 63));
 }
 
-// Relaxed: any thread's last one will do.
-constinit std::atomic<std::int64_t> g_last_ns{2000};
-
 }  // namespace
 
-void BoardAgreement::agree(std::span<std::int64_t> numbers) {
+bool BoardAgreement::agree(std::span<std::int64_t> numbers) {
     const std::uint64_t begin_ns = os::now_ns();
-    numbers.back() = g_last_ns.load(std::memory_order_relaxed);
+    numbers.back() = -last_ns_;  // the largest is the shortest
     std::vector<std::uint64_t> mine(numbers.size()), most(numbers.size());
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = ordered(numbers[i]);
-    mpi::lib().Allreduce(mine.data(), most.data(), static_cast<int>(mine.size()), mpi::lib().uint64,
-                         mpi::lib().max, comm_);
+    const int result = mpi::lib().Allreduce(mine.data(), most.data(), static_cast<int>(mine.size()),
+                                            mpi::lib().uint64, mpi::lib().max, comm_);
+    if (result != mpi::kSuccess) return false;
     for (std::size_t i = 0; i < mine.size(); ++i) numbers[i] = signed_of(most[i]);
-    g_last_ns.store(static_cast<std::int64_t>(os::now_ns() - begin_ns), std::memory_order_relaxed);
+    numbers.back() = -numbers.back();
+    last_ns_ = static_cast<std::int64_t>(os::now_ns() - begin_ns);
+    return true;
 }
 
 }  // namespace coco::dispatch

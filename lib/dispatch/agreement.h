@@ -4,8 +4,6 @@
 // ranks call in the same call of ours. Called by entry.cc. Thread safety: that of the communicator. Fails: as the MPI library
 // does.
 #pragma once
-#include <atomic>
-
 #include "choose/choices.h"
 #include "mpi/handles.h"
 
@@ -13,12 +11,14 @@ namespace coco::dispatch {
 
 class BoardAgreement final : public choose::Agreement {
   public:
-    explicit BoardAgreement(mpi::Comm comm) : comm_(comm) {}
-    // The last number becomes how long it took the slowest rank to agree the last time.
-    void agree(std::span<std::int64_t> numbers) override;
+    // last_ns: how long this rank was in the communicator's last one.
+    BoardAgreement(mpi::Comm comm, std::int64_t& last_ns) : comm_(comm), last_ns_(last_ns) {}
+    // The last number becomes how long the rank that came last took the last time: others waited for it.
+    bool agree(std::span<std::int64_t> numbers) override;
 
   private:
     const mpi::Comm comm_;
+    std::int64_t& last_ns_;
 };
 
 }  // namespace coco::dispatch

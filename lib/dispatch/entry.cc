@@ -45,9 +45,10 @@ policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
 
 // Counts the call. Requires: all ranks make it, and ask.
 const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common) {
-    BoardAgreement agreement(comm.handle);
-    const choose::Learning learning{learning_in_force().is_on, learning_in_force().is_restless, &agreement,
-                                    &the_journal()};
+    BoardAgreement agreement(comm.handle, comm.agreement_ns);
+    const settings::Learn& learn = learning_in_force();
+    const choose::Learning learning{learn.is_on, learn.is_on, learn.is_restless,
+                                    &agreement, &the_journal()};
     return comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm), learning);
 }
 
@@ -62,6 +63,18 @@ void end_measuring(TakeResult& taken) {
     if (taken.measured_for == nullptr || !taken.taken) return;
     taken.measured_for->note(taken.measured_from_ns, os::now_ns());
     taken.measured_for = nullptr;
+}
+
+// Keeps what a call has told of sizes for the choice of the next one. Returns: whether the call was of its cell's size. (All
+// ranks find the same, but in a bcast.)
+bool note_sizes(comm::Comm& comm, const choose::Cell& cell, const exec::Outcome& outcome) {
+    if ((outcome.lacking || outcome.truncated) && is_rooted(cell.collective))
+        comm.choices.note_other_length();
+    if (!cell.goes_by_told_size || outcome.size_class == cell.size_class ||
+        outcome.reason != stats::Reason::none)
+        return true;
+    comm.choices.note_size_class(cell.collective, outcome.size_class);
+    return false;
 }
 
 std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
@@ -154,6 +167,10 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
     if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
+    if (!note_sizes(comm, *chosen.cell, outcome)) {
+        taken.measured_for = nullptr;
+        forget(args.collective);
+    }
     end_measuring(taken);
     if (counting) {
         taken.count.algorithm = outcome.ran->name.data();
@@ -163,12 +180,6 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
         stats::record(taken.count);
     }
     taken.error = common.refused_alias ? mpi::lib().constants.err_buffer : error_of(outcome);
-}
-
-// Neighbours' blocks move within nodes and as messages between them, by the same algorithms.
-bool runs_here(const Algorithm& algorithm, Collective collective, const comm::Comm& comm) {
-    return algorithm.one_node() == (comm.wire == nullptr) ||
-           (is_neighbor(collective) && algorithm.one_node());
 }
 
 void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
@@ -210,8 +221,9 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
         begin_measuring(chosen, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
     }
-    if (!runs_here(*chosen.algorithm, args.collective, comm)) {
+    if (!choose::runs_on(*chosen.algorithm, args.collective, comm.wire != nullptr)) {
         count_amounts(args, comm, common, taken);
+        begin_measuring(chosen, taken);
         return hand_back(taken,
                          comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
     }
@@ -260,9 +272,14 @@ TakeResult take(const Args& args) noexcept {
         exec::Outcome outcome =
             exec::run(*repeat->comm, repeat->call, *repeat->choice.algorithm, repeat->choice.parameters);
         taken.taken = outcome.reason == stats::Reason::none;
+        const bool tells = outcome.size_class >= 0 || outcome.lacking || outcome.truncated;
+        const bool is_of_cell = !tells || note_sizes(*repeat->comm, *repeat->choice.cell, outcome);
+        if (!is_of_cell) taken.measured_for = nullptr;
         if (!repeat->is_usual) [[unlikely]]
             end_measuring(taken);
         taken.error = error_of(outcome);
+        if (!is_of_cell) [[unlikely]]
+            forget(args.collective);
         return taken;
     }
     if (is_left_for_good(args)) {

@@ -108,10 +108,7 @@ std::vector<stats::Learned> what_was_learned() {
                                .changes = lesson.changes,
                                .spent_ns = lesson.spent_ns};
         for (std::size_t c = 0; c < lesson.candidates.size(); ++c)
-            learned.candidates.push_back({c == 0 && is_rooted(lesson.facts.collective)
-                                              ? "rules"
-                                              : policy::text_of(lesson.candidates[c]),
-                                          lesson.times_ns[c]});
+            learned.candidates.push_back({policy::text_of(lesson.candidates[c]), lesson.times_ns[c]});
         all.push_back(std::move(learned));
     }
     return all;

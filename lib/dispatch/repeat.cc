@@ -148,6 +148,8 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
         !repeat.is_left && !repeat.choice.is_measured;
 }
 
+void forget(Collective collective) { memory().remembered[static_cast<int>(collective)] = {}; }
+
 bool is_left_for_good(const Args& args) {
     const Left& left = memory().left[static_cast<int>(args.collective)];
     return left.comm == args.comm && left.generation == comm::generation();

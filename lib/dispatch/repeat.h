@@ -27,6 +27,8 @@ const Repeat* repeat_of(const Args& args);
 // Remembers a call that was chosen for, and read unless it is left, if its like can be read in short and the choice holds.
 // Requires: common is valid.
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat);
+// Forgets this thread's last call of a collective: the choice for it holds no more.
+void forget(algorithms::Collective collective);
 
 // Whether such calls on this communicator are handed back whatever they name, as this thread's last one was.
 bool is_left_for_good(const Args& args);

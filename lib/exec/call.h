@@ -39,7 +39,8 @@ struct Outcome {
     bool truncated = false;                      // some rank sent more than this one receives
     bool lacking = false;                        // bcast: the root sent less than this rank has room for
     const algorithms::Algorithm* ran = nullptr;  // not always the one asked for
-    std::uint64_t largest_block_bytes = 0;       // v and w forms over several nodes: the largest of all ranks
+    int size_class = -1;                    // v and w forms on one node: of the largest block of all ranks
+    std::uint64_t largest_block_bytes = 0;  // the same forms over several nodes: that largest block
 
     // For a bcast's receiver: compares what the root sent with the receiver's own room.
     void measure(std::uint64_t sent_bytes, std::uint64_t room_bytes) {

@@ -172,6 +172,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         if (!open_slot()) return false;
         if (all != 0 && (stage = channel_.stage_bytes(all)) == nullptr) return false;
         slot_->writer = writer_;
+        outcome.size_class = blocks::largest_class(call_.local.send.blocks);
+        slot_->size_class = static_cast<std::uint8_t>(outcome.size_class) & 0x7f;
         slot_->reads_mates = channel_.can_read_mates() ? 1 : 0;
         std::byte* copies = stage + 2 * table + scratch;
         lay_out(send_, call_.local.send, send_.where == Where::ring ? copies : send_.base, 0,
@@ -233,6 +235,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     void arrived(std::int32_t peer) {
         const channel::Slot& slot = channel_.slot_of(peer);
         mixed_ |= slot.writer != slot_->writer;
+        outcome.size_class = std::max<int>(outcome.size_class, slot.size_class);
         store_.tables[peer] = blocks::table_of(channel_, peer);
         if (slot.publish == Publish::direct) {
             row(Area::send, peer).base = channel_.at(peer, slot.direct.send.at);

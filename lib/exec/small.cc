@@ -157,6 +157,7 @@ class SmallSizedFlight final : public InlinedFlight {
             }))
             return false;
         check_signature(comm_, channel_, peer, signature_);
+        outcome.size_class = std::max<int>(outcome.size_class, channel_.slot_of(peer).size_class);
         return true;
     }
 
@@ -165,6 +166,8 @@ class SmallSizedFlight final : public InlinedFlight {
         slot_ = channel_.open_slot();
         if (slot_ == nullptr) return false;
         slot_->writer = 0;
+        outcome.size_class = blocks::largest_class(send_.blocks);
+        slot_->size_class = static_cast<std::uint8_t>(outcome.size_class) & 0x7f;
         slot_->reads_mates = channel_.can_read_mates() ? 1 : 0;
         blocks::copy_out(slot_->inlined, send_.base, send_.blocks, {&comm_.rank, 1});
         return true;

@@ -2,7 +2,9 @@
 // The choices of one communicator with learning: cells, candidates, and what must not be learned.
 #include "choose/choices.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <optional>
 
 using namespace coco;
 using namespace coco::choose;
@@ -13,8 +15,13 @@ namespace {
 // One rank agrees with itself.
 class Alone final : public Agreement {
   public:
-    void agree(std::span<std::int64_t>) override { ++agreements; }
+    bool agree(std::span<std::int64_t> numbers) override {
+        ++agreements;
+        numbers.back() = 1000;
+        return !fails;
+    }
     int agreements = 0;
+    bool fails = false;
 };
 
 policy::Policy policy_of(const char* rules) {
@@ -53,7 +60,7 @@ template <class TimeOf>
 std::string call(Choices& choices, const policy::Policy& policy, const policy::Facts& facts, int calls,
                  TimeOf time_of) {
     Alone alone;
-    const Learning learning{.is_on = true, .agreement = &alone};
+    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
     std::string last;
     std::uint64_t now_ns = 1000;
     for (int i = 0; i < calls; ++i) {
@@ -95,9 +102,9 @@ TEST_CASE("sizes and rules have cells of their own", "[choices]") {
     CHECK(choices.cells().size() == 4);
 }
 
-TEST_CASE("a bcast's length does not matter to what was learned, as ranks may name other lengths",
-          "[choices]") {
-    const policy::Policy policy = policy_of(R"(
+namespace {
+
+constexpr const char* kBcastRules = R"(
 [[rule]]
 collective = "bcast"
 block = "-1K"
@@ -106,15 +113,125 @@ also = ["segmented"]
 [[rule]]
 collective = "bcast"
 algorithm = "direct"
+)";
+
+}  // namespace
+
+TEST_CASE("bcasts of each size are learned, once ranks have agreed that they name the same lengths",
+          "[choices]") {
+    const policy::Policy policy = policy_of(kBcastRules);
+    Choices choices;
+    auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 1000u : 900'000u; };
+    CHECK(call(choices, policy, facts_of(Collective::bcast, 64), 15, mpi_is_faster) == "eager");
+    for (const auto& cell : choices.cells()) CHECK(cell->lessons == nullptr);
+    CHECK(call(choices, policy, facts_of(Collective::bcast, 64), 1000, mpi_is_faster) == "mpi");
+    CHECK(call(choices, policy, facts_of(Collective::bcast, 64'000), 30, mpi_is_faster) == "direct");
+    CHECK(call(choices, policy, facts_of(Collective::bcast, 64'000), 1000, mpi_is_faster) == "mpi");
+    REQUIRE(choices.cells().size() == 2);
+    CHECK(choices.cells()[0]->lessons->candidates.size() == 3);
+    CHECK(choices.cells()[1]->lessons->candidates.size() == 2);
+}
+
+TEST_CASE("no bcast is learned where a rank has named another length than the root", "[choices]") {
+    const policy::Policy policy = policy_of(kBcastRules);
+    auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 1000u : 900'000u; };
+    Choices early;
+    early.note_other_length();
+    CHECK(call(early, policy, facts_of(Collective::bcast, 64), 5000, mpi_is_faster) == "eager");
+    for (const auto& cell : early.cells()) CHECK(cell->lessons == nullptr);
+    Choices late;
+    CHECK(call(late, policy, facts_of(Collective::bcast, 64), 1000, mpi_is_faster) == "mpi");
+    late.note_other_length();
+    CHECK(call(late, policy, facts_of(Collective::bcast, 64), 50'000, mpi_is_faster) == "eager");
+}
+
+// Two ranks whose calls agree by turns: each sees the other's numbers of the agreement before.
+TEST_CASE("no bcast is learned where ranks count other sizes", "[choices]") {
+    const policy::Policy policy = policy_of(kBcastRules);
+    class Unlike final : public Agreement {
+      public:
+        bool agree(std::span<std::int64_t> numbers) override {
+            for (std::size_t i = 0; i + 2 < numbers.size(); ++i)
+                numbers[i] = std::max<std::int64_t>(numbers[i], 12345);
+            return true;
+        }
+    } unlike;
+    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &unlike};
+    Choices choices;
+    for (int i = 0; i < 1000; ++i) {
+        const Choice& choice = choices.choose(policy, facts_of(Collective::bcast, 64), false, learning);
+        CHECK(name_of(choice) == "eager");
+        CHECK_FALSE(choice.is_measured);
+    }
+}
+
+TEST_CASE("where ranks cannot agree the rules' choice stays", "[choices]") {
+    const policy::Policy policy = policy_of(kRules);
+    Alone alone;
+    alone.fails = true;
+    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
+    Choices choices;
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+        const Choice& choice = choices.choose(policy, facts_of(Collective::alltoall, 64), false, learning);
+        if (choice.is_measured)
+            choice.cell->note(i * 10'000, i * 10'000 + (choice.algorithm == nullptr ? 1 : 1000));
+        if (i > 100) CHECK(name_of(choice) == "eager");
+    }
+    CHECK(alone.agreements == 1);
+}
+
+TEST_CASE("alltoallv on one node learns by the largest block of the call before", "[choices]") {
+    const policy::Policy policy = policy_of(kRules);
+    policy::Facts facts = facts_of(Collective::alltoallv, 0);
+    facts.block_bytes = std::nullopt;
+    auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 10'000u : 15'000u; };
+    auto ours_is_faster = [](const std::string& name) { return name == "mpi" ? 15'000u : 10'000u; };
+    Choices choices;
+    CHECK(call(choices, policy, facts, 1000, mpi_is_faster) == "naive");  // no size is known
+    choices.note_size_class(Collective::alltoallv, 6);
+    CHECK(call(choices, policy, facts, 1000, mpi_is_faster) == "mpi");
+    choices.note_size_class(Collective::alltoallv, 12);
+    CHECK(call(choices, policy, facts, 1000, ours_is_faster) == "naive");
+    choices.note_size_class(Collective::alltoallv, 6);
+    CHECK(call(choices, policy, facts, 1, mpi_is_faster) == "mpi");
+    CHECK(choices.cells().size() == 3);
+}
+
+TEST_CASE("candidates that do not run here are not tried", "[choices]") {
+    const policy::Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoall"
+algorithm = "eager"
+also = ["leader"]
 )");
     Choices choices;
-    auto mpi_is_slower = [](const std::string& name) { return name == "mpi" ? 900'000u : 1000u; };
-    CHECK(call(choices, policy, facts_of(Collective::bcast, 64), 1, mpi_is_slower) == "eager");
-    CHECK(call(choices, policy, facts_of(Collective::bcast, 64'000), 999, mpi_is_slower) == "direct");
-    CHECK(call(choices, policy, facts_of(Collective::bcast, 64), 1, mpi_is_slower) == "eager");
-    REQUIRE(choices.cells().size() == 1);
-    CHECK(choices.cells()[0]->calls == 1001);
+    auto all_alike = [](const std::string&) { return 1000u; };
+    CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 200, all_alike) == "eager");
     CHECK(choices.cells()[0]->lessons->candidates.size() == 2);
+}
+
+TEST_CASE("calls that are taken to see how large blocks are, are no lesson", "[choices]") {
+    const policy::Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoallv"
+block = "-4K"
+algorithm = "multileader"
+)");
+    policy::Facts facts = facts_of(Collective::alltoallv, 0);
+    facts.block_bytes = std::nullopt;
+    facts.nodes = 2;
+    Alone alone;
+    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
+    Choices choices;
+    for (int i = 0; i < 5000; ++i) {
+        const Choice& choice = choices.choose(policy, facts, true, learning);
+        if (choice.algorithm != nullptr) {
+            CHECK_FALSE(choice.is_measured);
+            choices.note_largest_block(false, 1u << 20);  // no rule asks for these
+        }
+    }
+    for (const auto& cell : choices.cells())
+        if (cell->size_class == 0) CHECK(cell->lessons == nullptr);
 }
 
 TEST_CASE("what is forced, and what ranks choose apart, is not learned", "[choices]") {
@@ -153,7 +270,7 @@ algorithm = "eager"
 TEST_CASE("a choice says how long it holds, so that calls need not ask", "[choices]") {
     const policy::Policy policy = policy_of(kRules);
     Alone alone;
-    const Learning learning{.is_on = true, .agreement = &alone};
+    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
     // One asks at every call, the other only where it has to.
     Choices always, seldom;
     Choice held;

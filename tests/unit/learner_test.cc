@@ -269,6 +269,23 @@ TEST_CASE("a rank that misses a sample makes the look void on all", "[learner]")
     CHECK(other.incumbent() == 0);
 }
 
+TEST_CASE("void looks come ever more seldom", "[learner]") {
+    Learner learner(2, Learner::Clocks::common);
+    std::uint64_t agreements = 0;
+    for (std::uint64_t call = 1; call <= 1'000'000; ++call) {
+        if (learner.must_agree(call)) {
+            ++agreements;
+            learner.board().back() = 1000;
+            learner.decide(call);
+        }
+        const Learner::Span span = learner.span(call);
+        if (!span.is_measured) call = std::max(call, std::min<std::uint64_t>(span.last_call, 1'000'000));
+    }
+    CHECK(agreements >= 5);
+    CHECK(agreements <= 16);
+    CHECK(learner.incumbent() == 0);
+}
+
 TEST_CASE("a cell with one candidate never looks", "[learner]") {
     Learner learner(1, Learner::Clocks::apart);
     const Learner::Span span = learner.span(1);
