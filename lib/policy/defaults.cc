@@ -281,6 +281,7 @@ collective = "bcast"
 ranks = "-2"
 block = "-2K"
 algorithm = "eager"
+also = ["direct"]
 reason = "the root tells and runs ahead; from 4 KiB one copy instead of two is faster"
 
 [[rule]]
@@ -288,11 +289,13 @@ collective = "bcast"
 ranks = "3-"
 block = "-16K"
 algorithm = "eager"
+also = ["direct"]
 reason = "waiting for all readers costs the root more than a second copy"
 
 [[rule]]
 collective = "bcast"
 algorithm = "direct"
+also = ["eager", "segmented"]
 reason = "one copy instead of two; segments where the root's buffer is private"
 
 [[rule]]
@@ -300,6 +303,7 @@ collective = ["alltoall", "allgather", "allgatherv"]
 ranks = "-2"
 block = "-512"
 algorithm = "eager"
+also = ["naive"]
 reason = "one synchronisation and any buffer; from 1 KiB one copy instead of two is faster"
 
 [[rule]]
@@ -307,6 +311,7 @@ collective = "alltoall"
 ranks = "3-"
 block = "-4K"
 algorithm = "eager"
+also = ["naive"]
 reason = "one synchronisation and any buffer"
 
 [[rule]]
@@ -314,16 +319,26 @@ collective = ["allgather", "allgatherv"]
 ranks = "3-"
 block = "-8K"
 algorithm = "eager"
+also = ["naive"]
 reason = "one synchronisation and any buffer; the one block is copied out once for all"
 
 [[rule]]
 collective = ["alltoall", "allgather", "allgatherv"]
+domains = "2-"
 algorithm = "naive"
-reason = "one copy instead of two; Morton orders win where caches are small against the blocks: measure"
+also = ["morton", "numa_morton"]
+reason = "one copy instead of two; Morton orders win where caches are small against the blocks"
+
+[[rule]]
+collective = ["alltoall", "allgather", "allgatherv"]
+algorithm = "naive"
+also = ["morton"]
+reason = "one copy instead of two; Morton orders win where caches are small against the blocks"
 
 [[rule]]
 collective = ["alltoallv", "alltoallw"]
 algorithm = "eager"
+also = ["naive", "morton"]
 reason = "no size is common to all ranks; large blocks on the shared heap are read in place"
 )";
 
