@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "os/probe.h"
+#include "settings/learned_file.h"
 #include "settings/settings.h"
 #include "tools/launch.h"
 #include "tools/mpi_found.h"
@@ -106,6 +107,15 @@ int settings_markdown() {
     return 0;
 }
 
+// What jobs on this machine have learned, which goes before the policy's rules; a file for each MPI library.
+void print_learned(const settings::Settings& settings, const policy::Facts& facts) {
+    for (const policy::Learned& learned : settings::all_learned(settings.learn.file)) {
+        if (learned.key != settings::key_for(learned.key.mpi, settings.policy.rules)) continue;
+        policy::Policy both{.rules = learned.rules, .forced = {}, .source = "learned rules"};
+        std::cout << "Learned with " << learned.key.mpi << ":\n" << policy::explain(both, facts);
+    }
+}
+
 int explain(const Question& question) {
     settings::Settings settings;
     if (auto wrong = settings::read(settings)) return fail(*wrong);
@@ -124,6 +134,7 @@ int explain(const Question& question) {
     facts.calls = question.calls;
     if (is_neighbor(*collective)) facts.degree = question.degree;
     print_explained(policy, facts);
+    if (settings.learn.reads) print_learned(settings, facts);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "comm/comm.h"
 #include "comm/world.h"
 #include "dispatch/entry.h"
+#include "dispatch/learned.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
 #include "mpi/library.h"
@@ -84,6 +85,10 @@ std::atomic<bool> g_disagreed{false};
 // ranks only, must not run a call of ours together.
 void get_acquainted() {
     if (comm::acquaint(choice_hash(), !is_switched_off())) {
+        if (learning_in_force().reads && !is_switched_off() && has_world()) {
+            fetch_learned_rules(settings_in_force());
+            comm::set_choice_hash(choice_hash());  // which other jobs compare with theirs
+        }
         if (comm::can_meet()) comm::bind_world();
         return;
     }
@@ -237,6 +242,11 @@ void before_finalize() {
     g_sessions_report.superseded.store(true, std::memory_order_relaxed);
     read_what_counts();
     report_statistics();
+    if (const settings::Learn& learn = learning_in_force(); learn.is_on && learn.reads) {
+        int rank = 0;
+        mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
+        if (rank == 0) leave_learned_rules(settings_in_force(), the_journal());
+    }
     mpi::end_progress();
     mpi::end_wires();
     g_awake.store(false, std::memory_order_release);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -190,6 +191,21 @@ std::int32_t Cpus::count() const {
 void Cpus::join(const Cpus& other) {
     for (int w = 0; w < kMost / 64; ++w) mask[w] |= other.mask[w];
     quota = tighter(quota, other.quota);
+}
+
+std::string processors() {
+    // As the kernel tells of the first CPU; its table has a record for each.
+    std::string name;
+    const std::string table = read_file("/proc/cpuinfo");
+    for (const char* key : {"model name", "cpu model", "CPU part"}) {
+        const std::size_t at = table.find(key), colon = table.find(": ", at);
+        if (at == std::string::npos || colon == std::string::npos) continue;
+        name = table.substr(colon + 2, table.find('\n', colon) - colon - 2);
+        break;
+    }
+    utsname system{};
+    if (name.empty() && uname(&system) == 0) name = system.machine;
+    return name + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " CPUs";
 }
 
 Cpus usable_cpus() {

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reading rules. toml++ is compiled in, without exceptions: its shared library has them, and libcoco.so must
-// not bring further libraries into a program.
-#undef TOML_HEADER_ONLY
-#undef TOML_SHARED_LIB
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
+// Reading rules.
 #include "policy/policy.h"
+#include "policy/toml.h"
 
 namespace coco::policy {
 namespace {
@@ -22,6 +15,8 @@ class Reader {
 
     std::optional<Error> read(const toml::table& root) {
         for (const auto& [key, node] : root) {
+            // What learned rules hold for (learned.h) matters where they are learned.
+            if (key.str() == "holds_for" && node.is_table()) continue;
             const toml::array* tables = node.as_array();
             if (key.str() != "rule")
                 return at(key, "unknown key '" + text(key.str()) + "': must be [[rule]]");

@@ -56,12 +56,16 @@ std::optional<std::string> read(Settings& settings) {
         settings.test_pieces = pieces == "1";
     }
     if (auto learn = base::env("COCO_LEARN"); !learn.empty()) {
-        if (learn != "on" && learn != "off") return wrong("COCO_LEARN");
-        settings.learn.is_on = learn == "on";
+        const bool is_file = learn.find('/') != std::string_view::npos || learn.ends_with(".toml");
+        if (learn != "on" && learn != "off" && learn != "read" && !is_file) return wrong("COCO_LEARN");
+        settings.learn.is_on = learn == "on" || is_file;
+        settings.learn.reads = learn != "off";
+        if (is_file) settings.learn.file = learn;
     }
     if (auto restless = base::env("COCO_TEST_LEARN"); !restless.empty()) {
         if (restless != "0" && restless != "1") return wrong("COCO_TEST_LEARN");
         settings.learn.is_restless = restless == "1";
+        if (settings.learn.is_restless) settings.learn.reads = false;  // its whims are of no use to others
     }
     std::string why;
     if (auto machine = base::env("COCO_TOPOLOGY"); !machine.empty() && !os::invented_machine(machine, why))

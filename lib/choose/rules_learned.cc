@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "choose/rules_learned.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace coco::choose {
+namespace {
+
+using policy::Choice;
+using policy::Range;
+using policy::Rule;
+
+// As many rules as a file keeps; the oldest go.
+constexpr std::size_t kMostRules = 2000;
+
+Range exactly(std::uint64_t value) { return {value, value}; }
+
+Range blocks_of(int size_class) {
+    if (size_class < 0) return {};
+    if (size_class == 0) return {0, 1};
+    return {(std::uint64_t{1} << (size_class - 1)) + 1, std::uint64_t{1} << std::min(size_class, 63)};
+}
+
+Range both(const Range& one, const Range& other) {
+    return {std::max(one.first, other.first), std::min(one.last, other.last)};
+}
+
+bool is_same(const Range& one, const Range& other) {
+    return one.first == other.first && one.last == other.last;
+}
+
+bool hold_for_same(const Rule& one, const Rule& other) {
+    return one.collective == other.collective && is_same(one.nodes, other.nodes) &&
+           is_same(one.ranks, other.ranks) && is_same(one.domains, other.domains) &&
+           is_same(one.block, other.block) && is_same(one.degree, other.degree) &&
+           is_same(one.calls, other.calls);
+}
+
+std::string name_of(const Choice& choice) { return policy::text_of(choice); }
+
+std::string reason_of(const Lesson& lesson) {
+    std::string text = "learned in " + std::to_string(lesson.calls) + " calls: ";
+    for (std::size_t c = 0; c < lesson.candidates.size(); ++c) {
+        if (lesson.times_ns[c] == 0) continue;
+        char time[32];
+        std::snprintf(time, sizeof time, " %.3g us", static_cast<double>(lesson.times_ns[c]) / 1000);
+        if (!text.ends_with(": ")) text += ", ";
+        text += name_of(lesson.candidates[c]) + time;
+    }
+    return text;
+}
+
+// The rule for the calls of a lesson's cell.
+Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
+    Rule rule{};
+    rule.collective = lesson.facts.collective;
+    rule.nodes = exactly(static_cast<std::uint64_t>(lesson.facts.nodes));
+    rule.ranks = exactly(static_cast<std::uint64_t>(lesson.facts.ranks_per_node));
+    rule.domains = exactly(static_cast<std::uint64_t>(lesson.facts.domains));
+    rule.block = blocks_of(lesson.size_class);
+    if (lesson.facts.degree) rule.degree = exactly(*lesson.facts.degree);
+    rule.choice = lesson.candidates[static_cast<std::size_t>(lesson.incumbent)];
+    rule.reason = reason_of(lesson);
+    // A rule that ends in the midst of a size class bounds the cell.
+    if (lesson.rule >= 0) {
+        const Rule& source = policy.rules[static_cast<std::size_t>(lesson.rule)];
+        rule.block = both(rule.block, source.block);
+        rule.calls = source.calls;
+    }
+    // The MPI library's function is a candidate of every cell.
+    for (const Choice& candidate : lesson.candidates)
+        if (candidate.algorithm != nullptr && candidate != rule.choice) rule.also.push_back(candidate);
+    return rule;
+}
+
+// What the rules that nobody has learned choose for the cell's calls.
+Choice unlearned_choice(const Lesson& lesson, const policy::Policy& policy, std::size_t learned,
+                        const Rule& rule) {
+    policy::Policy first;
+    first.rules.assign(policy.rules.begin() + static_cast<std::ptrdiff_t>(learned), policy.rules.end());
+    policy::Facts facts = lesson.facts;
+    if (lesson.size_class >= 0) facts.block_bytes = rule.block.last;
+    facts.calls = std::max<std::uint64_t>(rule.calls.first, 1);
+    return policy::select(first, facts).choice;
+}
+
+}  // namespace
+
+std::vector<Rule> rules_learned(std::span<const Lesson> lessons, const policy::Policy& policy,
+                                std::size_t learned, std::vector<Rule> old) {
+    for (const Lesson& lesson : lessons) {
+        // The rules' own choice needs no rule; a learned one that holds has its rule.
+        if (lesson.incumbent == 0) continue;
+        const bool is_of_learned = lesson.rule >= 0 && static_cast<std::size_t>(lesson.rule) < learned;
+        Rule rule = rule_of(lesson, policy);
+        std::erase_if(old, [&](const Rule& other) { return hold_for_same(other, rule); });
+        const bool is_as_before =
+            is_of_learned && unlearned_choice(lesson, policy, learned, rule) == rule.choice;
+        if (!is_as_before) old.push_back(std::move(rule));
+    }
+    if (old.size() > kMostRules) old.erase(old.begin(), old.end() - static_cast<std::ptrdiff_t>(kMostRules));
+    return old;
+}
+
+}  // namespace coco::choose

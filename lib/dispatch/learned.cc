@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dispatch/learned.h"
+
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "choose/rules_learned.h"
+#include "mpi/library.h"
+#include "settings/learned_file.h"
+
+namespace coco::dispatch {
+namespace {
+
+// How many of the policy's first rules are learned.
+std::size_t g_learned = 0;
+
+policy::LearnedKey key_of(const settings::Settings& settings) {
+    return settings::key_for(mpi::version_of(mpi::lib()),
+                             std::span(settings.policy.rules).subspan(g_learned));
+}
+
+// A file that the user has named is the user's concern; the cache is ours.
+void tell(const settings::Settings& settings, const std::string& trouble) {
+    static bool told = false;  // once is enough
+    if (std::exchange(told, true)) return;
+    if (settings.learn.file.empty())
+        COCO_LOG(info, "learned rules: " << trouble);
+    else
+        COCO_LOG(warn, "learned rules: " << trouble);
+}
+
+int world_rank() {
+    int rank = 0;
+    mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
+    return rank;
+}
+
+// Rank 0's text.
+void broadcast(std::string& text) {
+    std::uint64_t bytes = text.size();
+    mpi::lib().Bcast(&bytes, 1, mpi::lib().uint64, 0, mpi::lib().comm_world);
+    text.resize(bytes);
+    if (bytes != 0)
+        mpi::lib().Bcast(text.data(), static_cast<int>(bytes), mpi::lib().byte, 0, mpi::lib().comm_world);
+}
+
+}  // namespace
+
+bool has_learned_rules() { return g_learned != 0; }
+
+void fetch_learned_rules(settings::Settings& settings) {
+    std::string text;
+    if (world_rank() == 0) {
+        const policy::LearnedKey key = key_of(settings);
+        std::string trouble;
+        const std::vector<policy::Rule> rules =
+            settings::read_learned(settings::learned_path(settings.learn.file, key), key, trouble);
+        if (!trouble.empty()) tell(settings, trouble);
+        if (!rules.empty()) text = policy::text_of({key, rules});
+    }
+    broadcast(text);
+    policy::Learned learned;
+    if (text.empty() || policy::parse_learned(text, "learned rules", learned)) return;
+    std::vector<policy::Rule>& all = settings.policy.rules;
+    g_learned = learned.rules.size();
+    all.insert(all.begin(), learned.rules.begin(), learned.rules.end());
+}
+
+void leave_learned_rules(const settings::Settings& settings, const choose::Journal& journal) {
+    const std::vector<choose::Lesson> lessons = journal.lessons();
+    if (lessons.empty()) return;
+    const policy::LearnedKey key = key_of(settings);
+    const std::string path = settings::learned_path(settings.learn.file, key);
+    if (path.empty()) return;
+    std::string trouble;
+    // Other jobs may have written since this one began.
+    std::vector<policy::Rule> old = settings::read_learned(path, key, trouble);
+    const bool had_any = !old.empty();
+    policy::Learned learned{key, choose::rules_learned(lessons, settings.policy, g_learned, std::move(old))};
+    if (learned.rules.empty() && !had_any) return;
+    trouble.clear();
+    if (!settings::write_learned(path, learned, trouble)) tell(settings, trouble);
+}
+
+}  // namespace coco::dispatch

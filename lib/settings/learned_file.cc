@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings/learned_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "base/env.h"
+#include "os/probe.h"
+
+namespace coco::settings {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Rules of some hundred communicators; a larger file is none of ours.
+constexpr std::size_t kMostBytes = 4u << 20;
+
+// As the base directory specification of freedesktop.org has it: a relative name does not count.
+std::string cache_folder() {
+    const std::string cache(base::env("XDG_CACHE_HOME"));
+    if (cache.starts_with('/')) return cache + "/coco";
+    const std::string home(base::env("HOME"));
+    return home.starts_with('/') ? home + "/.cache/coco" : std::string();
+}
+
+std::string why(const std::string& path, int error) { return path + ": " + std::strerror(error); }
+
+class File {
+  public:
+    File(const char* path, int flags, mode_t mode = 0) : fd_(open(path, flags | O_CLOEXEC, mode)) {}
+    ~File() {
+        if (fd_ >= 0) close(fd_);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    bool is_open() const { return fd_ >= 0; }
+    int fd() const { return fd_; }
+
+    bool read_all(std::string& text) const {
+        char piece[65536];
+        for (ssize_t n; (n = read(fd_, piece, sizeof piece)) != 0;) {
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0 || text.size() + static_cast<std::size_t>(n) > kMostBytes) return false;
+            text.append(piece, static_cast<std::size_t>(n));
+        }
+        return true;
+    }
+    bool write_all(std::string_view text) const {
+        while (!text.empty()) {
+            const ssize_t n = write(fd_, text.data(), text.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return false;
+            text.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return fsync(fd_) == 0;
+    }
+
+  private:
+    const int fd_;
+};
+
+// Rules decide what a program runs: they are taken from this user's files alone, and from the administrator's.
+bool is_trusted(const struct stat& facts) {
+    return S_ISREG(facts.st_mode) && (facts.st_uid == geteuid() || facts.st_uid == 0) &&
+           (facts.st_mode & S_IWOTH) == 0;
+}
+
+bool read_file(const std::string& path, policy::Learned& learned, std::string& trouble) {
+    // Not to wait for a pipe's writer.
+    File file(path.c_str(), O_RDONLY | O_NONBLOCK);
+    if (!file.is_open()) {
+        if (errno != ENOENT) trouble = why(path, errno);
+        return false;
+    }
+    struct stat facts {};
+    if (fstat(file.fd(), &facts) != 0 || !is_trusted(facts)) {
+        trouble = path + ": is another user's, or may be written by all, or is no file; it is not read";
+        return false;
+    }
+    std::string text;
+    if (!file.read_all(text)) {
+        trouble = path + ": cannot be read, or is too large";
+        return false;
+    }
+    if (auto error = policy::parse_learned(text, path, learned)) {
+        trouble = error->line;
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule> rules) {
+    std::string machine = os::processors();
+    if (auto invented = base::env("COCO_TOPOLOGY"); !invented.empty())
+        machine.append(", as ").append(invented);
+    return {COCO_VERSION, mpi, machine, policy::hash_of(rules)};
+}
+
+std::string learned_path(const std::string& file, const policy::LearnedKey& key) {
+    if (!file.empty()) return file;
+    const std::string folder = cache_folder();
+    return folder.empty() ? folder : folder + "/learned-" + policy::hash_of(key) + ".toml";
+}
+
+std::vector<policy::Rule> read_learned(const std::string& path, const policy::LearnedKey& key,
+                                       std::string& trouble) {
+    policy::Learned learned;
+    if (path.empty() || !read_file(path, learned, trouble) || learned.key != key) return {};
+    return std::move(learned.rules);
+}
+
+std::vector<policy::Learned> all_learned(const std::string& file) {
+    std::vector<policy::Learned> all;
+    auto add = [&](const std::string& path) {
+        policy::Learned learned;
+        std::string trouble;
+        if (read_file(path, learned, trouble)) all.push_back(std::move(learned));
+    };
+    std::error_code error;
+    if (!file.empty())
+        add(file);
+    else
+        for (fs::directory_iterator at(cache_folder(), error), end; !error && at != end; at.increment(error))
+            if (const std::string name = at->path().filename();
+                name.starts_with("learned-") && name.ends_with(".toml"))
+                add(at->path());
+    return all;
+}
+
+bool write_learned(const std::string& path, const policy::Learned& learned, std::string& trouble) {
+    std::error_code error;
+    const fs::path folder = fs::path(path).parent_path();
+    if (!folder.empty()) fs::create_directories(folder, error);  // what is wrong shows in the next step
+    const std::string part = path + "." + std::to_string(getpid()) + ".part";
+    File file(part.c_str(), O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (!file.is_open()) {
+        trouble = why(part, errno);
+        return false;
+    }
+    if (file.write_all(policy::text_of(learned)) && rename(part.c_str(), path.c_str()) == 0) return true;
+    trouble = why(path, errno);
+    unlink(part.c_str());
+    return false;
+}
+
+}  // namespace coco::settings

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# learned_rules.sh MPI_RUN WORDS... -- PROGRAM: jobs that leave rules to one another. libcoco's own calls are delayed, so that
+# there is no doubt about what is faster: the MPI library's function.
+set -u
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+words=()
+while [ "$1" != -- ]; do words+=("$1"); shift; done
+program=$2
+fail() { echo "FAILED: $*"; exit 1; }
+job() {  # TURNS WORDS...
+    turns=$1
+    shift
+    "${words[@]}" -n 2 --env "XDG_CACHE_HOME=$folder/cache" --env COCO_TEST_DELAY=200 "$@" -- "$program" "$turns" ||
+        fail "the job with $*"
+}
+shopt -s nullglob
+found() { files=("$folder"/cache/coco/*); [ ${#files[@]} -eq "$1" ]; }
+
+job 400 --env COCO_LEARN=off
+job 400 --env COCO_LEARN=read
+found 0 || fail "a job that does not learn has left rules"
+job 600 --env COCO_LEARN=on --ran alltoall=any
+found 1 || fail "${#files[@]} files were left: ${files[*]}"
+grep -q "algorithm = 'mpi'" "${files[0]}" || fail "not learned: $(cat "${files[0]}")"
+cp "${files[0]}" "$folder/first"
+job 30 --env COCO_LEARN=read --left alltoall
+cmp -s "${files[0]}" "$folder/first" || fail "a job that only reads has written"
+job 600 --env COCO_LEARN=on
+found 1 || fail "${#files[@]} files were left: ${files[*]}"
+grep -q "algorithm = 'mpi'" "${files[0]}" || fail "forgotten: $(cat "${files[0]}")"
+# Other rules to begin with have a file of their own.
+printf '[[rule]]\nalgorithm = "naive"\ncollective = "alltoall"\n' > "$folder/policy.toml"
+job 30 --env COCO_LEARN=read --env "COCO_POLICY=$folder/policy.toml" --ran alltoall=any
+# A file that the user names, in a folder that is made, and one where no file can be: a line, and the job goes on.
+job 600 --env "COCO_LEARN=$folder/deep/mine.toml"
+[ -s "$folder/deep/mine.toml" ] || fail "nothing was left where the user wanted it"
+job 600 --env COCO_LEARN=/dev/null/mine.toml --prints 'warn: learned rules: /dev/null/mine.toml' --lines 1
+head -c 200 "$folder/first" > "$folder/deep/mine.toml"
+job 30 --env "COCO_LEARN=$folder/deep/mine.toml" --ran alltoall=any --prints 'learned rules: .*mine.toml: ' --lines 1

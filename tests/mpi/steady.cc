@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program that makes the same calls again and again. usage: steady TURNS
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+int main(int count, char** arguments) {
+    MPI_Init(&count, &arguments);
+    const int turns = count > 1 ? std::atoi(arguments[1]) : 0;
+    int rank = 0, ranks = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    std::vector<int> out(static_cast<std::size_t>(ranks)), in(out.size());
+    int wrong = turns <= 0;
+    for (int turn = 0; turn < turns; ++turn) {
+        for (int r = 0; r < ranks; ++r) out[static_cast<std::size_t>(r)] = turn + 100 * rank + 10'000 * r;
+        MPI_Alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, MPI_COMM_WORLD);
+        for (int r = 0; r < ranks; ++r)
+            wrong |= in[static_cast<std::size_t>(r)] != turn + 100 * r + 10'000 * rank;
+    }
+    if (wrong) std::fprintf(stderr, "rank %d: wrong data, or no turns\n", rank);
+    MPI_Finalize();
+    return wrong;
+}

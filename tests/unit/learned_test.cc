@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What jobs leave to the jobs after them: rules made of lessons, and the file that holds them.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "choose/rules_learned.h"
+#include "policy/learned.h"
+#include "settings/learned_file.h"
+
+using namespace coco;
+using algorithms::Collective;
+
+namespace {
+
+policy::Policy policy_of(const char* rules) {
+    policy::Policy policy;
+    REQUIRE_FALSE(policy::parse_rules(rules, "test", policy.rules));
+    return policy;
+}
+
+policy::Choice choice_of(const char* text, Collective collective = Collective::alltoall) {
+    policy::Choice choice;
+    REQUIRE_FALSE(policy::parse_choice(text, collective, choice));
+    return choice;
+}
+
+choose::Lesson lesson_of(int size_class, int rule, std::vector<const char*> candidates, int incumbent) {
+    choose::Lesson lesson{.facts = {.collective = Collective::alltoall,
+                                    .nodes = 1,
+                                    .ranks_per_node = 4,
+                                    .domains = 2,
+                                    .block_bytes = 100},
+                          .size_class = size_class,
+                          .rule = rule,
+                          .candidates = {},
+                          .times_ns = {},
+                          .incumbent = incumbent,
+                          .calls = 5000};
+    for (const char* candidate : candidates) {
+        lesson.candidates.push_back(choice_of(candidate));
+        lesson.times_ns.push_back(1234 * static_cast<std::int64_t>(lesson.candidates.size()));
+    }
+    return lesson;
+}
+
+constexpr const char* kRules = R"(
+[[rule]]
+collective = "alltoall"
+block = "-3000"
+calls = "10-"
+algorithm = "eager"
+also = ["naive"]
+[[rule]]
+collective = "alltoall"
+algorithm = "naive"
+)";
+
+const policy::LearnedKey kKey{"1.2.3", "Some MPI \"4.0\"\\", "a processor, 2 CPUs", "0123"};
+
+// A folder of its own, which goes when the test ends.
+struct Folder {
+    Folder() {
+        char name[] = "/tmp/coco_learned_XXXXXX";
+        path = mkdtemp(name);
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::string path;
+};
+
+std::vector<policy::Rule> some_rules(std::size_t count = 3) {
+    std::vector<choose::Lesson> lessons;
+    for (std::size_t i = 0; i < count; ++i) {
+        lessons.push_back(lesson_of(7, -1, {"eager", "mpi"}, 1));
+        lessons.back().facts.ranks_per_node = static_cast<std::int32_t>(2 + i);
+    }
+    return choose::rules_learned(lessons, policy_of(kRules), 0, {});
+}
+
+std::string trouble_of(const std::string& path, const policy::LearnedKey& key = kKey) {
+    std::string trouble;
+    CHECK(settings::read_learned(path, key, trouble).empty());
+    return trouble;
+}
+
+}  // namespace
+
+TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[learned]") {
+    const policy::Policy policy = policy_of(kRules);
+    const choose::Lesson lessons[] = {lesson_of(12, 0, {"eager", "mpi", "naive"}, 2),
+                                      lesson_of(5, 0, {"eager", "mpi", "naive"}, 0)};
+    const std::vector<policy::Rule> rules = choose::rules_learned(lessons, policy, 0, {});
+    REQUIRE(rules.size() == 1);  // the rules' own choice needs none
+    CHECK(rules[0].choice == choice_of("naive"));
+    CHECK(rules[0].also == std::vector{choice_of("eager")});
+    CHECK(rules[0].block.first == 2049);
+    CHECK(rules[0].block.last == 3000);  // where the rule ends
+    CHECK(rules[0].calls.first == 10);
+    CHECK(rules[0].reason == "learned in 5000 calls: eager 1.23 us, mpi 2.47 us, naive 3.7 us");
+    policy::Policy next = policy;
+    next.rules.insert(next.rules.begin(), rules[0]);
+    policy::Facts facts = lessons[0].facts;
+    facts.calls = 50;
+    facts.block_bytes = 2500;
+    CHECK(policy::select(next, facts).rule == 0);
+    facts.block_bytes = 2000;
+    CHECK(policy::select(next, facts).rule == 1);
+    facts.block_bytes = 2500;
+    facts.ranks_per_node = 5;
+    CHECK(policy::select(next, facts).rule == 1);
+}
+
+TEST_CASE("what is learned anew stands in the place of what was learned", "[learned]") {
+    policy::Policy policy = policy_of(kRules);
+    const choose::Lesson first = lesson_of(7, 0, {"eager", "mpi", "naive"}, 1);
+    const choose::Lesson other = lesson_of(8, 0, {"eager", "mpi", "naive"}, 1);
+    std::vector<policy::Rule> rules = choose::rules_learned({{first, other}}, policy, 0, {});
+    REQUIRE(rules.size() == 2);
+    // The next job begins with them.
+    policy.rules.insert(policy.rules.begin(), rules.begin(), rules.end());
+    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 0)}}, policy, 2, rules);
+    CHECK(rules.size() == 2);
+    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 2)}}, policy, 2, rules);
+    REQUIRE(rules.size() == 2);
+    CHECK(rules[1].choice == choice_of("naive"));
+    CHECK(rules[0].choice == choice_of("mpi"));
+    // Back to what the rules would choose by themselves: nothing is left to say.
+    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 1)}}, policy, 2, rules);
+    CHECK(rules.size() == 1);
+}
+
+TEST_CASE("learned rules are kept in the policy's language", "[learned]") {
+    const policy::Learned learned{kKey, some_rules()};
+    const std::string text = policy::text_of(learned);
+    policy::Learned read;
+    REQUIRE_FALSE(policy::parse_learned(text, "test", read));
+    CHECK(read.key == kKey);
+    REQUIRE(read.rules.size() == learned.rules.size());
+    CHECK(policy::text_of(read) == text);
+    std::vector<policy::Rule> as_policy;
+    CHECK_FALSE(policy::parse_rules(text, "test", as_policy));
+    CHECK(as_policy.size() == learned.rules.size());
+}
+
+TEST_CASE("a file of learned rules is read by jobs of the same key alone", "[learned]") {
+    Folder folder;
+    const std::string path = folder.path + "/deeper/rules.toml";
+    std::string trouble;
+    CHECK(trouble_of(path).empty());  // there is none yet
+    REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
+    CHECK(settings::read_learned(path, kKey, trouble).size() == 3);
+    for (std::string policy::LearnedKey::*part :
+         {&policy::LearnedKey::libcoco, &policy::LearnedKey::mpi, &policy::LearnedKey::machine,
+          &policy::LearnedKey::policy}) {
+        policy::LearnedKey other = kKey;
+        other.*part += "x";
+        CHECK(trouble_of(path, other).empty());
+        CHECK(policy::hash_of(other) != policy::hash_of(kKey));
+    }
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path + "/deeper"), {}) == 1);
+}
+
+TEST_CASE("no file of learned rules stops anybody", "[learned]") {
+    Folder folder;
+    const std::string path = folder.path + "/rules.toml";
+    const std::string whole = policy::text_of({kKey, some_rules()});
+    std::string trouble;
+    for (std::size_t bytes = 0; bytes < whole.size(); bytes += 7) {
+        std::ofstream(path, std::ios::trunc) << whole.substr(0, bytes);
+        trouble.clear();
+        CHECK(settings::read_learned(path, kKey, trouble).empty());
+        CHECK(trouble.find('\n') == std::string::npos);
+    }
+    std::ofstream(path, std::ios::trunc) << std::string(100'000, '\0') << whole;
+    CHECK_FALSE(trouble_of(path).empty());
+    std::ofstream(path, std::ios::trunc) << "[[rule]]\nalgorithm = \"of_another_version\"\n" << whole;
+    CHECK_FALSE(trouble_of(path).empty());
+    std::ofstream(path, std::ios::trunc) << "# " << std::string(5'000'000, 'x') << '\n' << whole;
+    CHECK_FALSE(trouble_of(path).empty());
+    CHECK_FALSE(trouble_of(folder.path).empty());        // a folder
+    CHECK_FALSE(trouble_of("/dev/null/rules").empty());  // in a file
+    const std::string pipe = folder.path + "/pipe";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_FALSE(trouble_of(pipe).empty());
+    CHECK_FALSE(settings::write_learned("/dev/null/rules", {kKey, some_rules()}, trouble));
+    CHECK_FALSE(
+        settings::write_learned(folder.path, {kKey, some_rules()}, trouble));  // a folder cannot be replaced
+    CHECK(trouble.find('\n') == std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(folder.path + "." + std::to_string(getpid()) + ".part"));
+}
+
+TEST_CASE("rules of another user, or that all may write, do not count", "[learned]") {
+    Folder folder;
+    const std::string path = folder.path + "/rules.toml";
+    std::string trouble;
+    REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
+    REQUIRE(chmod(path.c_str(), 0666) == 0);
+    CHECK_FALSE(trouble_of(path).empty());
+    REQUIRE(chmod(path.c_str(), 0600) == 0);
+    CHECK(settings::read_learned(path, kKey, trouble).size() == 3);
+    if (chown(path.c_str(), 12345, 12345) == 0) CHECK_FALSE(trouble_of(path).empty());
+}
+
+TEST_CASE("writers that are killed, and writers at once, leave whole files", "[learned]") {
+    Folder folder;
+    const std::string path = folder.path + "/rules.toml";
+    std::string trouble;
+    REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
+    for (int round = 0; round < 30; ++round) {
+        pid_t writers[3];
+        for (std::size_t w = 0; w < 3; ++w) {
+            writers[w] = fork();
+            if (writers[w] != 0) continue;
+            std::string own;
+            for (std::size_t i = 0;; ++i) settings::write_learned(path, {kKey, some_rules(3 + 40 * w)}, own);
+        }
+        for (int i = 0; i < 5; ++i) {
+            usleep(500);
+            CHECK(settings::read_learned(path, kKey, trouble).size() % 40 == 3);
+            CHECK(trouble.empty());
+        }
+        for (pid_t writer : writers) {
+            kill(writer, SIGKILL);
+            int status = 0;
+            CHECK(waitpid(writer, &status, 0) == writer);
+        }
+        CHECK(settings::read_learned(path, kKey, trouble).size() % 40 == 3);
+    }
+}
+
+TEST_CASE("the cache lies where the base directory specification says", "[learned]") {
+    const std::string home = getenv("HOME") ? getenv("HOME") : "",
+                      cache = getenv("XDG_CACHE_HOME") ? getenv("XDG_CACHE_HOME") : "";
+    setenv("HOME", "/home/somebody", 1);
+    unsetenv("XDG_CACHE_HOME");
+    const std::string name = "/learned-" + policy::hash_of(kKey) + ".toml";
+    CHECK(settings::learned_path("", kKey) == "/home/somebody/.cache/coco" + name);
+    setenv("XDG_CACHE_HOME", "/scratch/cache", 1);
+    CHECK(settings::learned_path("", kKey) == "/scratch/cache/coco" + name);
+    setenv("XDG_CACHE_HOME", "relative", 1);
+    CHECK(settings::learned_path("", kKey) == "/home/somebody/.cache/coco" + name);
+    unsetenv("HOME");
+    CHECK(settings::learned_path("", kKey).empty());
+    CHECK(settings::learned_path("here.toml", kKey) == "here.toml");
+    home.empty() ? unsetenv("HOME") : setenv("HOME", home.c_str(), 1);
+    cache.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+}
