@@ -22,7 +22,6 @@ constinit thread_local int t_inside = 0;
 
 namespace {
 
-using algorithms::Algorithm;
 using algorithms::Collective;
 
 // Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard of.
