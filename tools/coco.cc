@@ -5,7 +5,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "tools/info.h"
+#include "tools/commands.h"
 #include "tools/launch.h"
 
 namespace {
@@ -27,24 +27,8 @@ int main(int argc, char** argv) {
 
     app.add_subcommand("run", "run a program with libcoco: coco run PROG ARGS...");
 
-    CLI::App* info_command = app.add_subcommand("info", "MPI libraries, machine, settings and policy");
-    std::string program;
-    info_command->add_option("program", program, "tell of the MPI library that this program uses");
-    std::vector<std::string> asked;
-    Question question;
-    bool algorithms = false, markdown = false;
-    info_command->add_option("--explain", asked, "COLLECTIVE RANKS BLOCK_BYTES: which rule applies, and why")
-        ->expected(3);
-    info_command->add_option("--nodes", question.nodes, "nodes, for --explain")
-        ->check(CLI::Range(1, 1 << 20));
-    info_command
-        ->add_option("--degree", question.degree,
-                     "for --explain of neighbours: edges from a rank to other nodes, the mean")
-        ->check(CLI::NonNegativeNumber);
-    info_command->add_option("--calls", question.calls, "for --explain: which call on the communicator it is")
-        ->check(CLI::PositiveNumber);
-    info_command->add_flag("--algorithms", algorithms, "list the algorithms");
-    info_command->add_flag("--settings-markdown", markdown, "the environment variables as a table");
+    int status = 0;
+    for (const AddCommand add : {add_info}) add(app, status);
 
     bool running = argc > 1 && std::string_view(argv[1]) == "run";
     int end = running ? first_of_command(argc, argv) : argc;
@@ -60,11 +44,5 @@ int main(int argc, char** argv) {
         std::cerr << "coco: error: run: which program?\n";
         return 2;
     }
-    if (algorithms) return list_algorithms();
-    if (markdown) return settings_markdown();
-    if (asked.empty()) return info(program);
-    question.collective = asked[0];
-    question.ranks = asked[1];
-    question.block = asked[2];
-    return explain(question);
+    return status;
 }

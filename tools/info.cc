@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/info.h"
-
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -9,11 +8,19 @@
 #include "os/probe.h"
 #include "settings/learned_file.h"
 #include "settings/settings.h"
+#include "tools/commands.h"
 #include "tools/launch.h"
 #include "tools/mpi_found.h"
 
 namespace coco::tools {
 namespace {
+
+// What --explain asks.
+struct Question {
+    std::string collective, ranks, block;
+    int nodes = 1;
+    std::uint64_t degree = 0, calls = 1;
+};
 
 int fail(const std::string& line) {
     std::cerr << "coco: error: " << line << '\n';
@@ -69,8 +76,6 @@ void print_explained(const policy::Policy& policy, policy::Facts facts) {
     facts.block_is_own = true;
     std::cout << "In others:\n" << policy::explain(policy, facts);
 }
-
-}  // namespace
 
 int info(const std::string& program) {
     settings::Settings settings;
@@ -136,6 +141,47 @@ int explain(const Question& question) {
     print_explained(policy, facts);
     if (settings.learn.reads) print_learned(settings, facts);
     return 0;
+}
+
+// The words of `coco info`.
+struct Words {
+    std::string program;
+    std::vector<std::string> asked;
+    Question question;
+    bool algorithms = false, markdown = false;
+};
+
+int answer(Words& words) {
+    if (words.algorithms) return list_algorithms();
+    if (words.markdown) return settings_markdown();
+    if (words.asked.empty()) return info(words.program);
+    words.question.collective = words.asked[0];
+    words.question.ranks = words.asked[1];
+    words.question.block = words.asked[2];
+    return explain(words.question);
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, int& status) {
+    CLI::App* command = app.add_subcommand("info", "MPI libraries, machine, settings and policy");
+    auto words = std::make_shared<Words>();
+    command->add_option("program", words->program, "tell of the MPI library that this program uses");
+    command
+        ->add_option("--explain", words->asked, "COLLECTIVE RANKS BLOCK_BYTES: which rule applies, and why")
+        ->expected(3);
+    command->add_option("--nodes", words->question.nodes, "nodes, for --explain")
+        ->check(CLI::Range(1, 1 << 20));
+    command
+        ->add_option("--degree", words->question.degree,
+                     "for --explain of neighbours: edges from a rank to other nodes, the mean")
+        ->check(CLI::NonNegativeNumber);
+    command
+        ->add_option("--calls", words->question.calls, "for --explain: which call on the communicator it is")
+        ->check(CLI::PositiveNumber);
+    command->add_flag("--algorithms", words->algorithms, "list the algorithms");
+    command->add_flag("--settings-markdown", words->markdown, "the environment variables as a table");
+    command->callback([words, &status] { status = answer(*words); });
 }
 
 }  // namespace coco::tools
