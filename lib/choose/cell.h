@@ -24,7 +24,7 @@ struct Lessons {
 struct Cell {
     algorithms::Collective collective;
     int size_class;  // of the blocks (bits.h); -1: no rank knows their size
-    int rule;        // of the policy
+    int rule;        // of the policy; negative: none
     // The size is that of the largest block of the call before, which a call's ranks tell one another.
     bool goes_by_told_size = false;
     std::uint64_t calls = 0;

@@ -15,6 +15,8 @@ namespace {
 
 // The first bcasts are chosen for by the rules, which need no agreement; then ranks ask each other about them.
 constexpr std::uint64_t kBcastsByRules = 16;
+// The rule of cells whose calls go by something else than the policy.
+constexpr int kNoRule = -2;
 
 Learner::Clocks clocks_of(const policy::Facts& facts) {
     if (is_rooted(facts.collective)) return Learner::Clocks::stretches;
@@ -84,13 +86,12 @@ int Choices::size_class_of(const policy::Facts& facts) {
     return facts.block_bytes && !facts.block_is_own ? base::size_class(*facts.block_bytes) : -1;
 }
 
-Cell& Choices::cell_for(const policy::Facts& facts, const policy::Verdict& verdict, int size_class) {
+Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
     for (const auto& cell : cells_)
-        if (cell->collective == facts.collective && cell->size_class == size_class &&
-            cell->rule == verdict.rule)
+        if (cell->collective == facts.collective && cell->size_class == size_class && cell->rule == rule)
             return *cell;
-    cells_.push_back(std::make_unique<Cell>(
-        Cell{.collective = facts.collective, .size_class = size_class, .rule = verdict.rule}));
+    cells_.push_back(
+        std::make_unique<Cell>(Cell{.collective = facts.collective, .size_class = size_class, .rule = rule}));
     return *cells_.back();
 }
 
@@ -146,6 +147,7 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
                               const Learning& learning) {
     const int collective = static_cast<int>(facts.collective);
     Memo& memo = memo_[collective];
+    const Instead& instead = instead_[collective];
     if (bounded) facts.block_bytes = next_bound();
     const bool by_told_size = goes_by_told_size(facts, learning);
     if (const int told = told_class_[collective]; by_told_size && told >= 0)
@@ -158,20 +160,35 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
     if (!is_of_memo || !holds_for_good) facts.calls = calls(facts.collective) + 1;
     if (!is_of_memo || (!holds_for_good && facts.calls > memo.verdict.last_call)) {
         memo.block_bytes = block_bytes;
-        memo.verdict = policy::select(policy, facts);
+        memo.verdict = verdict_for(policy, facts);
+        // Calls that are compared with what a cell has learned are none of its own.
+        const bool is_cells_own = instead.kind == Instead::Kind::nothing;
         choice = {memo.verdict.choice.algorithm,
                   memo.verdict.choice.parameters,
                   memo.verdict.forced,
                   memo.verdict.last_call,
-                  &cell_for(facts, memo.verdict, size_class),
+                  &cell_for(facts, is_cells_own ? memo.verdict.rule : kNoRule, size_class),
                   UINT64_MAX};
         choice.cell->goes_by_told_size = by_told_size;
     }
     ++choice.cell->calls;
     // A call that is taken to see how large blocks are is of no size yet.
-    if (learning.is_on) learn(choice, policy, facts, memo.verdict, bounded && block_bytes == 0, learning);
+    if (learning.is_on && instead.kind == Instead::Kind::nothing)
+        learn(choice, policy, facts, memo.verdict, bounded && block_bytes == 0, learning);
     if (bounded && block_bytes != 0 && choice.algorithm != nullptr) calls_unseen_ = kLeastUnseen;
     return choice;
+}
+
+policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy::Facts& facts) const {
+    const Instead& instead = instead_[static_cast<int>(facts.collective)];
+    if (instead.kind == Instead::Kind::choice) return {.choice = instead.choice, .forced = true};
+    return policy::select(policy, facts);
+}
+
+void Choices::put_instead(algorithms::Collective collective, const Instead& instead) {
+    const int number = static_cast<int>(collective);
+    instead_[number] = instead;
+    memo_[number] = {};
 }
 
 void Choices::note_largest_block(bool refused, std::uint64_t bytes) {

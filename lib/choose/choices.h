@@ -53,6 +53,17 @@ struct Learning {
 // algorithms.)
 bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective collective, bool several_nodes);
 
+// What stands in the place of the policy's verdicts on one collective, for those who compare: coco tune and the benchmarks.
+struct Instead {
+    enum class Kind : std::uint8_t {
+        nothing,  // the policy's verdicts hold
+        rules,    // so they do, and nothing is learned
+        choice    // this one has all calls
+    };
+    Kind kind = Kind::nothing;
+    policy::Choice choice = {};
+};
+
 class Choices {
   public:
     Choices() { std::ranges::fill(told_class_, -1); }
@@ -79,6 +90,10 @@ class Choices {
     // choose unlike, so that nothing shall be learned.
     void note_other_length() { saw_other_length_ = true; }
 
+    // From the next call on. What was learned stays, and goes on from there when nothing stands in its place any more.
+    // Requires: all ranks do so between the same two calls.
+    void put_instead(algorithms::Collective collective, const Instead& instead);
+
     // Makes this as for a communicator that nobody has called on yet. Nobody may hold a cell.
     void forget() { *this = {}; }
 
@@ -91,7 +106,7 @@ class Choices {
     // Goes by the largest block of the call before.
     static bool goes_by_told_size(const policy::Facts& facts, const Learning& learning);
     static int size_class_of(const policy::Facts& facts);
-    Cell& cell_for(const policy::Facts& facts, const policy::Verdict& verdict, int size_class);
+    Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
     bool lengths_agree(const Learning& learning);
     void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
                const policy::Verdict& verdict, bool is_peek, const Learning& learning);
@@ -101,7 +116,9 @@ class Choices {
         policy::Verdict verdict = {.choice = {}, .last_call = 0};
         Choice choice = {};
     };
+    policy::Verdict verdict_for(const policy::Policy& policy, const policy::Facts& facts) const;
     Memo memo_[algorithms::kCollectives];  // the last verdict for each collective
+    Instead instead_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;
     int told_class_[algorithms::kCollectives];
     // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most libraries let others pass.

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Puts another choice in the place of the policy's, for one collective on one communicator: so that algorithms can be compared
+// with one another, and with what is learned, in one process. Called by the door (interpose/api.cc). Thread safety: that of the
+// communicator's collectives. Fails: returns false, and changes nothing.
+#pragma once
+#include <string_view>
+
+#include "mpi/handles.h"
+
+namespace coco::dispatch {
+
+// collective: as policies name it. choice: as policies write it; "rules": what the rules choose, without learning; empty: all is
+// as it was. Returns: whether it was done: words must be known, and the communicator set up. Requires: all ranks of the
+// communicator do so between the same two collectives.
+bool choose_instead(mpi::Comm comm, std::string_view collective, std::string_view choice);
+
+}  // namespace coco::dispatch
