@@ -97,7 +97,7 @@ Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
 
 // Requires: this is a bcast, which is counted.
 bool Choices::lengths_agree(const Learning& learning) {
-    if (lengths_ == Lengths::unknown && calls(algorithms::Collective::bcast) == kBcastsByRules) {
+    if (lengths_ == Lengths::unknown && calls(algorithms::Collective::bcast) >= kBcastsByRules) {
         // Ranks that named other lengths have other cells.
         std::uint64_t print = 0;
         for (const auto& cell : cells_)

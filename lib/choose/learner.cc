@@ -15,6 +15,8 @@ constexpr double kFading = 0.9, kMostAgainst = 4.0, kEnoughEvidence = 6.9;
 constexpr double kSlowLeast = 3, kSlowDeviations = 1.5;
 // A candidate's first comparisons come faster than the later ones if they speak for it.
 constexpr double kFirstComparisons = 5;
+// They come less fast where little seems to be gained.
+constexpr double kSmallGainShare = 0.03;
 // For the first comparison of two candidates alone.
 constexpr double kClearEvidence = 2.3, kClearGain = 0.97;
 // What it takes to note a call, and to choose anew.
@@ -210,6 +212,16 @@ void Learner::change_to(int candidate, double comparisons) {
     ++changes_;
 }
 
+// The share of the time that looks at this challenger may take from now on. One that seems to be the better one is soon looked at
+// again, the sooner the more there is to gain.
+double Learner::share_of(const Facts& challenger) const {
+    if (challenger.slow_evidence <= 0 || challenger.comparisons >= kFirstComparisons)
+        return kSpentShare / (candidates_ - 1);
+    const auto incumbent_ns = static_cast<double>(facts_[incumbent_].time_ns);
+    return static_cast<double>(challenger.time_ns) < kClearGain * incumbent_ns ? kFirstShare
+                                                                               : kSmallGainShare;
+}
+
 // In calls from now on: as many as make a look a small share of their time.
 std::uint64_t Learner::rest_for(double share) const {
     constexpr double kNever = 1e15;
@@ -232,11 +244,9 @@ void Learner::end_look(std::uint64_t call) {
     for (int c = 0; c < candidates_; ++c) {
         if (c == incumbent_) continue;
         Facts& facts = facts_[c];
-        // A challenger that seems to be the better one is soon looked at again.
-        const bool is_promising = facts.slow_evidence > 0 && facts.comparisons < kFirstComparisons;
-        if (c == challenger_ && !is_promising)
-            facts.next_look = call + rest_for(kSpentShare / (candidates_ - 1));
-        else if (c == challenger_ || !facts.was_seen)
+        if (c == challenger_)
+            facts.next_look = call + rest_for(share_of(facts));
+        else if (!facts.was_seen)
             facts.next_look = call + rest_for(kFirstShare);
         rest_end_ = std::min(rest_end_, std::max(facts.next_look, call + 1));
     }

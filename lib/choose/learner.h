@@ -102,6 +102,7 @@ class Learner {
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
     std::int64_t& mark() { return board_[2 * sample_count()]; }
 
+    double share_of(const Facts& challenger) const;
     void begin(Phase phase, std::uint64_t call);
     void judge(double z, double ratio);
     std::uint64_t rest_for(double share) const;
