@@ -18,7 +18,8 @@
 //
 // A batch that takes twice as long as the slowest choice of the survey was disturbed from outside, and counts as so long.
 //
-// Options: those of turns.h; --calls N (20,000), --repeats N (5), --choices NAME,... and --worst FILE: writes a policy whose rules choose the worst of
+// Options: those of turns.h; --calls N (20,000), --repeats N (5), --growth N (2: each
+// size is twice the one before), --choices NAME,... and --worst FILE: writes a policy whose rules choose the worst of
 // each survey, with the others as `also`, and measures nothing more. Without COCO_LEARN=on the learned calls are the
 // rules', so that the table shows what the method itself is good for.
 #include <dlfcn.h>
@@ -49,6 +50,7 @@ struct Options {
     std::vector<std::string> collectives, choices{kRules, kLibrary};
     std::uint64_t calls = 20'000;
     int repeats = 5;
+    long growth = 2;  // each size is so many times the one before
     std::string worst_file;
     bench::Timing timing;
 };
@@ -76,16 +78,12 @@ double median_between(const Side& side, double from, double to) {
 
 class Runner {
   public:
-    // Only a communicator that has been called on can be chosen for.
     Runner(const std::string& collective, const Options& options, bench::Blocks& blocks, long bytes)
         : collective_(collective),
           options_(options),
-          comm_(copy_of_world()),
+          comm_(ready_copy_of_world(blocks)),
           pair_(bench::calls_of(collective, blocks, bytes, comm_)),
-          buffers_{{blocks.send, side_bytes(bytes)}, {blocks.recv, side_bytes(bytes)}} {
-        const bench::Call first = bench::calls_of("allgather", blocks, 1, comm_).ours;
-        for (int call = 0; call < 1000 && !choose(kLearned); ++call) first();
-    }
+          buffers_{{blocks.send, side_bytes(bytes)}, {blocks.recv, side_bytes(bytes)}} {}
     ~Runner() { MPI_Comm_free(&comm_); }
     Runner(const Runner&) = delete;
     Runner& operator=(const Runner&) = delete;
@@ -141,10 +139,12 @@ class Runner {
         return function(&comm_, collective_.c_str(), choice == kLearned ? nullptr : choice.c_str()) == 0;
     }
 
-    static MPI_Comm copy_of_world() {
-        MPI_Comm copy;
-        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-        return copy;
+    // Only a communicator that has been called on can be chosen for.
+    MPI_Comm ready_copy_of_world(bench::Blocks& blocks) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+        const bench::Call first = bench::calls_of("allgather", blocks, 1, comm_).ours;
+        for (int call = 0; call < 1000 && !choose(kLearned); ++call) first();
+        return comm_;
     }
 
     const std::string collective_;
@@ -220,9 +220,11 @@ std::string worst_rule(const std::string& collective,
     for (const auto& [us, choice] : survey)
         if (choice != kRules) names.push_back(choice);
     text << "algorithm = \"" << names.back() << "\"\nalso = [";
+    // As many as can be tried besides: the library's function is a candidate of every cell.
+    const std::size_t also = names.back() == kLibrary ? 3 : 2;
     names.pop_back();
     std::erase(names, kLibrary);
-    if (names.size() > 2) names.resize(2);
+    if (names.size() > also) names.resize(also);
     for (std::size_t i = 0; i < names.size(); ++i) text << (i != 0 ? ", \"" : "\"") << names[i] << '"';
     text << "]\n\n";
     return text.str();
@@ -234,10 +236,10 @@ bool has_one_rule(const std::string& collective) {
 
 std::string worst_policy(const std::string& name, const Options& o, bench::Blocks& b) {
     std::string text;
-    for (long bytes = o.timing.from_bytes; bytes <= o.timing.to_bytes; bytes *= 2) {
+    for (long bytes = o.timing.from_bytes; bytes <= o.timing.to_bytes; bytes *= o.growth) {
         if (has_one_rule(name) && bytes != o.timing.from_bytes) break;
         const auto survey = Runner(name, o, b, bytes).survey();
-        text += worst_rule(name, survey, bytes / 2, has_one_rule(name) ? 0 : bytes);
+        text += worst_rule(name, survey, bytes / o.growth, has_one_rule(name) ? 0 : bytes);
     }
     return text;
 }
@@ -257,6 +259,8 @@ Options parse(int argc, char** argv) {
     o.timing = bench::read_timing(argc, argv, defaults, [&](const std::string& word, const auto& value) {
         if (word == "--calls")
             o.calls = static_cast<std::uint64_t>(bench::read_number(word, value(), 100, 1e9));
+        else if (word == "--growth")
+            o.growth = static_cast<long>(bench::read_number(word, value(), 2, 1 << 20));
         else if (word == "--repeats")
             o.repeats = static_cast<int>(bench::read_number(word, value(), 1, 1000));
         else if (word == "--choices")
@@ -284,7 +288,8 @@ void run(const std::string& name, const Options& o, bench::Blocks& b) {
     if (rank() == 0)
         std::printf("%s, %d ranks\n%9s %-12s %10s %10s %9s %7s %8s %7s\n", name.c_str(), bench::ranks(),
                     "bytes", "choice", "best us", "library us", "first", "total", "at 2000", "later");
-    for (long bytes = o.timing.from_bytes; bytes <= o.timing.to_bytes; bytes *= 2) measure(name, o, b, bytes);
+    for (long bytes = o.timing.from_bytes; bytes <= o.timing.to_bytes; bytes *= o.growth)
+        measure(name, o, b, bytes);
 }
 
 }  // namespace
