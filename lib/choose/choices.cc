@@ -18,9 +18,11 @@ constexpr std::uint64_t kBcastsByRules = 16;
 // The rule of cells whose calls go by something else than the policy.
 constexpr int kNoRule = -2;
 
+// In a bcast, and among neighbours, ranks run ahead of others.
 Learner::Clocks clocks_of(const policy::Facts& facts) {
     if (is_rooted(facts.collective)) return Learner::Clocks::stretches;
-    return facts.nodes == 1 ? Learner::Clocks::common : Learner::Clocks::apart;
+    if (facts.nodes == 1) return Learner::Clocks::common;
+    return is_neighbor(facts.collective) ? Learner::Clocks::stretches : Learner::Clocks::apart;
 }
 
 // The rules' choice, the MPI library's function, and what the rule names besides, if it runs here.

@@ -58,10 +58,10 @@ Learner::Learner(int candidates, Clocks clocks, bool restless)
 
 // A comparison has four times the samples where agreeing takes longer than it would otherwise.
 Learner::Parts Learner::parts() const {
-    const bool is_long = clocks_ == Clocks::stretches;
+    const bool is_one_call = clocks_ == Clocks::common;
     if (phase_ == Phase::probe)
-        return is_long ? Parts{{{false, 2}, {true, 1}}, 2} : Parts{{{false, 4}, {true, 2}}, 2};
-    const int quarter = (is_long ? 2 : 8) * (is_thorough_ ? 4 : 1);
+        return is_one_call ? Parts{{{false, 4}, {true, 2}}, 2} : Parts{{{false, 2}, {true, 1}}, 2};
+    const int quarter = (is_one_call ? 8 : clocks_ == Clocks::apart ? 4 : 4) * (is_thorough_ ? 4 : 1);
     return {{{false, quarter}, {true, 2 * quarter}, {false, quarter}}, 3};
 }
 
@@ -95,30 +95,40 @@ void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_n
     int sample = 0;
     for (const Parts now = parts(); const Part& part : now.all()) {
         const std::int64_t calls = part.samples * calls_per_sample();
-        if (at > calls) {
-            at -= 1 + calls;
-            sample += part.samples;
-            continue;
+        if (at <= calls) {
+            if (at != 0)
+                note_in_sample(sample + static_cast<int>((at - 1) / calls_per_sample()),
+                               static_cast<int>((at - 1) % calls_per_sample()), begin_ns, end_ns);
+            break;
         }
-        if (at-- == 0) return;
-        const std::int64_t place = at % calls_per_sample();
-        sample += static_cast<int>(at / calls_per_sample());
-        if (place == 0) stretch_begin_ns_ = begin_ns;
-        if (place + 1 < calls_per_sample()) return;
-        const bool is_common = clocks_ == Clocks::common;
-        const std::int64_t time_ns = end_ns - stretch_begin_ns_;
-        board_[sample] = is_common ? begin_ns : clocks_ == Clocks::apart ? -time_ns : time_ns;
-        board_[static_cast<int>(sample_count()) + sample] = is_common ? end_ns : 0;
-        ++noted_;
-        break;
+        at -= 1 + calls;
+        sample += part.samples;
     }
+    last_end_ns_ = end_ns;
     if (noted_ == sample_count() && !gives_up_) mark() = kGood;
 }
 
+// place: of the call in its sample.
+void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns) {
+    std::int64_t* const numbers = board_ + sample * numbers_per_sample();
+    if (clocks_ == Clocks::common) {
+        numbers[0] = begin_ns;
+        numbers[1] = end_ns;
+    } else {
+        if (place == 0) stretch_begin_ns_ = clocks_ == Clocks::apart ? last_end_ns_ : begin_ns;
+        if (clocks_ == Clocks::apart) numbers[1 + place] = begin_ns - last_end_ns_;
+        if (place + 1 < calls_per_sample()) return;
+        numbers[0] = end_ns - stretch_begin_ns_;
+    }
+    ++noted_;
+}
+
 std::int64_t Learner::sample(int number) const {
-    if (clocks_ == Clocks::common)
-        return board_[sample_count() + static_cast<std::size_t>(number)] - board_[number];
-    return clocks_ == Clocks::apart ? -board_[number] : board_[number] / kCallsPerStretch;
+    const std::int64_t* const numbers = board_ + number * numbers_per_sample();
+    if (clocks_ == Clocks::common) return numbers[1] - numbers[0];
+    std::int64_t time_ns = numbers[0];
+    for (int i = 1; i < numbers_per_sample(); ++i) time_ns -= numbers[i];
+    return time_ns / calls_per_sample();
 }
 
 void Learner::begin(Phase phase, std::uint64_t call) {
@@ -170,10 +180,13 @@ void Learner::decide(std::uint64_t call) {
     facts_[incumbent_].time_ns = incumbent_ns;
     is_thorough_ = agreement_ns > 16 * calls_per_sample() * incumbent_ns;
     facts_[incumbent_].was_seen = challenger.was_seen = true;
-    const auto excess_ns = static_cast<double>(std::max<std::int64_t>(challenger.time_ns - incumbent_ns, 0));
+    // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
+    const auto excess_ns = static_cast<double>(challenger.time_ns - incumbent_ns);
     const auto challenged =
         static_cast<double>(challengers.count * static_cast<std::size_t>(calls_per_sample()) + 1);
-    look_ns_ += excess_ns * challenged + static_cast<double>(phase_calls()) * kNoteNs;
+    challenger.credit_ns -= excess_ns * challenged;
+    look_ns_ += std::max(-challenger.credit_ns, 0.0) + static_cast<double>(phase_calls()) * kNoteNs;
+    challenger.credit_ns = std::max(challenger.credit_ns, 0.0);
     if (phase_ == Phase::comparison) {
         judge(z_of(challengers.all(), incumbents.all()),
               static_cast<double>(challenger.time_ns) / static_cast<double>(incumbent_ns));

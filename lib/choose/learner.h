@@ -26,15 +26,15 @@ class Learner {
     static constexpr int kCandidatesMost = 4;
     // The first calls of a cell go to the rules' choice.
     static constexpr std::uint64_t kFirstLook = 32;
-    static constexpr double kSpentShare = 0.003, kFirstShare = 0.1;
+    static constexpr double kSpentShare = 0.005, kFirstShare = 0.1;
     // A challenger that takes so many times as long is not compared.
     static constexpr double kHopeless = 2.0;
 
     // How the ranks' clocks are read.
     enum class Clocks : std::uint8_t {
-        common,    // one for all ranks: from the last rank's entry to the last exit
-        apart,     // the shortest stay of any rank, as the last to arrive waits least
-        stretches  // some calls together, as the root of a bcast runs ahead: the longest of any rank
+        common,  // one for all ranks: from the last rank's entry to the last exit
+        apart,  // a stretch of calls from exit to exit, less the longest that any rank was outside before each call
+        stretches  // a stretch of calls with all that lies between them, as ranks run ahead of others: the longest of any rank
     };
 
     // restless: for tests. It looks all the time, and follows nothing but its whims.
@@ -54,7 +54,7 @@ class Learner {
     // Of this rank; to be replaced by the largest of each number on any rank, but the last one by how long it takes to agree.
     std::span<std::int64_t> board() {
         if (gives_up_) mark() = kGivesUp;
-        return std::span(board_).first(2 * sample_count() + 2);
+        return std::span(board_).first(numbers() + 2);
     }
     // Has all ranks stay with the rules' choice for good from the next time that they agree.
     void ask_to_give_up() { gives_up_ = true; }
@@ -80,27 +80,33 @@ class Learner {
         std::size_t count;
         std::span<const Part> all() const { return {parts, count}; }
     };
-    static constexpr int kSamplesMost = 128;
-    static constexpr int kCallsPerStretch = 8;
+    static constexpr std::size_t kNumbersMost = 320;
 
     struct Facts {
         std::int64_t time_ns = 0;
         // That it is faster than the incumbent: sums of z. In the first older ones count less.
         double evidence = 0, slow_evidence = 0;
         double comparisons = 0;  // in slow_evidence
+        double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
         std::uint64_t next_look = kFirstLook;
         bool was_seen = false;
     };
 
     Parts parts() const;
-    int calls_per_sample() const { return clocks_ == Clocks::stretches ? kCallsPerStretch : 1; }
+    int calls_per_sample() const { return clocks_ == Clocks::common ? 1 : clocks_ == Clocks::apart ? 4 : 8; }
+    // On the board for each sample: a time, and an exit or how long a rank was outside before each call.
+    int numbers_per_sample() const {
+        return clocks_ == Clocks::common ? 2 : clocks_ == Clocks::apart ? 1 + calls_per_sample() : 1;
+    }
+    std::size_t numbers() const { return sample_count() * static_cast<std::size_t>(numbers_per_sample()); }
     std::uint64_t phase_calls() const;
     std::uint64_t phase_end() const { return phase_begin_ + phase_calls(); }
+    void note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns);
     std::int64_t sample(int number) const;
     std::size_t sample_count() const;
     // Board's last number but one: the largest of these on any rank.
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
-    std::int64_t& mark() { return board_[2 * sample_count()]; }
+    std::int64_t& mark() { return board_[numbers()]; }
 
     double share_of(const Facts& challenger) const;
     void begin(Phase phase, std::uint64_t call);
@@ -121,12 +127,12 @@ class Learner {
     double look_ns_ = 0;   // spent in the look under way
     double spent_ns_ = 0;  // in all looks
     std::uint64_t looks_ = 0, changes_ = 0;
-    // By sample: entries, then exits; or times alone. Then a mark, and what it takes to agree.
-    std::int64_t board_[2 * kSamplesMost + 2] = {};
+    // The numbers of each sample in turn, then a mark, and what it takes to agree.
+    std::int64_t board_[kNumbersMost + 2] = {};
     std::size_t noted_ = 0;
     bool is_thorough_ = false, gives_up_ = false;
     unsigned voids_ = 0;  // void looks since the last good one
-    std::int64_t stretch_begin_ns_ = 0;
+    std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
 };
 
 }  // namespace coco::choose
