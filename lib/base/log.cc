@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/env.h"
+#include "base/one_line.h"
 
 namespace coco::base {
 namespace {
@@ -35,8 +36,9 @@ LogLevel log_level() {
 
 void write_line(const Text& line) {
     int saved = errno;
-    Text out;
-    out << line.view().substr(0, Text::kCapacity - 1) << '\n';
+    Text shown, out;
+    show_on_one_line(line.view(), Letters::all, [&](std::string_view part) { shown << part; });
+    out << shown.view().substr(0, Text::kCapacity - 1) << '\n';
     std::string_view rest = out.view();
     while (!rest.empty()) {
         ssize_t n = write(STDERR_FILENO, rest.data(), rest.size());

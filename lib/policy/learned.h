@@ -16,6 +16,7 @@ namespace coco::policy {
 
 // Rules that were learned hold for jobs of the same key alone.
 struct LearnedKey {
+    // Each of ASCII letters alone, on one line.
     std::string libcoco;  // version
     std::string mpi;      // the MPI library and its version
     std::string machine;  // processor, and how many a node has

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "base/one_line.h"
 
 namespace coco::policy {
 
@@ -43,7 +44,7 @@ struct Rule {
     Choice choice;
     std::vector<Choice> also;  // worth trying, where calls are learned from
     std::string text;          // as it was written, for --explain and to compare the rules of ranks
-    std::string reason;        // the rule's own `reason = "..."`, if given
+    std::string reason;        // the rule's own `reason = "..."`, if given, as one line
     int line = 0;
 };
 
@@ -76,9 +77,13 @@ struct Policy {
 };
 
 struct Error {
+    // What a user wrote shows as one line.
+    explicit Error(std::string_view text) : line(base::one_line(text)) {}
     std::string line;
 };
 
+// A file with more is no policy, nor are there more learned rules; some files never end.
+inline constexpr std::size_t kMostFileBytes = 4u << 20;
 // The text of the built-in rules.
 std::string_view default_rules();
 // Reads rules. source: the name for error lines.

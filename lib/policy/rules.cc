@@ -20,7 +20,7 @@ class Reader {
             const toml::array* tables = node.as_array();
             if (key.str() != "rule")
                 return at(key, "unknown key '" + text(key.str()) + "': must be [[rule]]");
-            if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table))
+            if (tables == nullptr || (!tables->empty() && !tables->is_homogeneous(toml::node_type::table)))
                 return at(key, "rule must be an array of tables, [[rule]]");
             for (const toml::node& table : *tables)
                 if (auto error = read_rule(*table.as_table())) return error;
@@ -83,7 +83,7 @@ class Reader {
         if (key.str() == "algorithm" || key.str() == "reason") {
             auto value = node.value_exact<std::string_view>();
             if (!value) return at(node, text(key.str()) + " must be a string");
-            if (key.str() == "reason") rule.reason = *value;
+            if (key.str() == "reason") rule.reason = base::one_line(*value);
             return std::nullopt;
         }
         Range* range = range_named(key.str(), rule);

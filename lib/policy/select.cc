@@ -33,7 +33,7 @@ Test first_failing(const Rule& rule, const Facts& facts, bool without_calls = fa
 }
 
 std::string place_of(const Policy& policy, const Rule& rule) {
-    return policy.source + ":" + std::to_string(rule.line);
+    return base::one_line(policy.source) + ":" + std::to_string(rule.line);
 }
 
 std::string why_not(const Rule& rule, const Facts& facts) {

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/env.h"
+#include "base/one_line.h"
 #include "os/probe.h"
 
 namespace coco::settings {
@@ -101,7 +102,10 @@ policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule>
     std::string machine = os::processors();
     if (auto invented = base::env("COCO_TOPOLOGY"); !invented.empty())
         machine.append(", as ").append(invented);
-    return {COCO_VERSION, mpi, machine, policy::hash_of(rules)};
+    // TOML is UTF-8, and what names itself here need not be.
+    using base::Letters;
+    return {COCO_VERSION, base::one_line(mpi, Letters::ascii), base::one_line(machine, Letters::ascii),
+            policy::hash_of(rules)};
 }
 
 std::string learned_path(const std::string& file, const policy::LearnedKey& key) {

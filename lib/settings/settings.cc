@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "base/heap_mode.h"
+#include "base/one_line.h"
 #include "os/probe.h"
 #include "stats/stats.h"
 
@@ -14,8 +15,8 @@ namespace {
 
 std::string wrong(const char* name, const std::string& why = {}) {
     const base::Setting& s = base::setting(name);
-    return std::string(name) + "=" + std::string(base::env(name)) + ": must be " + s.choices +
-           (why.empty() ? why : " (" + why + ")");
+    return base::one_line(std::string(name) + "=" + std::string(base::env(name)) + ": must be " + s.choices +
+                          (why.empty() ? why : " (" + why + ")"));
 }
 
 bool is_log_level(std::string_view text) {

@@ -5,12 +5,14 @@
 // most, so that waiting and copying add up; the median is over the calls of all ranks.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "base/collectives.h"
+#include "base/one_line.h"
 #include "stats/stats.h"
 
 namespace coco::stats {
@@ -50,7 +52,8 @@ std::map<Key, Sum> sums_of(std::span<const Row> all) {
     for (const Row& row : all) {
         // 255 (unknown) sorts and shows before 0.
         int block_class = row.block_class == 255 ? -1 : row.block_class;
-        add(sums[{row.collective, row.comm_ranks, block_class, row.algorithm, row.reason}], row);
+        const std::string_view name(row.algorithm, strnlen(row.algorithm, sizeof row.algorithm));
+        add(sums[{row.collective, row.comm_ranks, block_class, base::one_line(name), row.reason}], row);
     }
     return sums;
 }
@@ -191,7 +194,7 @@ std::uint64_t first_of_size(int size_class) {
 // took 12.00 us"
 std::string sentence(const Learned& one) {
     auto timed = [](const Learned::Candidate& candidate) {
-        return candidate.name + " (" +
+        return base::one_line(candidate.name) + " (" +
                (candidate.time_ns == 0 ? "not tried"
                                        : time_text(static_cast<std::uint64_t>(candidate.time_ns))) +
                ")";
@@ -285,7 +288,7 @@ std::string json(std::span<const Row> all, std::int32_t world_ranks, std::span<c
         row["spent_ns"] = one.spent_ns;
         root["learned"].push_back(std::move(row));
     }
-    return root.dump(2) + '\n';
+    return root.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace coco::stats

@@ -150,6 +150,20 @@ TEST_CASE("learned rules are kept in the policy's language", "[learned]") {
     CHECK(as_policy.size() == learned.rules.size());
 }
 
+TEST_CASE("whatever an MPI library and a machine are called, what was learned with them can be read",
+          "[learned]") {
+    setenv("COCO_TOPOLOGY", "numa:2\t\xff", 1);
+    const policy::Learned learned{settings::key_for("An \"MPI\" \x01\xe9\n\\", {}), {}};
+    unsetenv("COCO_TOPOLOGY");
+    CHECK(learned.key.mpi == "An \"MPI\" \\x01\\xe9\\x0a\\");
+    policy::Learned again;
+    const auto error = policy::parse_learned(policy::text_of(learned), "file", again);
+    INFO((error ? error->line : ""));
+    REQUIRE_FALSE(error);
+    CHECK(again.key == learned.key);
+    CHECK(again.rules.empty());
+}
+
 TEST_CASE("a file of learned rules is read by jobs of the same key alone", "[learned]") {
     Folder folder;
     const std::string path = folder.path + "/deeper/rules.toml";

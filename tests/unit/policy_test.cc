@@ -297,6 +297,22 @@ TEST_CASE("errors name file, line and column", "[policy]") {
     CHECK(error_of("") == "");
 }
 
+TEST_CASE("what is strange in a file shows as one line", "[policy]") {
+    CHECK(error_of("\"a\\nb\" = 1") == "file.toml:1:1: unknown key 'a\\x0ab': must be [[rule]]");
+    CHECK(
+        error_of("[[rule]]\nalgorithm = \"x\\u001by\"\ncollective = \"bcast\"") ==
+        "file.toml:2:13: unknown algorithm 'x\\x1by': must be one of mpi, eager, direct, segmented, leader");
+    const Policy policy = policy_of("[[rule]]\nalgorithm = \"mpi\"\nreason = \"one\\ntwo\"");
+    const std::string lines = explain(policy, facts(Collective::bcast, 8));
+    CHECK(lines ==
+          "bcast: mpi\n  file.toml:1: applies: collective = \"bcast\", algorithm = \"mpi\" (one\\x0atwo)\n");
+}
+
+TEST_CASE("a file may hold no rules", "[policy]") {
+    CHECK(policy_of("").rules.empty());
+    CHECK(policy_of("rule = []").rules.empty());
+}
+
 TEST_CASE("the built-in rules", "[policy]") {
     Policy policy = policy_of(default_rules());
     for (const Rule& rule : policy.rules) CHECK_FALSE(rule.reason.empty());
@@ -409,6 +425,13 @@ TEST_CASE("a wrong setting gives one line with the choices", "[policy]") {
           "policy "
           "file");
     CHECK(environment_error({Variable{"COCO_POLICY", "/"}}).starts_with("COCO_POLICY=/: cannot be read"));
+}
+
+TEST_CASE("a wrong setting shows as one line", "[policy]") {
+    CHECK(environment_error({{"COCO_DISABLE", "bcast\n"}})
+              .starts_with("COCO_DISABLE=bcast\\x0a: 'bcast\\x0a' is unknown"));
+    CHECK(environment_error({{"COCO_POLICY", "no\nfile"}})
+              .starts_with("COCO_POLICY=no\\x0afile: cannot be read"));
 }
 
 TEST_CASE("a policy file takes the place of the built-in rules", "[policy]") {

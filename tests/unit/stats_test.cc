@@ -144,6 +144,21 @@ TEST_CASE("JSON holds what the table shows", "[stats]") {
     CHECK(root["handed_back"][0]["world_ranks"] == "1");
 }
 
+TEST_CASE("names of any bytes leave a report of lines and of JSON", "[stats]") {
+    Row strange = row(0, 2, 10, Reason::none, "", 1);
+    std::memset(strange.algorithm, '\xff', sizeof strange.algorithm);  // with no end
+    std::memcpy(strange.algorithm, "a\nb\"", 4);
+    Learned learned{};
+    learned.candidates = {{"c\nd\xe9", 1}};
+    const std::string name = "a\\x0ab\"" + std::string(sizeof strange.algorithm - 4, '\xff');
+    const std::string text = table({{strange}}, 1, Counted::all_ranks, {{learned}});
+    CHECK(std::ranges::count(text, '\n') == 4);
+    CHECK(holds(text, name + " "));
+    const auto report = nlohmann::json::parse(json({{strange}}, 1, {{learned}}));
+    CHECK(report["calls"][0]["algorithm"].get<std::string>().starts_with("a\\x0ab\"\ufffd"));
+    CHECK(report["learned"][0]["incumbent"] == "c\nd\ufffd");
+}
+
 TEST_CASE("the median is in the class that holds the middle call", "[stats]") {
     Row r = row(0, 0, 10, Reason::none, "eager", 0);
     r.time_class[11] = 0;
