@@ -3,7 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <string>
 
 #include "base/env.h"
 #include "policy/policy.h"
@@ -67,14 +67,16 @@ std::optional<Error> read_rules(Policy& policy) {
     std::error_code ignored;
     bool folder = std::filesystem::is_directory(file, ignored);  // opens, but cannot be read
     std::ifstream in(file);
-    std::ostringstream text;
-    if (in && !folder) text << in.rdbuf();
+    std::string text(kMostFileBytes + 1, '\0');
+    if (in && !folder) in.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (folder) errno = EISDIR;
     if (!in.is_open() || folder)
         return Error{wrong("COCO_POLICY", std::string("cannot be read (") + std::strerror(errno) +
                                               "): must be " + base::setting("COCO_POLICY").choices)};
-    if (auto error = parse_rules(text.str(), file, policy.rules))
-        return Error{wrong("COCO_POLICY", error->line)};
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMostFileBytes)
+        return Error{wrong("COCO_POLICY", "is longer than " + std::to_string(kMostFileBytes) + " bytes")};
+    if (auto error = parse_rules(text, file, policy.rules)) return Error{wrong("COCO_POLICY", error->line)};
     return std::nullopt;
 }
 

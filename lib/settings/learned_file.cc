@@ -19,9 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rules of some hundred communicators; a larger file is none of ours.
-constexpr std::size_t kMostBytes = 4u << 20;
-
 // As the base directory specification of freedesktop.org has it: a relative name does not count.
 std::string cache_folder() {
     const std::string cache(base::env("XDG_CACHE_HOME"));
@@ -47,7 +44,7 @@ class File {
         char piece[65536];
         for (ssize_t n; (n = read(fd_, piece, sizeof piece)) != 0;) {
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0 || text.size() + static_cast<std::size_t>(n) > kMostBytes) return false;
+            if (n < 0 || text.size() + static_cast<std::size_t>(n) > policy::kMostFileBytes) return false;
             text.append(piece, static_cast<std::size_t>(n));
         }
         return true;

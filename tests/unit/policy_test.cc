@@ -302,6 +302,8 @@ TEST_CASE("what is strange in a file shows as one line", "[policy]") {
     CHECK(
         error_of("[[rule]]\nalgorithm = \"x\\u001by\"\ncollective = \"bcast\"") ==
         "file.toml:2:13: unknown algorithm 'x\\x1by': must be one of mpi, eager, direct, segmented, leader");
+    CHECK(error_of("caf\xc3\xa9 = 1")
+              .starts_with("file.toml:1:"));  // toml++ thinks it knows that there are none
     const Policy policy = policy_of("[[rule]]\nalgorithm = \"mpi\"\nreason = \"one\\ntwo\"");
     const std::string lines = explain(policy, facts(Collective::bcast, 8));
     CHECK(lines ==
@@ -432,6 +434,11 @@ TEST_CASE("a wrong setting shows as one line", "[policy]") {
               .starts_with("COCO_DISABLE=bcast\\x0a: 'bcast\\x0a' is unknown"));
     CHECK(environment_error({{"COCO_POLICY", "no\nfile"}})
               .starts_with("COCO_POLICY=no\\x0afile: cannot be read"));
+}
+
+TEST_CASE("a policy file that does not end is not read to its end", "[policy]") {
+    CHECK(environment_error({{"COCO_POLICY", "/dev/zero"}}) ==
+          "COCO_POLICY=/dev/zero: is longer than 4194304 bytes");
 }
 
 TEST_CASE("a policy file takes the place of the built-in rules", "[policy]") {
