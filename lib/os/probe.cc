@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "base/env.h"
+#include "base/one_line.h"
 
 namespace coco::os {
 namespace {
@@ -158,12 +161,66 @@ bool lists(std::string_view comma_separated, std::string_view word) {
     return false;
 }
 
-std::optional<topology::Invented> synthetic_machine(std::string_view text, std::string& error) {
+// hwloc's time grows with the third power of what a description describes: 4096 CPUs take it a second.
+constexpr std::uint64_t kMostDescribed = 4096;
+
+// Whether objects of the type that the word names can make a level of a machine, or (attached) lie beside one. hwloc ends the
+// process for some others.
+bool is_of_machine(const char* word, bool attached) {
+    hwloc_obj_type_t type{};
+    if (hwloc_type_sscanf(word, &type, nullptr, 0) != 0) return false;
+    return type == HWLOC_OBJ_NUMANODE || (!attached && hwloc_obj_type_is_normal(type) != 0);
+}
+
+// Goes through a synthetic description before hwloc does. It has words "type:number(attributes)", where the type may be missing,
+// and "[type(attributes)]" for an object beside each of the last word's.
+class Description {
+  public:
+    explicit Description(const std::string& text) : at_(text.c_str()) {}
+
+    // Returns: whether hwloc can be given the text.
+    bool is_harmless() {
+        while (objects_ <= kMostDescribed) {
+            while (*at_ == ' ' || *at_ == '\n') ++at_;
+            if (*at_ == '\0') return true;
+            if (!(*at_ == '[' ? pass_attached() : pass_level())) return false;
+            objects_ += width_;
+        }
+        return false;
+    }
+
+  private:
+    bool pass_attached() { return is_of_machine(at_ + 1, true) && pass(std::strchr(at_, ']')); }
+    bool pass_level() {
+        if (*at_ < '0' || *at_ > '9') {
+            if (!is_of_machine(at_, false) || !pass(std::strchr(at_, ':'))) return false;
+        }
+        char* behind = nullptr;
+        const std::uint64_t arity = std::strtoul(at_, &behind, 0);
+        if (behind == at_ || arity == 0 || arity > kMostDescribed / width_) return false;
+        width_ *= arity;
+        at_ = behind;
+        return *at_ != '(' || pass(std::strchr(at_, ')'));
+    }
+    bool pass(const char* last) {
+        if (last != nullptr) at_ = last + 1;
+        return last != nullptr;
+    }
+
+    const char* at_;
+    std::uint64_t objects_ = 0, width_ = 1;  // so far, and on the last level
+};
+
+std::optional<topology::Invented> synthetic_machine(const std::string& text, std::string& error) {
     Topology topology = new_topology();
-    if (!topology || hwloc_topology_set_synthetic(topology.get(), std::string(text).c_str()) != 0 ||
+    if (!topology || !Description(text).is_harmless() ||
+        hwloc_topology_set_synthetic(topology.get(), text.c_str()) != 0 ||
         hwloc_topology_load(topology.get()) != 0) {
-        error =
-            std::string(1, '"').append(text).append("\" is no synthetic description that hwloc understands");
+        error = std::string(1, '"')
+                    .append(text)
+                    .append("\" is no synthetic description that hwloc understands, or is of more than ")
+                    .append(std::to_string(kMostDescribed))
+                    .append(" objects");
         return std::nullopt;
     }
     return topology::Invented{1, std::max(1, hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_NUMANODE))};
@@ -239,7 +296,10 @@ std::int32_t cpu_quota(std::string_view root) {
 std::optional<topology::Invented> invented_machine(std::string_view text, std::string& error) {
     // Only hwloc's words carry a colon, and its bare numbers begin with a digit.
     bool for_hwloc = text.find(':') != text.npos || (!text.empty() && text[0] >= '0' && text[0] <= '9');
-    return for_hwloc ? synthetic_machine(text, error) : topology::parse_invented(text, error);
+    auto machine =
+        for_hwloc ? synthetic_machine(std::string(text), error) : topology::parse_invented(text, error);
+    error = base::one_line(error);
+    return machine;
 }
 
 }  // namespace coco::os

@@ -55,7 +55,7 @@ std::string processors();
 std::int32_t cpu_quota(std::string_view root = "");
 
 // Reads COCO_TOPOLOGY: "nodes=N,domains=M", or a synthetic description of hwloc's ("numa:2 core:4 pu:1"),
-// which is one node with that many domains. Returns: nothing if it is neither (then `error` says why).
+// which is one node with that many domains. Returns: nothing if it is neither (then `error` says why, in one line).
 std::optional<topology::Invented> invented_machine(std::string_view text, std::string& error);
 
 }  // namespace coco::os
