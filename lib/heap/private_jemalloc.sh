@@ -21,6 +21,7 @@ done >> renames
 "$nm" all.o | awk '$3 ~ /^(je_)?malloc_conf$/ { print $3, "coco_je_malloc_conf" }' | sort -u >> renames
 echo coco_je_malloc_conf >> keep
 "$objcopy" --redefine-syms=renames all.o renamed.o
-"$objcopy" --keep-global-symbols=keep renamed.o private.o
+# Without the constructor that readies jemalloc in every process: its first call does so, in ranks alone (allocator.cc).
+"$objcopy" --keep-global-symbols=keep --remove-section='.init_array*' --remove-section='.rel*.init_array*' renamed.o private.o
 rm -f "$out"
 "$ar" rcs "$out" private.o
