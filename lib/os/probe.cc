@@ -2,7 +2,6 @@
 #include "os/probe.h"
 
 #include <fcntl.h>
-#include <hwloc.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -15,18 +14,20 @@
 
 #include "base/env.h"
 #include "base/one_line.h"
+#include "os/hwloc_calls.h"
 
 namespace coco::os {
 namespace {
 
 struct Destroy {
-    void operator()(hwloc_topology_t t) const { hwloc_topology_destroy(t); }
+    decltype(HwlocCalls::topology_destroy) destroy;
+    void operator()(hwloc_topology_t t) const { destroy(t); }
 };
 using Topology = std::unique_ptr<hwloc_topology, Destroy>;
 
-Topology new_topology() {
+Topology new_topology(const HwlocCalls& hwloc) {
     hwloc_topology_t topology = nullptr;
-    return Topology(hwloc_topology_init(&topology) == 0 ? topology : nullptr);
+    return Topology(hwloc.topology_init(&topology) == 0 ? topology : nullptr, {hwloc.topology_destroy});
 }
 
 std::string read_file(const std::string& path) {
@@ -50,12 +51,12 @@ std::string_view next_word(std::string_view& text) {
 }
 
 // This machine with nothing but its NUMA nodes, caches and CPUs.
-Topology load_caches() {
-    Topology topology = new_topology();
+Topology load_caches(const HwlocCalls& hwloc) {
+    Topology topology = new_topology(hwloc);
     if (!topology) return topology;
-    hwloc_topology_set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_cache_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL);
-    if (hwloc_topology_load(topology.get()) != 0) topology.reset();
+    hwloc.set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc.set_cache_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (hwloc.topology_load(topology.get()) != 0) topology.reset();
     return topology;
 }
 
@@ -86,15 +87,24 @@ std::int32_t count_cpus(std::string_view list) {
     return static_cast<std::int32_t>(std::min<std::uint64_t>(cpus, Cpus::kMost));
 }
 
+hwloc_obj_t find_cpu(const HwlocCalls& hwloc, hwloc_topology_t topology, std::int32_t cpu) {
+    const int depth = hwloc.type_depth(topology, HWLOC_OBJ_PU);
+    for (unsigned i = 0;; ++i) {
+        hwloc_obj_t object = hwloc.object_at_depth(topology, depth, i);
+        if (object == nullptr || object->os_index == static_cast<unsigned>(cpu)) return object;
+    }
+}
+
 // The caches as hwloc sees them, which asks the CPUs themselves; for that it moves this thread to each and back.
 void add_all_by_hwloc(Caches& caches, std::int32_t cpu) {
-    Topology topology = load_caches();
+    const HwlocCalls* hwloc = hwloc_calls();
+    Topology topology = hwloc != nullptr ? load_caches(*hwloc) : Topology();
     if (!topology) return;
-    hwloc_obj_t object = hwloc_get_pu_obj_by_os_index(topology.get(), static_cast<unsigned>(cpu));
-    for (; object != nullptr; object = object->parent)
-        if (hwloc_obj_type_is_dcache(object->type))
+    for (hwloc_obj_t object = find_cpu(*hwloc, topology.get(), cpu); object != nullptr;
+         object = object->parent)
+        if (hwloc->is_data_cache(object->type) != 0)
             add_cache(caches, object->attr->cache.depth, object->attr->cache.size,
-                      hwloc_bitmap_weight(object->cpuset));
+                      hwloc->bitmap_weight(object->cpuset));
 }
 
 }  // namespace
@@ -166,17 +176,17 @@ constexpr std::uint64_t kMostDescribed = 4096;
 
 // Whether objects of the type that the word names can make a level of a machine, or (attached) lie beside one. hwloc ends the
 // process for some others.
-bool is_of_machine(const char* word, bool attached) {
+bool is_of_machine(const HwlocCalls& hwloc, const char* word, bool attached) {
     hwloc_obj_type_t type{};
-    if (hwloc_type_sscanf(word, &type, nullptr, 0) != 0) return false;
-    return type == HWLOC_OBJ_NUMANODE || (!attached && hwloc_obj_type_is_normal(type) != 0);
+    if (hwloc.type_of_word(word, &type, nullptr, 0) != 0) return false;
+    return type == HWLOC_OBJ_NUMANODE || (!attached && hwloc.is_normal(type) != 0);
 }
 
 // Goes through a synthetic description before hwloc does. It has words "type:number(attributes)", where the type may be missing,
 // and "[type(attributes)]" for an object beside each of the last word's.
 class Description {
   public:
-    explicit Description(const std::string& text) : at_(text.c_str()) {}
+    Description(const HwlocCalls& hwloc, const std::string& text) : hwloc_(hwloc), at_(text.c_str()) {}
 
     // Returns: whether hwloc can be given the text.
     bool is_harmless() {
@@ -190,10 +200,10 @@ class Description {
     }
 
   private:
-    bool pass_attached() { return is_of_machine(at_ + 1, true) && pass(std::strchr(at_, ']')); }
+    bool pass_attached() { return is_of_machine(hwloc_, at_ + 1, true) && pass(std::strchr(at_, ']')); }
     bool pass_level() {
         if (*at_ < '0' || *at_ > '9') {
-            if (!is_of_machine(at_, false) || !pass(std::strchr(at_, ':'))) return false;
+            if (!is_of_machine(hwloc_, at_, false) || !pass(std::strchr(at_, ':'))) return false;
         }
         char* behind = nullptr;
         const std::uint64_t arity = std::strtoul(at_, &behind, 0);
@@ -207,15 +217,21 @@ class Description {
         return last != nullptr;
     }
 
+    const HwlocCalls& hwloc_;
     const char* at_;
     std::uint64_t objects_ = 0, width_ = 1;  // so far, and on the last level
 };
 
 std::optional<topology::Invented> synthetic_machine(const std::string& text, std::string& error) {
-    Topology topology = new_topology();
-    if (!topology || !Description(text).is_harmless() ||
-        hwloc_topology_set_synthetic(topology.get(), text.c_str()) != 0 ||
-        hwloc_topology_load(topology.get()) != 0) {
+    const HwlocCalls* hwloc = hwloc_calls();
+    if (hwloc == nullptr) {
+        error = std::string("it is for hwloc, but there is no ") + kHwlocFile + " here";
+        return std::nullopt;
+    }
+    Topology topology = new_topology(*hwloc);
+    if (!topology || !Description(*hwloc, text).is_harmless() ||
+        hwloc->set_synthetic(topology.get(), text.c_str()) != 0 ||
+        hwloc->topology_load(topology.get()) != 0) {
         error = std::string(1, '"')
                     .append(text)
                     .append("\" is no synthetic description that hwloc understands, or is of more than ")
@@ -223,7 +239,9 @@ std::optional<topology::Invented> synthetic_machine(const std::string& text, std
                     .append(" objects");
         return std::nullopt;
     }
-    return topology::Invented{1, std::max(1, hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_NUMANODE))};
+    const int depth = hwloc->type_depth(topology.get(), HWLOC_OBJ_NUMANODE);
+    return topology::Invented{1,
+                              std::max(1, static_cast<int>(hwloc->objects_at_depth(topology.get(), depth)))};
 }
 
 }  // namespace

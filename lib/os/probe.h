@@ -5,7 +5,7 @@
 // load its plugins and a machine of 2 cores, and more on larger ones: so the kernel is asked first, and hwloc
 // only for what the kernel does not tell. The rest is a few system calls.
 //
-// Safety: any thread; not below malloc, not in signal handlers. The only file that knows hwloc.
+// Safety: any thread; not below malloc, not in signal handlers. The only file that knows hwloc (hwloc_calls.h).
 // Fails: an unknown domain is 0, an unknown cache that of a small server.
 #pragma once
 #include <cstdint>
