@@ -15,6 +15,7 @@
 
 #include "os/process.h"
 #include "settings/settings.h"
+#include "tools/preload.h"
 #include "tools/program_file.h"
 
 namespace coco::tools {
@@ -68,13 +69,6 @@ bool is_launched() {
 std::string folder_of_this_command() {
     std::error_code ignored;
     return fs::read_symlink("/proc/self/exe", ignored).parent_path();
-}
-
-void preload(const std::string& library) {
-    const char* before = std::getenv("LD_PRELOAD");
-    std::string list = library;
-    if (before != nullptr && *before != '\0') list.append(":").append(before);
-    setenv("LD_PRELOAD", list.c_str(), 1);
 }
 
 // Why the loader would not take LD_PRELOAD for this file; empty if it would.
@@ -132,7 +126,8 @@ int run(const std::vector<std::string>& command) {
     std::string library = library_file();
     if (library.empty())
         return fail(kCannotRun, "there is no libcoco.so beside this command; build it with scripts/build");
-    preload(library);
+    if (why = unfit_to_preload(library); !why.empty()) return fail(kCannotRun, why);
+    setenv("LD_PRELOAD", preload_list(library).c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
