@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installs a build into a temporary place, and uses it from there with one MPI.
+"""Installs a build into a temporary place, moves the tree, and uses it from there with one MPI; and two trees side by side.
 
-usage: install_test.py --build DIR --mpi MPI --mpicc MPICC --mpi-run MPI_RUN --shim SHIM
+usage: install_test.py --build DIR --version VERSION --so-version NUMBER --mpi MPI --mpicc MPICC --mpi-run MPI_RUN --shim SHIM
                        --source LINKED.c --program PLAIN_MPI_PROGRAM
 """
 import argparse
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +18,7 @@ LIMIT_S = 240  # of each command
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("build", "mpi", "mpicc", "mpi-run", "shim", "source", "program"):
+    for name in ("build", "version", "so-version", "mpi", "mpicc", "mpi-run", "shim", "source", "program"):
         parser.add_argument("--" + name, required=True)
     return parser.parse_args()
 
@@ -43,36 +45,91 @@ def expect(good, text):
 
 
 class Installed:
-    def __init__(self, options, place):
-        self.options, self.place = options, place
-        self.prefix = os.path.dirname(os.path.dirname(find(place, "coco", os.path.isfile)[0]))
+    """An installed tree, and how it is used."""
+
+    def __init__(self, options, place, prefix):
+        self.options, self.place, self.prefix = options, place, prefix
+
+    def one(self, name):
+        found = find(self.prefix, name, os.path.isfile)
+        expect(len(found) == 1, f"not one {name} in {self.prefix}: {found}")
+        return found[0]
 
     def check_files(self):
-        for name in ("libcoco.so", "libcoco.so.0", "coco", "coco.h", "coco.pc"):
-            expect(len(find(self.prefix, name, os.path.isfile)) == 1, f"not one {name} in {self.prefix}")
-        library = find(self.prefix, "libcoco.so")[0]
-        expect(os.path.islink(library) and os.readlink(library) == "libcoco.so.0", f"{library} is no link beside its file")
-
-    def flags(self, package):
-        folder = os.path.dirname(find(self.prefix, "coco.pc")[0])
-        # The place was none that was configured.
-        words = run("pkg-config", "--define-variable=prefix=" + self.prefix, "--cflags", "--libs", package,
-                    env=dict(os.environ, PKG_CONFIG_PATH=folder))
-        return words.split()
+        so_file = f"libcoco.so.{self.options.so_version}"
+        for name in ("libcoco.so", so_file, "coco", "coco.h", "coco.pc", "cocoConfig.cmake", "cocoConfigVersion.cmake",
+                     self.options.version, f"{self.options.version}.lua"):
+            self.one(name)
+        library = self.one("libcoco.so")
+        expect(os.path.islink(library) and os.readlink(library) == so_file, f"{library} is no link beside its file")
+        version = run(self.one("coco"), "--version").strip()
+        expect(version == f"coco {self.options.version}", f"{version} is not the version of meson.build")
 
     def mpi_run(self, *command):
         run(self.options.mpi_run, "--mpi", self.options.mpi, "--shim", self.options.shim,
             "--ran", "alltoall=any", "--counted", "alltoall=20", "--", *command)
 
-    def check_linked(self):
-        program = os.path.join(self.place, "linked")
-        run(self.options.mpicc, self.options.source, "-o", program, *self.flags("coco"))
+    def use_linked(self, program):
+        """The program asks for this tree's library, by its so-version."""
         needed = run("readelf", "-d", program)
-        expect("[libcoco.so.0]" in needed, f"a program that is linked with -lcoco asks for other than libcoco.so.0:\n{needed}")
+        so_name = f"libcoco.so.{self.options.so_version}"
+        expect(f"[{so_name}]" in needed, f"a program that is linked with -lcoco asks for other than {so_name}:\n{needed}")
+        found = re.search(rf"{so_name} => (\S+)", run("ldd", program))
+        expect(found and os.path.samefile(found[1], self.one(so_name)), f"the loader does not find {so_name} for {program}")
         self.mpi_run(program)
 
+    def check_pkg_config(self):
+        folder = os.path.dirname(self.one("coco.pc"))
+        asked = {"env": dict(os.environ, PKG_CONFIG_PATH=folder)}
+        expect(run("pkg-config", "--modversion", "coco", **asked).strip() == self.options.version, "coco.pc has another version")
+        flags = run("pkg-config", "--cflags", "--libs", "coco", **asked).split()
+        program = os.path.join(self.place, "linked")
+        run(self.options.mpicc, self.options.source, "-o", program, *flags)
+        self.use_linked(program)
+
+    def configure(self, folder, version):
+        return subprocess.run(["cmake", "-S", os.path.dirname(os.path.realpath(__file__)), "-B", folder, f"-DWANTED_VERSION={version}",
+                               f"-DSOURCE={self.options.source}", f"-DMPI_C_COMPILER={self.options.mpicc}",
+                               f"-DCMAKE_PREFIX_PATH={self.prefix}"],
+                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+    def check_cmake(self):
+        folder = os.path.join(self.place, "cmake")
+        configured = self.configure(folder, self.options.version)
+        expect(configured.returncode == 0, f"cmake:\n{configured.stdout}{configured.stderr}")
+        run("cmake", "--build", folder)
+        self.use_linked(os.path.join(folder, "linked"))
+        with open(os.path.join(folder, "preload.txt"), encoding="utf-8") as file:
+            expect(os.path.samefile(file.read(), self.one("libcoco.so")), "coco_LIBRARY names another file")
+        refused = self.configure(os.path.join(self.place, "cmake-newer"), "99.0")
+        expect(refused.returncode != 0 and "coco" in refused.stderr, "cmake takes this version for 99.0")
+
     def check_command(self):
-        self.mpi_run(os.path.join(self.prefix, "bin", "coco"), "run", self.options.program)
+        self.mpi_run(self.one("coco"), "run", self.options.program)
+        told = run(self.one("coco"), "env")
+        expect(told == f"export LD_PRELOAD={os.path.realpath(os.path.dirname(self.one('libcoco.so')))}/libcoco.so\n", told)
+
+    def check(self):
+        self.check_files()
+        self.check_pkg_config()
+        self.check_cmake()
+        self.check_command()
+
+
+def moved(place):
+    """The tree that was installed below the place, at another path than it was configured for."""
+    configured = os.path.dirname(os.path.dirname(find(place, "coco", os.path.isfile)[0]))
+    return shutil.move(configured, os.path.join(place, "elsewhere"))
+
+
+def check_side_by_side(options, place, prefix):
+    """Of two trees, the command that is named runs its own library, also where the other one is preloaded already."""
+    other = shutil.copytree(prefix, os.path.join(place, "other"), symlinks=True)
+    first, second = Installed(options, place, prefix), Installed(options, place, other)
+    show = ["sh", "-c", 'grep -o "/[^ ]*/libcoco.so[^ ]*" /proc/$$/maps | sort -u']
+    for here, there in ((first, second), (second, first)):
+        mapped = run(here.one("coco"), "run", *show, env=dict(os.environ, LD_PRELOAD=there.one("libcoco.so")))
+        expect(mapped.strip() == os.path.realpath(here.one("libcoco.so")), f"mapped: {mapped}")
 
 
 def main():
@@ -81,10 +138,9 @@ def main():
     os.environ.pop("DESTDIR", None)
     with tempfile.TemporaryDirectory(prefix="coco-install-") as place:
         install(options.build, place)
-        installed = Installed(options, place)
-        installed.check_files()
-        installed.check_linked()
-        installed.check_command()
+        prefix = moved(place)
+        Installed(options, place, prefix).check()
+        check_side_by_side(options, place, prefix)
     return 0
 
 
