@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "comm/comm.h"
+#include "comm/limits.h"
 
 namespace coco::comm {
-
-// The most ranks that a communicator may have on a node: for so many, two tables of displacements and two staged
-// sides fit the stage ring.
-inline constexpr std::int32_t kMatesMost = 500;
 
 // Fills in the map and what follows from it, from labels by rank.
 void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,

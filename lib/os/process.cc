@@ -109,6 +109,13 @@ std::uint64_t tasks_of_node(std::string_view list, std::uint64_t node) {
     return 0;
 }
 
+std::uint64_t launched_ranks() {
+    for (const char* name : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "FLUX_JOB_SIZE",
+                             "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})
+        if (std::uint64_t ranks = number_of(name)) return ranks;
+    return 0;
+}
+
 std::uint64_t launched_node_ranks() {
     for (const char* name :
          {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"})

@@ -25,6 +25,8 @@ void mark_children();
 bool is_under_valgrind();
 // The number of this process in its job, as the launcher's environment says; -1: it does not.
 std::int64_t launched_rank();
+// How many ranks the job has, as the launcher's environment says; 0: it does not.
+std::uint64_t launched_ranks();
 // How many ranks of the job run on this node, as the launcher's environment says; 0: it does not.
 std::uint64_t launched_node_ranks();
 // The same, or else the CPUs that are online: at least 1.

@@ -19,13 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As the base directory specification of freedesktop.org has it: a relative name does not count.
-std::string cache_folder() {
-    const std::string cache(base::env("XDG_CACHE_HOME"));
-    if (cache.starts_with('/')) return cache + "/coco";
-    const std::string home(base::env("HOME"));
-    return home.starts_with('/') ? home + "/.cache/coco" : std::string();
-}
+// Rules of some hundred communicators; a larger file is none of ours.
+constexpr std::size_t kMostBytes = 4u << 20;
 
 std::string why(const std::string& path, int error) { return path + ": " + std::strerror(error); }
 
@@ -105,9 +100,17 @@ policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule>
             policy::hash_of(rules)};
 }
 
+// As the base directory specification of freedesktop.org has it: a relative name does not count.
+std::string learned_folder() {
+    const std::string cache(base::env("XDG_CACHE_HOME"));
+    if (cache.starts_with('/')) return cache + "/coco";
+    const std::string home(base::env("HOME"));
+    return home.starts_with('/') ? home + "/.cache/coco" : std::string();
+}
+
 std::string learned_path(const std::string& file, const policy::LearnedKey& key) {
     if (!file.empty()) return file;
-    const std::string folder = cache_folder();
+    const std::string folder = learned_folder();
     return folder.empty() ? folder : folder + "/learned-" + policy::hash_of(key) + ".toml";
 }
 
@@ -118,21 +121,30 @@ std::vector<policy::Rule> read_learned(const std::string& path, const policy::Le
     return std::move(learned.rules);
 }
 
+std::string trouble_of_learned(const std::string& path) {
+    policy::Learned learned;
+    std::string trouble;
+    read_file(path, learned, trouble);
+    return trouble;
+}
+
+std::vector<std::string> learned_files() {
+    std::vector<std::string> files;
+    std::error_code error;
+    for (fs::directory_iterator at(learned_folder(), error), end; !error && at != end; at.increment(error))
+        if (const std::string name = at->path().filename();
+            name.starts_with("learned-") && name.ends_with(".toml"))
+            files.push_back(at->path());
+    return files;
+}
+
 std::vector<policy::Learned> all_learned(const std::string& file) {
     std::vector<policy::Learned> all;
-    auto add = [&](const std::string& path) {
+    for (const std::string& path : file.empty() ? learned_files() : std::vector{file}) {
         policy::Learned learned;
         std::string trouble;
         if (read_file(path, learned, trouble)) all.push_back(std::move(learned));
-    };
-    std::error_code error;
-    if (!file.empty())
-        add(file);
-    else
-        for (fs::directory_iterator at(cache_folder(), error), end; !error && at != end; at.increment(error))
-            if (const std::string name = at->path().filename();
-                name.starts_with("learned-") && name.ends_with(".toml"))
-                add(at->path());
+    }
     return all;
 }
 

@@ -15,6 +15,8 @@ namespace coco::settings {
 
 // The key of jobs with such an MPI library (mpi/library.h) that begin with these rules, on this machine.
 policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule> rules);
+// The folder of the cache; empty: there is no home for one.
+std::string learned_folder();
 // Where the rules of this key are. file: of COCO_LEARN; empty: in the cache. Returns: empty: there is no home for a cache.
 std::string learned_path(const std::string& file, const policy::LearnedKey& key);
 
@@ -22,6 +24,10 @@ std::string learned_path(const std::string& file, const policy::LearnedKey& key)
 // cannot be trusted or read; the last leaves a line in `trouble`.
 std::vector<policy::Rule> read_learned(const std::string& path, const policy::LearnedKey& key,
                                        std::string& trouble);
+// Why a file of learned rules, of whatever key, cannot be used, in one line; empty if it can, or if there is none.
+std::string trouble_of_learned(const std::string& path);
+// The files of the cache.
+std::vector<std::string> learned_files();
 // What is in this file or, if it is empty, in every file of the cache that can be read.
 std::vector<policy::Learned> all_learned(const std::string& file);
 // Replaces the file, and makes its folder if that is missing. Returns: false: nothing was written, for the reason in `trouble`.

@@ -29,14 +29,6 @@ std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
     return hash * 31 + text.size();
 }
 
-// Whether a setting may differ between ranks. The policy file's name may: only its rules count.
-bool is_own_affair(std::string_view name) {
-    constexpr std::string_view kOwn[] = {"COCO_LOG",        "COCO_STATS",       "COCO_HEAP",
-                                         "COCO_HEAP_LIMIT", "COCO_TEST_DELAY",  "COCO_TEST_PIECES",
-                                         "COCO_POLICY",     "COCO_RANK_PROCESS"};
-    return std::ranges::find(kOwn, name) != std::end(kOwn);
-}
-
 }  // namespace
 
 bool is_switched_off() { return base::env("COCO_DISABLE") == "1"; }
@@ -76,6 +68,13 @@ std::optional<std::string> read(Settings& settings) {
     if (!stats::configure()) return wrong("COCO_STATS");
     if (auto error = policy::from_environment(settings.policy)) return error->line;
     return std::nullopt;
+}
+
+bool is_own_affair(std::string_view name) {
+    constexpr std::string_view kOwn[] = {"COCO_LOG",        "COCO_STATS",       "COCO_HEAP",
+                                         "COCO_HEAP_LIMIT", "COCO_TEST_DELAY",  "COCO_TEST_PIECES",
+                                         "COCO_POLICY",     "COCO_RANK_PROCESS"};
+    return std::ranges::find(kOwn, name) != std::end(kOwn);
 }
 
 std::uint64_t choice_hash(const policy::Policy& policy) {
