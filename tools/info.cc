@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <fstream>
 #include <iostream>
+#include <memory>
 
 #include "base/env.h"
-#include "os/probe.h"
 #include "settings/learned_file.h"
 #include "settings/settings.h"
 #include "tools/commands.h"
-#include "tools/launch.h"
-#include "tools/mpi_found.h"
+#include "tools/info_texts.h"
 
 namespace coco::tools {
 namespace {
@@ -27,42 +24,6 @@ int fail(const std::string& line) {
     return 2;
 }
 
-void print_libraries(const std::string& program) {
-    const std::string file = library_file();
-    std::cout << "library: " << (file.empty() ? "not built" : file) << '\n';
-    const std::vector<std::string> candidates = program.empty() ? known_mpi_names() : mpi_files_of(program);
-    bool found = false;
-    for (const std::string& candidate : candidates)
-        if (std::string line = describe_mpi(candidate); !line.empty()) {
-            std::cout << "MPI found: " << line << '\n';
-            found = true;
-        }
-    if (!found)
-        std::cout << "MPI found: none "
-                  << (program.empty() ? "by the loader; `coco info PROGRAM` looks at a program's own\n"
-                                      : "among the libraries that " + program + " is linked with\n");
-}
-
-void print_machine() {
-    const os::Caches& caches = os::caches();
-    std::cout << "CPUs: " << os::usable_cpus().count() << ", NUMA domain here: " << os::seat().domain
-              << "\ncaches: L1 " << caches.l1_bytes << ", L2 " << caches.l2_bytes << ", last level "
-              << caches.last_level_bytes << " bytes for " << caches.last_level_cpus << " CPUs\n";
-    std::ifstream in("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
-    std::string modes;
-    std::getline(in, modes);
-    std::cout << "huge pages in shared memory: " << (modes.empty() ? "not offered by this kernel" : modes)
-              << '\n';
-}
-
-void print_settings() {
-    for (const base::Setting& s : base::settings()) {
-        std::string_view value = base::env(s.name);
-        std::cout << s.name << ": " << (value.empty() ? s.preset : value)
-                  << (value.empty() ? " (default)\n" : " (environment)\n");
-    }
-}
-
 // Neighbours' blocks are common to all ranks in some topologies, and in others not.
 void print_explained(const policy::Policy& policy, policy::Facts facts) {
     using algorithms::Collective;
@@ -77,21 +38,6 @@ void print_explained(const policy::Policy& policy, policy::Facts facts) {
     std::cout << "In others:\n" << policy::explain(policy, facts);
 }
 
-int info(const std::string& program) {
-    settings::Settings settings;
-    if (auto wrong = settings::read(settings)) return fail(*wrong);
-    const policy::Policy& policy = settings.policy;
-    std::cout << "libcoco " COCO_VERSION "\n";
-    print_libraries(program);
-    print_machine();
-    print_settings();
-    std::cout << "policy: " << policy.source << '\n';
-    for (const policy::Rule& rule : policy.rules)
-        std::cout << "  line " << rule.line << ": " << rule.text
-                  << (rule.reason.empty() ? "" : " (" + rule.reason + ")") << '\n';
-    return 0;
-}
-
 int list_algorithms() {
     std::cout << "mpi: the MPI library's own function\n  serves every collective\n";
     for (const algorithms::Algorithm& a : algorithms::registry()) {
@@ -101,14 +47,6 @@ int list_algorithms() {
                 std::cout << ' ' << base::name_of(collective);
         std::cout << '\n';
     }
-    return 0;
-}
-
-int settings_markdown() {
-    std::cout << "| variable | value | default | meaning |\n|---|---|---|---|\n";
-    for (const base::Setting& s : base::settings())
-        std::cout << "| `" << s.name << "` | " << s.choices << " | " << s.preset << " | " << s.summary
-                  << " |\n";
     return 0;
 }
 
@@ -148,13 +86,25 @@ struct Words {
     std::string program;
     std::vector<std::string> asked;
     Question question;
-    bool algorithms = false, markdown = false;
+    bool rules = false, settings = false, algorithms = false, markdown = false;
 };
+
+int print(const std::string& text) {
+    std::cout << text;
+    return 0;
+}
+
+int tell(const Words& words) {
+    settings::Settings settings;
+    if (auto wrong = settings::read(settings)) return fail(*wrong);
+    if (words.rules) return print(rules_as_table(settings.policy));
+    return print(words.settings ? settings_as_table() : in_brief(settings, words.program));
+}
 
 int answer(Words& words) {
     if (words.algorithms) return list_algorithms();
-    if (words.markdown) return settings_markdown();
-    if (words.asked.empty()) return info(words.program);
+    if (words.markdown) return print(settings_as_markdown());
+    if (words.asked.empty()) return tell(words);
     words.question.collective = words.asked[0];
     words.question.ranks = words.asked[1];
     words.question.block = words.asked[2];
@@ -164,11 +114,13 @@ int answer(Words& words) {
 }  // namespace
 
 void add_info(CLI::App& app, int& status) {
-    CLI::App* command = app.add_subcommand("info", "MPI libraries, machine, settings and policy");
+    CLI::App* command = app.add_subcommand(
+        "info", "version, MPI libraries, machine, heap, settings and policy, in ten lines");
     auto words = std::make_shared<Words>();
-    command->add_option("program", words->program, "tell of the MPI library that this program uses");
-    command
-        ->add_option("--explain", words->asked, "COLLECTIVE RANKS BLOCK_BYTES: which rule applies, and why")
+    command->add_option("program", words->program, "tell of the MPI library that this program uses")
+        ->type_name("PROGRAM");
+    command->add_option("--explain", words->asked, "which rule applies to such a call, and why")
+        ->type_name("COLLECTIVE RANKS BLOCK")
         ->expected(3);
     command->add_option("--nodes", words->question.nodes, "nodes, for --explain")
         ->check(CLI::Range(1, 1 << 20));
@@ -179,8 +131,11 @@ void add_info(CLI::App& app, int& status) {
     command
         ->add_option("--calls", words->question.calls, "for --explain: which call on the communicator it is")
         ->check(CLI::PositiveNumber);
-    command->add_flag("--algorithms", words->algorithms, "list the algorithms");
-    command->add_flag("--settings-markdown", words->markdown, "the environment variables as a table");
+    command->add_flag("--rules", words->rules,
+                      "the rules of the policy, of which the first that matches a call holds");
+    command->add_flag("--settings", words->settings, "all settings, their values and where these are from");
+    command->add_flag("--algorithms", words->algorithms, "the algorithms, and which collectives each serves");
+    command->add_flag("--settings-markdown", words->markdown)->group("");  // for scripts/make_docs
     command->callback([words, &status] { status = answer(*words); });
 }
 

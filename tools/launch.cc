@@ -15,6 +15,7 @@
 
 #include "os/process.h"
 #include "settings/settings.h"
+#include "tools/child.h"
 #include "tools/preload.h"
 #include "tools/program_file.h"
 
@@ -128,10 +129,7 @@ int run(const std::vector<std::string>& command) {
         return fail(kCannotRun, "there is no libcoco.so beside this command; build it with scripts/build");
     if (why = unfit_to_preload(library); !why.empty()) return fail(kCannotRun, why);
     setenv("LD_PRELOAD", preload_list(library).c_str(), 1);
-    std::vector<char*> arguments;
-    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    execvp(program.c_str(), arguments.data());
+    execvp(program.c_str(), as_arguments(command).data());
     return fail(kCannotRun, program + ": " + std::strerror(errno));
 }
 

@@ -3,13 +3,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include "mpi/library.h"
+#include "tools/child.h"
 #include "tools/launch.h"
 #include "tools/program_file.h"
 
@@ -22,42 +22,20 @@ bool is_mpi_name(std::string_view file) {
            file.starts_with("libmpi_gnu") || file.starts_with("libmpi_intel");
 }
 
-// In the child: what is to be told of a library that is loaded.
-std::string describe(void* handle) {
+// In the child: what is to be told of a library that is loaded, a line for each member of MpiFound.
+std::string lines_of(void* handle) {
     link_map* map = nullptr;
     if (dlsym(handle, "PMPI_Alltoall") == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
-    std::string line = map->l_name;
+    const std::string file = std::string(map->l_name) + "\n";
     const mpi::Family* family = mpi::family_of(map->l_name, handle);
-    if (family == nullptr) return line + ": of no family that libcoco knows; calls are left to it";
-    line += std::string(": family ") + family->name + ", as " +
-            (family->marker != nullptr ? std::string("it defines ") + family->marker
-                                       : "MPI_Abi_get_version says");
+    if (family == nullptr) return file;
+    const std::string why =
+        family->marker != nullptr ? std::string("it defines ") + family->marker : "MPI_Abi_get_version says";
     mpi::Library library{};
     library.Get_library_version =
         reinterpret_cast<decltype(library.Get_library_version)>(dlsym(handle, "PMPI_Get_library_version"));
-    if (library.Get_library_version == nullptr) return line;
-    return line + "; " + mpi::version_of(library);
-}
-
-// The text that `work` makes in a child process.
-template <class Work>
-std::string of_child(Work work) {
-    int ends[2];
-    if (pipe(ends) != 0) return {};
-    const pid_t child = fork();
-    if (child == 0) {
-        const std::string text = work();
-        const bool whole = write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
-        _exit(whole ? 0 : 1);
-    }
-    close(ends[1]);
-    std::string text;
-    char part[4096];
-    for (ssize_t n; child > 0 && (n = read(ends[0], part, sizeof part)) > 0;)
-        text.append(part, static_cast<std::size_t>(n));
-    close(ends[0]);
-    if (child > 0) waitpid(child, nullptr, 0);
-    return text;
+    const bool tells = library.Get_library_version != nullptr;
+    return file + family->name + "\n" + why + "\n" + (tells ? mpi::version_of(library) : "") + "\n";
 }
 
 }  // namespace
@@ -77,11 +55,29 @@ std::vector<std::string> mpi_files_of(const std::string& program) {
     return files;
 }
 
-std::string describe_mpi(const std::string& name) {
-    return of_child([&] {
+std::optional<MpiFound> find_mpi(const std::string& name) {
+    std::istringstream lines(text_of_child([&] {
         void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
-        return handle != nullptr ? describe(handle) : std::string();
-    });
+        return handle != nullptr ? lines_of(handle) : std::string();
+    }));
+    MpiFound found;
+    if (!std::getline(lines, found.file)) return std::nullopt;
+    std::getline(lines, found.family);
+    std::getline(lines, found.why);
+    std::getline(lines, found.version);
+    return found;
+}
+
+std::string version_in_brief(const MpiFound& mpi) {
+    std::string version = mpi.version.substr(0, mpi.version.find(','));
+    if (const std::size_t at = version.find("Version:"); at != std::string::npos)
+        version.erase(at, std::string_view("Version:").size() + 1);
+    return version.empty() ? mpi.family : version;
+}
+
+std::string describe(const MpiFound& mpi) {
+    if (mpi.family.empty()) return mpi.file + ": of no family that libcoco knows; calls are left to it";
+    return version_in_brief(mpi) + ", " + mpi.file + "; family " + mpi.family + ", as " + mpi.why;
 }
 
 }  // namespace coco::tools

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which MPI libraries there are, and of which family each is: for `coco info`. Called by the command only.
+// Which MPI libraries there are, and of which family each is: for `coco info` and `coco doctor`. Called by the command only.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,18 @@ namespace coco::tools {
 std::vector<std::string> known_mpi_names();
 // The libraries that a program is linked with and whose names are those of MPI libraries.
 std::vector<std::string> mpi_files_of(const std::string& program);
-// File, family, why it counts to that family, and version of an MPI library, in one line; empty if the loader
-// does not find it or if it is no MPI library. It is loaded in a child process.
-std::string describe_mpi(const std::string& name);
+struct MpiFound {
+    std::string file;
+    std::string family;   // its name; empty: none that libcoco knows
+    std::string why;      // it counts to that family
+    std::string version;  // as the library says it, in one line
+};
+// The MPI library of this name or file; nothing if the loader does not find it or if it is no MPI library. It is loaded
+// in a child process.
+std::optional<MpiFound> find_mpi(const std::string& name);
+// "MPICH 4.0.2"
+std::string version_in_brief(const MpiFound& mpi);
+// All that is known of it, in one line.
+std::string describe(const MpiFound& mpi);
 
 }  // namespace coco::tools

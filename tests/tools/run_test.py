@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests the coco command where no MPI is needed. usage: run_test.py COCO"""
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -94,11 +95,47 @@ class Info(unittest.TestCase):
         self.assertNotIn("In others:", once.stdout)
         self.assertEqual(coco("info", "--explain", "bcast", "4", "8", "--calls", "0").returncode, 2)
 
-    def test_all(self):
+    def test_in_brief(self):
         result = coco("info")
         self.assertEqual(result.returncode, 0, result.stderr)
-        for word in ("libcoco ", "caches: ", "COCO_STATS: 0 (default)", "policy: built-in"):
-            self.assertIn(word, result.stdout)
+        lines = result.stdout.splitlines()
+        headings = [line.split("  ")[0] for line in lines if line[0] != " "]
+        self.assertEqual(headings, ["libcoco", "library", "MPI", "machine", "kernel", "heap", "learning", "policy", "settings", "switch off"])
+        self.assertTrue(all(line[:12].endswith("  ") and line[12] != " " for line in lines), result.stdout)
+        for words in ("policy      built-in, ", "settings    all have their defaults", "heap        adaptive, at most "):
+            self.assertIn(words, result.stdout)
+
+    def test_settings(self):
+        told = coco("info", COCO_HEAP="shared", COCO_HEAP_LIMIT="64M", COCO_LEARN="read", XDG_CACHE_HOME="/tmp/nowhere").stdout
+        self.assertIn("settings    COCO_LEARN=read, COCO_HEAP=shared, COCO_HEAP_LIMIT=64M (", told)
+        self.assertRegex(told, "heap +shared, at most [67][0-9].* MiB for each rank")
+        self.assertIn("learning    read only; 0 files of learned rules in /tmp/nowhere/coco\n", told)
+        table = coco("info", "--settings", COCO_STATS="1").stdout
+        self.assertRegex(table, "(?m)^COCO_STATS +1 +environment$")
+        self.assertRegex(table, "(?m)^COCO_HEAP +adaptive +default$")
+        self.assertIn("no shared memory for a rank", coco("info", COCO_HEAP_LIMIT="0").stdout)
+
+    def test_rules(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
+            policy.write('[[rule]]\ncollective = ["alltoall", "bcast"]\nblock = "2K-1M"\nranks = "8"\nalgorithm = "eager"\n'
+                         'reason = "because"\n\n[[rule]]\ncollective = "allgather"\nalgorithm = "naive"\n')
+            policy.flush()
+            heading, *table = coco("info", "--rules", COCO_POLICY=policy.name, COCO_BCAST="mpi").stdout.splitlines()
+        self.assertIn(policy.name, heading)
+        self.assertEqual(table[0], "The environment forces bcast: mpi")
+        columns = table[1].split()
+        self.assertEqual(columns[:2] + columns[-1:], ["line", "collective", "reason"])
+        at = {name: re.search(rf"\b{name}\b", table[1]).start() for name in columns}
+        rows = [{name: row[at[name]:].split("  ")[0] for name in columns} for row in table[2:]]
+        self.assertEqual([row["collective"] for row in rows], ["alltoall", "bcast", "allgather"])
+        self.assertEqual({name: rows[0][name] for name in ("line", "ranks", "nodes", "block", "algorithm", "reason")},
+                         {"line": "1", "ranks": "8", "nodes": "", "block": "2K-1M", "algorithm": "eager", "reason": "because"})
+        self.assertEqual(rows[2]["line"], "8")
+        built_in = coco("info", "--rules").stdout.splitlines()
+        counted = int(re.search(r"built-in, (\d+) rules", coco("info").stdout)[1])
+        self.assertEqual(len(built_in) - 2, counted)
+
+    def test_algorithms(self):
         self.assertIn("numa_morton: ", coco("info", "--algorithms").stdout)
 
 

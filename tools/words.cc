@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/words.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/env.h"
+
+namespace coco::tools {
+
+std::string first_line(const std::string& path) {
+    std::ifstream in(path);
+    std::string line;
+    std::getline(in, line);
+    return line;
+}
+
+std::string choice_in_force(const std::string& path) {
+    const std::string line = first_line(path);
+    const std::size_t begin = line.find('['), end = line.find(']');
+    if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
+    return line.substr(begin + 1, end - begin - 1);
+}
+
+std::string kernel_name() {
+    utsname system{};
+    return uname(&system) == 0 ? std::string(system.sysname) + " " + system.release : std::string();
+}
+
+std::map<std::int64_t, std::vector<std::int64_t>> cpus_of_domains() {
+    std::map<std::int64_t, std::vector<std::int64_t>> found;
+    std::error_code error;
+    std::filesystem::directory_iterator at("/sys/devices/system/node", error);
+    for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+        const std::string name = at->path().filename();
+        std::uint64_t domain = 0;
+        if (!name.starts_with("node") || !base::parse_number(std::string_view(name).substr(4), domain))
+            continue;
+        std::vector<std::int64_t> cpus = listed_numbers(first_line(at->path() / "cpulist"));
+        if (!cpus.empty()) found[static_cast<std::int64_t>(domain)] = std::move(cpus);
+    }
+    return found;
+}
+
+std::vector<std::string> settings_in_force() {
+    constexpr std::string_view kNotTheUsers = "COCO_RANK_PROCESS";
+    std::vector<std::string> words;
+    for (const base::Setting& setting : base::settings())
+        if (const std::string value(base::env(setting.name)); !value.empty() && setting.name != kNotTheUsers)
+            words.push_back(setting.name + ("=" + value));
+    return words;
+}
+
+std::string in_words(std::uint64_t bytes) {
+    constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    std::uint64_t tenths = 0;  // of the unit
+    for (; bytes >= 1024 && unit < 4; ++unit) {
+        tenths = bytes % 1024 * 10 / 1024;
+        bytes /= 1024;
+    }
+    const std::string fraction = tenths != 0 && bytes < 100 ? "." + std::to_string(tenths) : std::string();
+    return std::to_string(bytes) + fraction + " " + kUnits[unit];
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+    std::string text;
+    for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
+    return text;
+}
+
+std::string numbers(std::vector<std::int64_t> values) {
+    std::ranges::sort(values);
+    std::string text;
+    for (std::size_t i = 0; i < values.size();) {
+        std::size_t end = i + 1;
+        while (end < values.size() && values[end] <= values[end - 1] + 1) ++end;
+        text.append(text.empty() ? "" : ",").append(std::to_string(values[i]));
+        if (values[end - 1] != values[i]) text.append("-").append(std::to_string(values[end - 1]));
+        i = end;
+    }
+    return text;
+}
+
+std::vector<std::int64_t> listed_numbers(std::string_view list) {
+    std::vector<std::int64_t> values;
+    while (!list.empty()) {
+        const std::string_view range = list.substr(0, list.find(','));
+        list.remove_prefix(std::min(list.size(), range.size() + 1));
+        const std::size_t dash = std::min(range.find('-'), range.size());
+        std::uint64_t first = 0, last = 0;
+        if (!base::parse_number(range.substr(0, dash), first)) break;
+        if (dash == range.size())
+            last = first;
+        else if (!base::parse_number(range.substr(dash + 1), last))
+            break;
+        for (; first <= last; ++first) values.push_back(static_cast<std::int64_t>(first));
+    }
+    return values;
+}
+
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+    constexpr std::size_t kBetween = 2;
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths.resize(std::max(widths.size(), i + 1));
+            widths[i] = std::max(widths[i], row[i].size());
+        }
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            line += row[i];
+            if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + kBetween, ' ');
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+}  // namespace coco::tools
