@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     app.add_subcommand("run", "run a program with libcoco: coco run PROG ARGS...");
 
     int status = 0;
-    for (const AddCommand add : {add_info, add_env}) add(app, status);
+    for (const AddCommand add : {add_info, add_doctor, add_env}) add(app, status);
 
     bool running = argc > 1 && std::string_view(argv[1]) == "run";
     int end = running ? first_of_command(argc, argv) : argc;

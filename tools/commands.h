@@ -13,6 +13,7 @@ namespace coco::tools {
 
 // status: outlives the reading of the line.
 using AddCommand = void (*)(CLI::App& app, int& status);
+void add_doctor(CLI::App& app, int& status);
 void add_env(CLI::App& app, int& status);
 void add_info(CLI::App& app, int& status);
 

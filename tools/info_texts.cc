@@ -83,7 +83,7 @@ std::string in_brief(const settings::Settings& settings, const std::string& prog
         {"policy", policy.source + ", " + counted(policy.rules.size(), "rule") + " (coco info --rules)"});
     rows.push_back({"settings", settings_in_words()});
     rows.push_back({"switch off",
-                    "COCO_DISABLE=1, or run without the preload"});
+                    "COCO_DISABLE=1, or run without the preload (coco doctor: what keeps it from working)"});
     return aligned(rows);
 }
 

@@ -48,6 +48,17 @@ class File {
         return value;
     }
 
+    // Empty if the file ends before.
+    std::string part(std::uint64_t offset, std::uint64_t bytes) {
+        in_.clear();
+        in_.seekg(0, std::ios::end);
+        const auto end = static_cast<std::uint64_t>(in_.tellg());
+        std::string value(offset <= end && bytes <= end - offset ? bytes : 0, '\0');
+        in_.seekg(static_cast<std::streamoff>(offset));
+        in_.read(value.data(), static_cast<std::streamsize>(value.size()));
+        return value;
+    }
+
   private:
     std::ifstream in_;
 };
@@ -119,7 +130,30 @@ const std::multimap<std::string, std::string>& loader_cache() {
     return cache;
 }
 
-// Where the loader would find `name` for a file with these run paths; empty if nowhere.
+// The sections of a file, of which libraries that are stripped keep those of dynamic symbols.
+std::vector<Elf64_Shdr> sections(File& file, const Elf64_Ehdr& header) {
+    std::vector<Elf64_Shdr> list;
+    for (int i = 0; i < header.e_shnum; ++i) {
+        Elf64_Shdr entry;
+        if (!file.read(header.e_shoff + static_cast<std::uint64_t>(i) * sizeof entry, entry)) break;
+        list.push_back(entry);
+    }
+    return list;
+}
+
+void add_names(const std::string& symbols, const std::string& strings, const std::set<std::string>& asked,
+               Names& names) {
+    for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
+        if (symbol.st_name >= strings.size()) continue;
+        const std::string name = strings.c_str() + symbol.st_name;
+        if (asked.contains(name)) (symbol.st_shndx == SHN_UNDEF ? names.wanted : names.defined).insert(name);
+    }
+}
+
+}  // namespace
+
 std::string find_library(const std::string& name, const std::vector<std::string>& run_path) {
     if (name.find('/') != std::string::npos) return name;
     std::vector<std::string> folders = run_path;
@@ -134,8 +168,6 @@ std::string find_library(const std::string& name, const std::vector<std::string>
     return {};
 }
 
-}  // namespace
-
 Elf read_elf(const std::string& path) {
     Elf elf;
     std::error_code ignored;
@@ -149,10 +181,27 @@ Elf read_elf(const std::string& path) {
     std::vector<Elf64_Phdr> headers = program_headers(file, header);
     std::string origin = fs::weakly_canonical(path, ignored).parent_path();
     for (const Elf64_Phdr& h : headers) {
-        if (h.p_type == PT_INTERP) elf.is_dynamic = true;
+        if (h.p_type == PT_INTERP) elf.interpreter = file.text(h.p_offset);
         if (h.p_type == PT_DYNAMIC) read_dynamic(file, headers, h, elf, origin);
     }
+    elf.is_dynamic = !elf.interpreter.empty();
     return elf;
+}
+
+Names names_in(const std::string& path, const std::set<std::string>& asked) {
+    Names names;
+    if (!read_elf(path).is_native) return names;
+    File file(path);
+    Elf64_Ehdr header;
+    if (!file.read(0, header)) return names;
+    const std::vector<Elf64_Shdr> all = sections(file, header);
+    for (const Elf64_Shdr& section : all)
+        if (section.sh_type == SHT_DYNSYM && section.sh_link < all.size()) {
+            const Elf64_Shdr& strings = all[section.sh_link];
+            add_names(file.part(section.sh_offset, section.sh_size),
+                      file.part(strings.sh_offset, strings.sh_size), asked, names);
+        }
+    return names;
 }
 
 std::vector<std::string> all_needed(const std::string& path) {
