@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tools/commands.h"
+#include "tools/describe.h"
 #include "tools/launch.h"
 
 namespace {
@@ -25,10 +26,18 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", "coco " COCO_VERSION);
     app.require_subcommand(1);
 
-    app.add_subcommand("run", "run a program with libcoco: coco run PROG ARGS...");
+    // What follows is the program's own: it is taken off the line before that is read, and these names are for the help.
+    CLI::App* run_command = app.add_subcommand("run", "run a program with libcoco");
+    std::string program;
+    std::vector<std::string> arguments;
+    run_command->add_option("program", program, "a file, or a command in PATH")->type_name("PROGRAM");
+    run_command->add_option("arguments", arguments, "the program's own")->type_name("ARGUMENT");
 
     int status = 0;
     for (const AddCommand add : {add_info, add_doctor, add_env}) add(app, status);
+
+    app.add_flag_callback("--describe", [&] { throw CLI::CallForVersion(description_of(app), 0); })
+        ->group("");
 
     bool running = argc > 1 && std::string_view(argv[1]) == "run";
     int end = running ? first_of_command(argc, argv) : argc;

@@ -139,5 +139,15 @@ class Info(unittest.TestCase):
         self.assertIn("numa_morton: ", coco("info", "--algorithms").stdout)
 
 
+class CommandLine(unittest.TestCase):
+    def test_help_hides_what_is_hidden(self):
+        for words in ([], ["doctor"], ["info"]):
+            text = coco(*words, "--help").stdout
+            self.assertIn("Usage: coco", text)
+            for hidden in ("describe", "carry", "preloaded", "markdown"):
+                self.assertNotIn(hidden, text)
+        self.assertIn("program PROGRAM", coco("run", "--help").stdout)
+
+
 if __name__ == "__main__":
     unittest.main()
