@@ -22,13 +22,16 @@ void Journal::note(const policy::Facts& facts, const Cell& cell) {
                   .rule = cell.rule,
                   .candidates = cell.lessons->candidates,
                   .times_ns = {},
+                  .spreads = {},
                   .incumbent = learner.incumbent(),
                   .calls = cell.calls,
                   .looks = learner.looks(),
                   .changes = learner.changes(),
                   .spent_ns = learner.spent_ns()};
-    for (std::size_t c = 0; c < lesson.candidates.size(); ++c)
-        lesson.times_ns.push_back(learner.time_ns(static_cast<int>(c)));
+    for (int c = 0; c < static_cast<int>(lesson.candidates.size()); ++c) {
+        lesson.times_ns.push_back(learner.time_ns(c));
+        lesson.spreads.push_back(learner.spread(c));
+    }
     std::scoped_lock hold(lock_);
     auto known = std::ranges::find_if(
         lessons_, [&](const Lesson& other) { return is_of_same_kind(other, facts, cell); });

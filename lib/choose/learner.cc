@@ -29,6 +29,11 @@ std::int64_t median_of(std::span<std::int64_t> times) {
     return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
 }
 
+// Requires: the times are sorted.
+Learner::Spread spread_of(std::span<const std::int64_t> times) {
+    return {times[times.size() / 4], times[times.size() - 1 - times.size() / 4]};
+}
+
 // By Mann and Whitney: in standard deviations, how far `some` lie below `others` by their ranks alone.
 double z_of(std::span<const std::int64_t> some, std::span<const std::int64_t> others) {
     double below = 0;
@@ -175,9 +180,11 @@ void Learner::decide(std::uint64_t call) {
     Facts& challenger = facts_[challenger_];
     const std::int64_t incumbent_ns = median_of(incumbents.all());
     // Of a probe the best: the other sample may have met a cold start.
-    challenger.time_ns =
-        phase_ == Phase::probe ? std::ranges::min(challengers.all()) : median_of(challengers.all());
+    const std::int64_t challenger_ns = median_of(challengers.all());
+    challenger.time_ns = phase_ == Phase::probe ? challengers.all().front() : challenger_ns;
     facts_[incumbent_].time_ns = incumbent_ns;
+    challenger.spread = spread_of(challengers.all());
+    facts_[incumbent_].spread = spread_of(incumbents.all());
     is_thorough_ = agreement_ns > 16 * calls_per_sample() * incumbent_ns;
     facts_[incumbent_].was_seen = challenger.was_seen = true;
     // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.

@@ -64,6 +64,11 @@ class Learner {
     int incumbent() const { return incumbent_; }
     // Of the last look at it; 0: never seen.
     std::int64_t time_ns(int candidate) const { return facts_[candidate].time_ns; }
+    // The quartiles of the samples of that look: a quarter of them lie below, a quarter above.
+    struct Spread {
+        std::int64_t low_ns = 0, high_ns = 0;
+    };
+    Spread spread(int candidate) const { return facts_[candidate].spread; }
     std::uint64_t looks() const { return looks_; }
     std::uint64_t changes() const { return changes_; }
     std::int64_t spent_ns() const { return static_cast<std::int64_t>(spent_ns_); }
@@ -84,6 +89,7 @@ class Learner {
 
     struct Facts {
         std::int64_t time_ns = 0;
+        Spread spread;
         // That it is faster than the incumbent: sums of z. In the first older ones count less.
         double evidence = 0, slow_evidence = 0;
         double comparisons = 0;  // in slow_evidence

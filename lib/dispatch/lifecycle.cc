@@ -113,7 +113,8 @@ std::vector<stats::Learned> what_was_learned() {
                                .changes = lesson.changes,
                                .spent_ns = lesson.spent_ns};
         for (std::size_t c = 0; c < lesson.candidates.size(); ++c)
-            learned.candidates.push_back({policy::text_of(lesson.candidates[c]), lesson.times_ns[c]});
+            learned.candidates.push_back({policy::text_of(lesson.candidates[c]), lesson.times_ns[c],
+                                          lesson.spreads[c].low_ns, lesson.spreads[c].high_ns});
         all.push_back(std::move(learned));
     }
     return all;

@@ -277,11 +277,15 @@ std::string json(std::span<const Row> all, std::int32_t world_ranks, std::span<c
         row["block_last"] = is_any ? ordered_json(nullptr) : ordered_json(std::uint64_t{1} << one.size_class);
         row["incumbent"] = one.candidates[one.incumbent].name;
         row["candidates"] = ordered_json::array();
-        for (const Learned::Candidate& candidate : one.candidates)
-            row["candidates"].push_back(
-                {{"name", candidate.name},
-                 {"time_ns",
-                  candidate.time_ns == 0 ? ordered_json(nullptr) : ordered_json(candidate.time_ns)}});
+        for (const Learned::Candidate& candidate : one.candidates) {
+            auto known = [&](std::int64_t ns) {
+                return candidate.time_ns == 0 ? ordered_json() : ordered_json(ns);
+            };
+            row["candidates"].push_back({{"name", candidate.name},
+                                         {"time_ns", known(candidate.time_ns)},
+                                         {"low_ns", known(candidate.low_ns)},
+                                         {"high_ns", known(candidate.high_ns)}});
+        }
         row["calls"] = one.calls;
         row["looks"] = one.looks;
         row["changes"] = one.changes;

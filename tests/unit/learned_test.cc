@@ -43,6 +43,7 @@ choose::Lesson lesson_of(int size_class, int rule, std::vector<const char*> cand
                           .rule = rule,
                           .candidates = {},
                           .times_ns = {},
+                          .spreads = {},
                           .incumbent = incumbent,
                           .calls = 5000};
     for (const char* candidate : candidates) {

@@ -321,6 +321,22 @@ TEST_CASE("void looks come ever more seldom", "[learner]") {
     CHECK(learner.incumbent() == 0);
 }
 
+TEST_CASE("a comparison leaves the quartiles of its samples", "[learner]") {
+    Learner learner(2, Learner::Clocks::common);
+    for (std::uint64_t call = 1; learner.looks() < 2; ++call) {
+        if (learner.must_agree(call)) learner.decide(call);
+        const Learner::Span span = learner.span(call);
+        // Each comparison has eight, sixteen and eight consecutive calls.
+        const auto time_ns = static_cast<std::int64_t>(1000 + 100 * span.candidate + 10 * (call % 8));
+        if (span.is_measured) learner.note(call, 0, time_ns);
+    }
+    CHECK(learner.time_ns(0) == 1035);
+    CHECK(learner.spread(0).low_ns == 1020);
+    CHECK(learner.spread(0).high_ns == 1050);
+    CHECK(learner.spread(1).low_ns == 1120);
+    CHECK(learner.spread(1).high_ns == 1150);
+}
+
 TEST_CASE("a cell with one candidate never looks", "[learner]") {
     Learner learner(1, Learner::Clocks::apart);
     const Learner::Span span = learner.span(1);

@@ -187,7 +187,7 @@ TEST_CASE("the table says what was learned, and from what", "[stats]") {
                     .nodes = 1,
                     .ranks_per_node = 4,
                     .size_class = 6,
-                    .candidates = {{"eager", 2300}, {"mpi", 1200}, {"naive", 0}},
+                    .candidates = {{"eager", 2300, 2200, 2500}, {"mpi", 1200, 1100, 1300}, {"naive", 0}},
                     .incumbent = 1,
                     .calls = 1000,
                     .looks = 2,
@@ -203,6 +203,10 @@ TEST_CASE("the table says what was learned, and from what", "[stats]") {
     learned.looks = 1;
     CHECK(table({&row, 1}, 4, Counted::all_ranks, {&learned, 1}).find("ranks, all blocks: learned") !=
           std::string::npos);
+    auto candidates = nlohmann::json::parse(json({&row, 1}, 4, {&learned, 1}))["learned"][0]["candidates"];
+    CHECK(candidates[0] ==
+          nlohmann::json{{"name", "eager"}, {"time_ns", 2300}, {"low_ns", 2200}, {"high_ns", 2500}});
+    CHECK(candidates[2]["low_ns"].is_null());
 }
 
 TEST_CASE("calls with equal keys share a row", "[stats]") {
