@@ -261,12 +261,16 @@ std::string json(std::span<const Row> all, std::int32_t world_ranks, std::span<c
         root["calls"].push_back(std::move(row));
     }
     root["handed_back"] = ordered_json::array();
-    for (const Hint& hint : hints_of(all))
+    for (const Hint& hint : hints_of(all)) {
+        const ReasonText& why = text_of(hint.reason);
         root["handed_back"].push_back({{"function", function_of(hint.collective)},
-                                       {"reason", text_of(hint.reason).name},
+                                       {"reason", why.name},
                                        {"times", hint.times},
                                        {"world_ranks", hint.ranks},
+                                       {"why", why.what},
+                                       {"help", *why.hint == '\0' ? ordered_json() : ordered_json(why.hint)},
                                        {"text", hint.text}});
+    }
     if (!learned.empty()) root["learned"] = ordered_json::array();
     for (const Learned& one : learned) {
         const bool is_any = one.size_class < 0;

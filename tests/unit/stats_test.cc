@@ -62,6 +62,9 @@ TEST_CASE("a hint tells times, reason, ranks and cure", "[stats]") {
         "\nMPI_Alltoall handed back 120 times: send buffer outside the shared heap (stack, static or mmap) "
         "at ranks 0-3,6; allocate it with malloc\n"));
     CHECK(holds(text, "\nMPI_Bcast handed back 1 time: arguments that MPI refuses at rank 5\n"));
+    auto hint = nlohmann::json::parse(json(rows, 8))["handed_back"][0];
+    CHECK(hint["why"] == "send buffer outside the shared heap (stack, static or mmap)");
+    CHECK(hint["help"] == "allocate it with malloc");
 }
 
 TEST_CASE("calls of all block classes count in one hint", "[stats]") {
@@ -141,6 +144,8 @@ TEST_CASE("JSON holds what the table shows", "[stats]") {
     CHECK(theirs["wait_ns"].is_null());
     REQUIRE(root["handed_back"].size() == 1);
     CHECK(root["handed_back"][0]["times"] == 1);
+    CHECK(root["handed_back"][0]["why"] == text_of(Reason::peer).what);
+    CHECK(root["handed_back"][0]["help"].is_null());
     CHECK(root["handed_back"][0]["world_ranks"] == "1");
 }
 
