@@ -296,7 +296,7 @@ TakeResult take(const Args& args) noexcept {
     if (!off) heap::tend();
     if (stats::enabled()) taken.begin_ns = os::now_ns();
     taken.count = {.collective = static_cast<std::uint8_t>(args.collective),
-                   .block_bytes = 0,
+                   .block_bytes = stats::kUnknownBytes,
                    .reason = stats::Reason::none,
                    .algorithm = "mpi",
                    .comm_ranks = 0,

@@ -19,6 +19,7 @@ std::vector<Row>* g_rows = nullptr;
 constinit bool g_enabled = false;  // written in MPI_Init, which comes before any other call in every thread
 
 std::uint8_t class_of(std::uint64_t block_bytes) {
+    if (block_bytes == kUnknownBytes) return kUnknownClass;
     return static_cast<std::uint8_t>(std::bit_width(block_bytes));
 }
 

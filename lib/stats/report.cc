@@ -50,8 +50,8 @@ void add(Sum& sum, const Row& row) {
 std::map<Key, Sum> sums_of(std::span<const Row> all) {
     std::map<Key, Sum> sums;
     for (const Row& row : all) {
-        // 255 (unknown) sorts and shows before 0.
-        int block_class = row.block_class == 255 ? -1 : row.block_class;
+        // What is unknown sorts and shows before 0.
+        int block_class = row.block_class == kUnknownClass ? -1 : row.block_class;
         const std::string_view name(row.algorithm, strnlen(row.algorithm, sizeof row.algorithm));
         add(sums[{row.collective, row.comm_ranks, block_class, base::one_line(name), row.reason}], row);
     }
@@ -142,7 +142,7 @@ std::string bytes_text(std::uint64_t bytes) {
 
 // "0", "1", "2-3", "64K-": the class ends below twice its first value.
 std::string block_text(int block_class) {
-    if (block_class < 0) return "any";
+    if (block_class < 0) return "unknown";
     std::uint64_t first = first_of(block_class);
     if (block_class < 2) return std::to_string(first);
     return block_class > 10 ? bytes_text(first) + "-<" + bytes_text(2 * first)

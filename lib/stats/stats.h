@@ -45,11 +45,15 @@ const ReasonText& text_of(Reason reason);
 
 inline constexpr int kTimeClasses = 40;  // powers of two of nanoseconds, for the median
 
+// The size of a call that was handed back before anybody looked at it.
+inline constexpr std::uint64_t kUnknownBytes = UINT64_MAX;
+inline constexpr std::uint8_t kUnknownClass = 255;
+
 // One line of the table: all calls with equal keys on one rank.
 struct Row {
     // keys
     std::uint8_t collective;   // base::Collective
-    std::uint8_t block_class;  // 0: zero bytes, k: [2^(k-1), 2^k) bytes; 255: unknown (v and w forms use the
+    std::uint8_t block_class;  // 0: zero bytes, k: [2^(k-1), 2^k) bytes; kUnknownClass (v and w forms use the
                                // largest block)
     Reason reason;             // none: run by us
     char algorithm[29];        // name, or "mpi"
@@ -70,7 +74,7 @@ struct Row {
 
 struct Call {
     std::uint8_t collective;
-    std::uint64_t block_bytes;
+    std::uint64_t block_bytes;  // or kUnknownBytes
     Reason reason;
     const char* algorithm;
     std::int32_t comm_ranks;

@@ -233,10 +233,12 @@ TEST_CASE("calls with equal keys share a row", "[stats]") {
     call.algorithm = "a name that is longer than a row can hold";
     record(call);
     record(call);
+    call.block_bytes = kUnknownBytes;
+    record(call);
     std::vector<Row> mine;
     for (const Row& r : rows(9))
         if (r.comm_ranks == 777) mine.push_back(r);
-    REQUIRE(mine.size() == 2);
+    REQUIRE(mine.size() == 3);
     CHECK(mine[0].calls == 2);
     CHECK(mine[0].rank == 9);
     CHECK(mine[0].bytes == 16);
@@ -248,6 +250,8 @@ TEST_CASE("calls with equal keys share a row", "[stats]") {
     CHECK(mine[1].block_class == 1);
     CHECK(std::string(mine[1].algorithm) == "a name that is longer than a");
     CHECK(mine[1].calls == 2);
+    CHECK(mine[2].block_class == kUnknownClass);
+    CHECK(holds(table(mine, 1), " unknown  a name"));
 }
 
 namespace {
