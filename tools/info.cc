@@ -26,9 +26,8 @@ int fail(const std::string& line) {
 
 // Neighbours' blocks are common to all ranks in some topologies, and in others not.
 void print_explained(const policy::Policy& policy, policy::Facts facts) {
-    using algorithms::Collective;
-    // Among v and w forms only allgatherv has all sizes on all ranks.
-    if (is_sized(facts.collective) && facts.collective != Collective::allgatherv) facts.block_bytes.reset();
+    // The other v and w forms go by the largest block of the call before, or all ranks have all sizes.
+    if (is_sized(facts.collective) && is_neighbor(facts.collective)) facts.block_bytes.reset();
     const bool depends = is_neighbor(facts.collective) && facts.block_bytes;
     if (depends)
         std::cout << "In topologies in which all ranks know the largest block (docs/neighbors.md):\n";

@@ -28,6 +28,10 @@ struct Cell {
     // The size is that of the largest block of the call before, which a call's ranks tell one another.
     bool goes_by_told_size = false;
     std::uint64_t calls = 0;
+    // Where told sizes lead to the MPI library's function, whose calls tell none: the number of the cell's last call before one
+    // is taken to see, and how many are left behind that one; 0: not decided yet.
+    std::uint64_t see_after = 0;
+    std::uint32_t calls_unseen = 0;
     std::unique_ptr<Lessons> lessons = nullptr;  // null: nothing is learned here, or not yet
 
     // Notes the call under way, which is measured, by a clock of this process's.

@@ -78,10 +78,13 @@ std::uint64_t Choices::calls(algorithms::Collective collective) const {
     return calls;
 }
 
-bool Choices::goes_by_told_size(const policy::Facts& facts, const Learning& learning) {
-    return learning.goes_by_told_sizes && facts.nodes == 1 &&
-           (facts.collective == algorithms::Collective::alltoallv ||
-            facts.collective == algorithms::Collective::alltoallw);
+bool Choices::goes_by_told_size(Memo& memo, const policy::Policy& policy, const policy::Facts& facts,
+                                const Learning& learning) {
+    if (facts.nodes != 1 || (facts.collective != algorithms::Collective::alltoallv &&
+                             facts.collective != algorithms::Collective::alltoallw))
+        return false;
+    if (!memo.rules_ask) memo.rules_ask = policy::asks_for_block(policy, facts);
+    return learning.is_on || *memo.rules_ask;
 }
 
 int Choices::size_class_of(const policy::Facts& facts) {
@@ -145,16 +148,40 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     choice.is_measured = span.is_measured;
 }
 
+// Takes a call now and then that would be left to the MPI library: the first one where no size is known yet, then more and more
+// seldom. Without them a communicator would stay for ever at a size that is left to MPI. Requires: the cell goes by told sizes
+// and has counted the call.
+void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) const {
+    Cell& cell = *choice.cell;
+    if (cell.calls_unseen == 0) {
+        cell.calls_unseen = kLeastUnseen;
+        cell.see_after = cell.size_class < 0 ? 0 : cell.calls - 1 + kLeastUnseen;
+    }
+    if (cell.calls <= cell.see_after || choice.is_measured) {
+        choice.last_of_cell = std::min(choice.last_of_cell, std::max(cell.calls, cell.see_after));
+        return;
+    }
+    cell.see_after = cell.calls + cell.calls_unseen;
+    cell.calls_unseen = std::min(2 * cell.calls_unseen, kMostUnseen);
+    facts.calls = calls(facts.collective);
+    const policy::Verdict seeing = policy::select_to_see(policy, facts);
+    choice.algorithm = seeing.choice.algorithm;
+    choice.parameters = seeing.choice.parameters;
+    choice.last_of_cell = cell.calls;
+}
+
 const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
                               const Learning& learning) {
     const int collective = static_cast<int>(facts.collective);
     Memo& memo = memo_[collective];
     const Instead& instead = instead_[collective];
     if (bounded) facts.block_bytes = next_bound();
-    const bool by_told_size = goes_by_told_size(facts, learning);
+    const bool by_told_size = goes_by_told_size(memo, policy, facts, learning);
     if (const int told = told_class_[collective]; by_told_size && told >= 0)
         facts.block_bytes = std::uint64_t{1} << std::min(told, 62);
     const std::uint64_t block_bytes = facts.block_bytes.value_or(0);
+    // A call over several nodes that is taken to see how large blocks are is of no size yet.
+    const bool is_peek = bounded && block_bytes == 0;
     const int size_class = size_class_of(facts);
     Choice& choice = memo.choice;
     const bool holds_for_good = memo.verdict.last_call == UINT64_MAX;
@@ -162,7 +189,7 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
     if (!is_of_memo || !holds_for_good) facts.calls = calls(facts.collective) + 1;
     if (!is_of_memo || (!holds_for_good && facts.calls > memo.verdict.last_call)) {
         memo.block_bytes = block_bytes;
-        memo.verdict = verdict_for(policy, facts);
+        memo.verdict = verdict_for(policy, facts, is_peek);
         // Calls that are compared with what a cell has learned are none of its own.
         const bool is_cells_own = instead.kind == Instead::Kind::nothing;
         choice = {memo.verdict.choice.algorithm,
@@ -172,19 +199,29 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
                   &cell_for(facts, is_cells_own ? memo.verdict.rule : kNoRule, size_class),
                   UINT64_MAX};
         choice.cell->goes_by_told_size = by_told_size;
+        choice.cell->calls_unseen = 0;
     }
     ++choice.cell->calls;
-    // A call that is taken to see how large blocks are is of no size yet.
+    if (by_told_size) {  // the last call may have been taken to see
+        choice.algorithm = memo.verdict.choice.algorithm;
+        choice.parameters = memo.verdict.choice.parameters;
+        choice.last_of_cell = UINT64_MAX;
+    }
     if (learning.is_on && instead.kind == Instead::Kind::nothing)
-        learn(choice, policy, facts, memo.verdict, bounded && block_bytes == 0, learning);
+        learn(choice, policy, facts, memo.verdict, is_peek, learning);
+    if (by_told_size && choice.algorithm == nullptr && !choice.by_force) see_sizes(choice, policy, facts);
     if (bounded && block_bytes != 0 && choice.algorithm != nullptr) calls_unseen_ = kLeastUnseen;
     return choice;
 }
 
-policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy::Facts& facts) const {
+policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy::Facts& facts,
+                                     bool is_peek) const {
     const Instead& instead = instead_[static_cast<int>(facts.collective)];
     if (instead.kind == Instead::Kind::choice) return {.choice = instead.choice, .forced = true};
-    return policy::select(policy, facts);
+    const policy::Verdict verdict = policy::select(policy, facts);
+    // What is left to the MPI library shows nothing.
+    const bool is_blind = is_peek && verdict.choice.algorithm == nullptr && !verdict.forced;
+    return is_blind ? policy::select_to_see(policy, facts) : verdict;
 }
 
 void Choices::put_instead(algorithms::Collective collective, const Instead& instead) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "choose/cell.h"
@@ -42,8 +43,6 @@ class Agreement {
 
 struct Learning {
     bool is_on = false;
-    bool goes_by_told_sizes =
-        false;  // where no rank knows the block size, on one node: there are learned rules for them
     bool is_restless = false;  // learner.h
     Agreement* agreement = nullptr;
     Journal* journal = nullptr;  // null: nobody wants to know
@@ -103,10 +102,13 @@ class Choices {
     // The bound for the next call. Calls left to MPI tell nothing: now and then a call is taken to see, and more
     // seldom the longer it goes on, as such a call may cost five of MPI's.
     std::uint64_t next_bound();
-    // Goes by the largest block of the call before.
-    static bool goes_by_told_size(const policy::Facts& facts, const Learning& learning);
+    struct Memo;
+    // Whether the choice goes by the largest block of the call before: no rank knows this call's, and somebody asks.
+    static bool goes_by_told_size(Memo& memo, const policy::Policy& policy, const policy::Facts& facts,
+                                  const Learning& learning);
     static int size_class_of(const policy::Facts& facts);
     Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
+    void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) const;
     bool lengths_agree(const Learning& learning);
     void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
                const policy::Verdict& verdict, bool is_peek, const Learning& learning);
@@ -115,8 +117,10 @@ class Choices {
         std::uint64_t block_bytes = UINT64_MAX - 1;
         policy::Verdict verdict = {.choice = {}, .last_call = 0};
         Choice choice = {};
+        // Whether rules ask for the block, in forms whose sizes no rank knows.
+        std::optional<bool> rules_ask = std::nullopt;
     };
-    policy::Verdict verdict_for(const policy::Policy& policy, const policy::Facts& facts) const;
+    policy::Verdict verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek) const;
     Memo memo_[algorithms::kCollectives];  // the last verdict for each collective
     Instead instead_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;

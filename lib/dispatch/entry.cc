@@ -7,7 +7,6 @@
 #include "comm/comm.h"
 #include "dispatch/agreement.h"
 #include "dispatch/alias.h"
-#include "dispatch/learned.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
 #include "dispatch/repeat.h"
@@ -47,8 +46,7 @@ policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
 const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common) {
     BoardAgreement agreement(comm.handle, comm.agreement_ns);
     const settings::Learn& learn = learning_in_force();
-    const choose::Learning learning{learn.is_on, learn.is_on || has_learned_rules(), learn.is_restless,
-                                    &agreement, &the_journal()};
+    const choose::Learning learning{learn.is_on, learn.is_restless, &agreement, &the_journal()};
     return comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm), learning);
 }
 

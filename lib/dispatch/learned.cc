@@ -47,8 +47,6 @@ void broadcast(std::string& text) {
 
 }  // namespace
 
-bool has_learned_rules() { return g_learned != 0; }
-
 void fetch_learned_rules(settings::Settings& settings) {
     std::string text;
     if (world_rank() == 0) {

@@ -12,8 +12,6 @@ namespace coco::dispatch {
 // Puts the rules that earlier jobs have learned before those of the policy. Called by all ranks of the world together, which
 // have equal settings.
 void fetch_learned_rules(settings::Settings& settings);
-// Whether there are any.
-bool has_learned_rules();
 // Leaves what this job has learned to the next ones. Called on rank 0 of the world.
 void leave_learned_rules(const settings::Settings& settings, const choose::Journal& journal);
 

@@ -54,8 +54,7 @@ struct Facts {
     std::int32_t ranks_per_node;  // the ranks of the node that has most
     std::int32_t domains;         // NUMA domains that have ranks
     // Bytes of a block, if all ranks know them (bcast: of the whole buffer; allgatherv: of the largest block;
-    // on several nodes alltoallv and alltoallw: of the largest block of the call before). If absent, a rule
-    // with `block` never matches.
+    // alltoallv and alltoallw: of the largest block of the call before). If absent, a rule with `block` never matches.
     std::optional<std::uint64_t> block_bytes;
     // Neighbours may send and receive blocks of different sizes. If true, block_bytes is what this rank
     // names, and other ranks may name another size. It may then decide only between algorithms in which
@@ -102,6 +101,11 @@ struct Verdict {
     std::uint64_t last_call = UINT64_MAX;
 };
 Verdict select(const Policy& policy, const Facts& facts);
+// For a call that shall show how large blocks are, which calls of the MPI library's own function do not: the first rule that
+// matches whatever the block and chooses an algorithm; mpi where there is none.
+Verdict select_to_see(const Policy& policy, const Facts& facts);
+// Whether a rule that matches but for its conditions on the block and the call asks for the block.
+bool asks_for_block(const Policy& policy, const Facts& facts);
 // A few lines that say which rule applies to these facts and why the ones before it do not.
 std::string explain(const Policy& policy, const Facts& facts);
 

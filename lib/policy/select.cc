@@ -18,15 +18,20 @@ struct Test {
     }
 };
 
-// The first condition that does not hold; its name is null if all hold. without_calls: whatever the number of the call.
-Test first_failing(const Rule& rule, const Facts& facts, bool without_calls = false) {
+// Conditions that shall not count.
+struct Whatever {
+    bool calls = false, block = false;
+};
+
+// The first condition that does not hold; its name is null if all hold.
+Test first_failing(const Rule& rule, const Facts& facts, Whatever whatever = {}) {
     auto value = [](std::int32_t n) { return std::optional(static_cast<std::uint64_t>(n)); };
     const Test tests[] = {{"nodes", rule.nodes, value(facts.nodes)},
                           {"ranks", rule.ranks, value(facts.ranks_per_node)},
                           {"domains", rule.domains, value(facts.domains)},
-                          {"block", rule.block, facts.block_bytes},
+                          {"block", whatever.block ? Range{} : rule.block, facts.block_bytes},
                           {"degree", rule.degree, facts.degree},
-                          {"calls", without_calls ? Range{} : rule.calls, facts.calls}};
+                          {"calls", whatever.calls ? Range{} : rule.calls, facts.calls}};
     for (const Test& test : tests)
         if (!test.holds()) return test;
     return {nullptr, {}, {}};
@@ -45,11 +50,17 @@ std::string why_not(const Rule& rule, const Facts& facts) {
     return std::string(test.name) + " is " + std::to_string(*test.fact) + ", outside " + range;
 }
 
+// Whether a rule is for this collective, and its conditions hold.
+bool matches(const Rule& rule, const Facts& facts, Whatever whatever = {}) {
+    return rule.collective == facts.collective && first_failing(rule, facts, whatever).name == nullptr;
+}
+
 // The number of the last call up to which no rule's condition on `calls` changes.
-std::uint64_t last_call_alike(const Policy& policy, const Facts& facts) {
+std::uint64_t last_call_alike(const Policy& policy, const Facts& facts, Whatever whatever = {}) {
+    whatever.calls = true;
     std::uint64_t last = UINT64_MAX;
     for (const Rule& rule : policy.rules) {
-        if (rule.collective != facts.collective || first_failing(rule, facts, true).name != nullptr) continue;
+        if (!matches(rule, facts, whatever)) continue;
         if (facts.calls < rule.calls.first)
             last = std::min(last, rule.calls.first - 1);
         else if (facts.calls <= rule.calls.last)
@@ -74,7 +85,7 @@ Verdict first_match(const Policy& policy, const Facts& facts) {
     verdict.last_call = last_call_alike(policy, facts);
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {
         const Rule& rule = policy.rules[i];
-        if (rule.collective != facts.collective || first_failing(rule, facts).name != nullptr) continue;
+        if (!matches(rule, facts)) continue;
         if (would_divide_ranks(rule, facts)) continue;
         verdict.choice = rule.choice;
         verdict.rule = static_cast<int>(i);
@@ -103,6 +114,23 @@ Verdict select(const Policy& policy, const Facts& facts) {
     const auto& forced = policy.forced[static_cast<int>(facts.collective)];
     if (forced) return {*forced, -1, true};
     return first_match(policy, common_to_all(policy, facts));
+}
+
+Verdict select_to_see(const Policy& policy, const Facts& facts) {
+    const Whatever whatever{.block = true};
+    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+        const Rule& rule = policy.rules[i];
+        if (rule.choice.algorithm != nullptr && matches(rule, facts, whatever))
+            return {rule.choice, static_cast<int>(i), false, last_call_alike(policy, facts, whatever)};
+    }
+    return {};
+}
+
+bool asks_for_block(const Policy& policy, const Facts& facts) {
+    return std::ranges::any_of(policy.rules, [&](const Rule& rule) {
+        return (rule.block.first != 0 || rule.block.last != UINT64_MAX) &&
+               matches(rule, facts, {.calls = true, .block = true});
+    });
 }
 
 std::string explain(const Policy& policy, const Facts& facts) {

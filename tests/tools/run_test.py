@@ -83,6 +83,14 @@ class Info(unittest.TestCase):
         self.assertEqual(result.stdout.splitlines()[0].split(":")[0], "bcast")
         self.assertIn("applies", result.stdout)
 
+    def test_explain_sized(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write('[[rule]]\ncollective = "alltoallv"\nblock = "-4K"\nalgorithm = "naive"\n')
+            file.flush()
+            for block, choice in (("4K", "naive"), ("8K", "mpi")):
+                result = coco("info", "--explain", "alltoallv", "4", block, COCO_POLICY=file.name)
+                self.assertEqual(result.stdout.splitlines()[0], f"alltoallv: {choice}", result.stderr)
+
     def test_explain_neighbors(self):
         result = coco("info", "--explain", "neighbor_allgather", "16", "512", "--nodes", "4", "--degree", "3",
                       "--calls", "50")

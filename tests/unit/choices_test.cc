@@ -60,7 +60,7 @@ template <class TimeOf>
 std::string call(Choices& choices, const policy::Policy& policy, const policy::Facts& facts, int calls,
                  TimeOf time_of) {
     Alone alone;
-    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
+    const Learning learning{.is_on = true, .agreement = &alone};
     std::string last;
     std::uint64_t now_ns = 1000;
     for (int i = 0; i < calls; ++i) {
@@ -156,7 +156,7 @@ TEST_CASE("no bcast is learned where ranks count other sizes", "[choices]") {
             return true;
         }
     } unlike;
-    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &unlike};
+    const Learning learning{.is_on = true, .agreement = &unlike};
     Choices choices;
     for (int i = 0; i < 1000; ++i) {
         const Choice& choice = choices.choose(policy, facts_of(Collective::bcast, 64), false, learning);
@@ -169,7 +169,7 @@ TEST_CASE("where ranks cannot agree the rules' choice stays", "[choices]") {
     const policy::Policy policy = policy_of(kRules);
     Alone alone;
     alone.fails = true;
-    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
+    const Learning learning{.is_on = true, .agreement = &alone};
     Choices choices;
     for (std::uint64_t i = 0; i < 5000; ++i) {
         const Choice& choice = choices.choose(policy, facts_of(Collective::alltoall, 64), false, learning);
@@ -197,6 +197,114 @@ TEST_CASE("alltoallv on one node learns by the largest block of the call before"
     CHECK(choices.cells().size() == 3);
 }
 
+namespace {
+
+policy::Facts unknown_sizes() {
+    policy::Facts facts = facts_of(Collective::alltoallv, 0);
+    facts.block_bytes = std::nullopt;
+    return facts;
+}
+
+// Makes calls without learning, as the ranks of a node would: a call of ours tells its size class. Returns: by which each went.
+std::string call_and_tell(Choices& choices, const policy::Policy& policy, int size_class, int calls) {
+    std::string all;
+    for (int i = 0; i < calls; ++i) {
+        const Choice& choice = choices.choose(policy, unknown_sizes(), false, {});
+        all += choice.algorithm == nullptr ? 'm' : choice.algorithm->name[0];
+        if (choice.algorithm != nullptr && choice.cell->goes_by_told_size &&
+            choice.cell->size_class != size_class)
+            choices.note_size_class(Collective::alltoallv, size_class);
+    }
+    return all;
+}
+
+constexpr const char* kSizedRules = R"(
+[[rule]]
+collective = "alltoallv"
+block = "-4K"
+algorithm = "eager"
+[[rule]]
+collective = "alltoallv"
+block = "-64K"
+algorithm = "mpi"
+[[rule]]
+collective = "alltoallv"
+algorithm = "naive"
+)";
+
+}  // namespace
+
+TEST_CASE("rules with a block choose for alltoallv on one node by the largest block of the call before",
+          "[choices]") {
+    const policy::Policy policy = policy_of(kSizedRules);
+    Choices choices;
+    CHECK(call_and_tell(choices, policy, 20, 3) == "nnn");
+    CHECK(call_and_tell(choices, policy, 6, 3) == "nee");
+    CHECK(call_and_tell(choices, policy, 12, 3) == "eee");
+    CHECK(call_and_tell(choices, policy, 20, 2) == "en");
+}
+
+TEST_CASE("where the size is left to MPI, a call is taken now and then to see whether it still is",
+          "[choices]") {
+    const policy::Policy policy = policy_of(kSizedRules);
+    Choices choices;
+    // Eager is the first rule's choice that tells a size.
+    CHECK(call_and_tell(choices, policy, 14, 34) == "n" + std::string(32, 'm') + "e");
+    CHECK(call_and_tell(choices, policy, 14, 33) == std::string(32, 'm') + "e");
+    CHECK(call_and_tell(choices, policy, 14, 65) == std::string(64, 'm') + "e");
+    int taken = 0;
+    for (char way : call_and_tell(choices, policy, 14, 100'000)) taken += way != 'm';
+    CHECK(taken > 90);
+    CHECK(taken < 110);
+    const std::string smaller = call_and_tell(choices, policy, 3, 1030);
+    CHECK(smaller.ends_with("eeee"));
+    // Sizes that change are looked for soon again.
+    CHECK(call_and_tell(choices, policy, 14, 34) == "e" + std::string(32, 'm') + "e");
+}
+
+TEST_CASE("a choice for a size that is left to MPI holds up to the call that is taken to see", "[choices]") {
+    const policy::Policy policy = policy_of(kSizedRules);
+    Choices choices;
+    choices.note_size_class(Collective::alltoallv, 14);
+    const Choice& left = choices.choose(policy, unknown_sizes(), false, {});
+    CHECK(left.algorithm == nullptr);
+    CHECK(left.last_of_cell == 32);
+    left.cell->calls = 32;  // repeated calls count there alone
+    CHECK(name_of(choices.choose(policy, unknown_sizes(), false, {})) == "eager");
+    CHECK(left.last_of_cell == 33);
+    CHECK(name_of(choices.choose(policy, unknown_sizes(), false, {})) == "mpi");
+    CHECK(left.last_of_cell == 65);
+}
+
+TEST_CASE("without rules that ask for it, no size is told and none looked for", "[choices]") {
+    const policy::Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoallv"
+nodes = "2-"
+block = "-4K"
+algorithm = "multileader"
+[[rule]]
+collective = "alltoallv"
+algorithm = "mpi"
+)");
+    Choices choices;
+    CHECK(call_and_tell(choices, policy, 6, 500) == std::string(500, 'm'));
+    CHECK_FALSE(choices.cells()[0]->goes_by_told_size);
+}
+
+TEST_CASE("a first call tells a size even where the rule for unknown ones says mpi", "[choices]") {
+    const policy::Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoallv"
+block = "1K-"
+algorithm = "naive"
+)");
+    Choices choices;
+    CHECK(call_and_tell(choices, policy, 12, 3) == "nnn");
+    Choices small;
+    CHECK(call_and_tell(small, policy, 4, 3) == "nmm");
+}
+
 TEST_CASE("candidates that do not run here are not tried", "[choices]") {
     const policy::Policy policy = policy_of(R"(
 [[rule]]
@@ -221,7 +329,7 @@ algorithm = "multileader"
     facts.block_bytes = std::nullopt;
     facts.nodes = 2;
     Alone alone;
-    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
+    const Learning learning{.is_on = true, .agreement = &alone};
     Choices choices;
     for (int i = 0; i < 5000; ++i) {
         const Choice& choice = choices.choose(policy, facts, true, learning);
@@ -270,7 +378,7 @@ algorithm = "eager"
 TEST_CASE("a choice says how long it holds, so that calls need not ask", "[choices]") {
     const policy::Policy policy = policy_of(kRules);
     Alone alone;
-    const Learning learning{.is_on = true, .goes_by_told_sizes = true, .agreement = &alone};
+    const Learning learning{.is_on = true, .agreement = &alone};
     // One asks at every call, the other only where it has to.
     Choices always, seldom;
     Choice held;

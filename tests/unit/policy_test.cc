@@ -170,6 +170,36 @@ TEST_CASE("a rule with block never matches where the block is not common", "[pol
     CHECK(chosen(policy, facts(Collective::alltoallv, {})) == "mpi");
 }
 
+TEST_CASE("a call that shall show sizes goes by the first rule that names an algorithm", "[policy]") {
+    const Policy policy = policy_of(R"(
+[[rule]]
+collective = 'alltoallv'
+nodes = 2
+algorithm = 'leader'
+[[rule]]
+collective = 'alltoallv'
+block = '-512'
+algorithm = 'mpi'
+[[rule]]
+collective = 'alltoallv'
+block = '1K-'
+calls = '-100'
+algorithm = 'naive'
+)");
+    Facts unknown = facts(Collective::alltoallv, {});
+    CHECK(asks_for_block(policy, unknown));
+    Verdict seeing = select_to_see(policy, unknown);
+    CHECK(text_of(seeing.choice) == "naive");
+    CHECK(seeing.rule == 2);
+    CHECK(seeing.last_call == 100);
+    unknown.calls = 101;
+    CHECK(text_of(select_to_see(policy, unknown).choice) == "mpi");
+    CHECK(asks_for_block(policy, unknown));
+    unknown.nodes = 2;
+    CHECK(text_of(select_to_see(policy, unknown).choice) == "leader");
+    CHECK_FALSE(asks_for_block(policy, facts(Collective::alltoall, 8)));
+}
+
 namespace {
 
 constexpr const char* kNeighborRules = R"(
