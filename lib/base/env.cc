@@ -27,7 +27,7 @@ constexpr Setting kSettings[] = {
     {"COCO_NEIGHBOR_ALLGATHER", kAlgorithm, "by policy", "force one algorithm for MPI_Neighbor_allgather"},
     {"COCO_NEIGHBOR_ALLGATHERV", kAlgorithm, "by policy", "force one algorithm for MPI_Neighbor_allgatherv"},
     {"COCO_POLICY", "a readable TOML policy file", "built-in rules", "read the policy from this file"},
-    {"COCO_LEARN", "on, read, off, or a file name with a / in it or ending in .toml", "on",
+    {"COCO_LEARN", "on, read, off, or a file name with a / in it or ending in .toml", "read",
      "on: a few calls go to other algorithms and to the MPI library, and the fastest has the others; rules "
      "are made of it for the "
      "next jobs, in the cache or in the file; read: such rules are used, no more are learned"},

@@ -55,7 +55,7 @@ std::optional<std::string> read(Settings& settings) {
         settings.learn.reads = learn != "off";
         if (is_file) settings.learn.file = learn;
     } else {
-        settings.learn.is_on = settings.learn.reads = true;
+        settings.learn.reads = true;
     }
     if (auto restless = base::env("COCO_TEST_LEARN"); !restless.empty()) {
         if (restless != "0" && restless != "1") return wrong("COCO_TEST_LEARN");
