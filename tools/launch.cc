@@ -109,12 +109,16 @@ std::string find_binary(const std::string& program, std::string* why_unfit) {
     return binary;
 }
 
-std::string library_file() {
-    fs::path here = folder_of_this_command();
-    // build/coco; PREFIX/bin/coco, wherever that was moved to.
-    for (const fs::path& file : {here / "libcoco.so", here / ".." / COCO_LIBDIR / "coco" / "libcoco.so"})
-        if (fs::exists(file)) return fs::weakly_canonical(file.parent_path()) / file.filename();
+std::string beside_this_command(std::initializer_list<std::filesystem::path> paths) {
+    const fs::path here = folder_of_this_command();
+    for (const fs::path& path : paths)
+        if (const fs::path file = here / path; fs::exists(file))
+            return fs::weakly_canonical(file.parent_path()) / file.filename();
     return {};
+}
+
+std::string library_file() {
+    return beside_this_command({"libcoco.so", fs::path("..") / COCO_LIBDIR / "coco/libcoco.so"});
 }
 
 int run(const std::vector<std::string>& command) {

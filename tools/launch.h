@@ -4,12 +4,17 @@
 // Called by the command only. Fails: one line on stderr, and an exit status as shells have them: 127 not
 // found, 126 cannot be run with libcoco, 2 wrong use.
 #pragma once
+#include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace coco::tools {
 
+// The first of these paths that there is, seen from the folder of this command: the build folder, or PREFIX/bin, wherever that was
+// moved to. Empty if there is none.
+std::string beside_this_command(std::initializer_list<std::filesystem::path> paths);
 // The libcoco.so of the build folder or the installation that this command is in; empty if none.
 std::string library_file();
 // The file that execvp would run for a name; empty if there is none.

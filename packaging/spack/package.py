@@ -10,7 +10,7 @@ import os
 
 from spack_repo.builtin.build_systems.meson import MesonPackage
 
-from spack.package import conflicts, depends_on, license, version
+from spack.package import conflicts, depends_on, license, variant, version
 
 
 class Libcoco(MesonPackage):
@@ -24,6 +24,8 @@ class Libcoco(MesonPackage):
 
     version("0.1.0")
 
+    variant("report", default=False, description="What coco report needs")
+
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("meson@1.0:", type="build")
@@ -33,6 +35,9 @@ class Libcoco(MesonPackage):
     depends_on("valgrind~mpi~boost", type="build")  # a header
     depends_on("jemalloc@5.2: libs=static jemalloc_prefix=none", type="build")  # which becomes a part of libcoco
     depends_on("hwloc@2", type=("build", "link", "run"))
+    depends_on("python@3.9:", type="run", when="+report")
+    depends_on("py-matplotlib@3.5:", type="run", when="+report")
+    depends_on("py-jinja2@3:", type="run", when="+report")
 
     conflicts("%gcc@:10", msg="libcoco is written in C++20")
     conflicts("platform=darwin")

@@ -112,11 +112,19 @@ class Installed:
         told = run(self.one("coco"), "env")
         expect(told == f"export LD_PRELOAD={os.path.realpath(os.path.dirname(self.one('libcoco.so')))}/libcoco.so\n", told)
 
+    def check_report(self):
+        measured = os.path.join(self.place, "measured.csv")
+        with open(measured, "w", encoding="utf-8") as file:
+            file.write("alltoall,2,8,0.100,0.400,4.000\n")
+        run(self.one("coco"), "report", measured)
+        expect(os.path.getsize(os.path.join(self.place, "measured.html")) > 0, "coco report made no page")
+
     def check(self):
         self.check_files()
         self.check_pkg_config()
         self.check_cmake()
         self.check_command()
+        self.check_report()
 
 
 def moved(place):

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The part of the page about what `coco tune` measured."""
+import collections
+
+import drawing
+import units
+from parts import Part, Plot, Section, Table
+from stats_plots import gains_sentence, quartile_row
+
+BY_SIZE = "block, bytes"
+# Cells that are one plot.
+Group = collections.namedtuple("Group", "collective degree buffers")
+
+
+def _name_of(group):
+    degree = "" if group.degree is None else f", {units.count(group.degree, 'edge')} to other nodes"
+    return f"{group.collective}{degree}, {group.buffers} buffers"
+
+
+def _point(candidate):
+    return (candidate.median_ns, candidate.low_ns, candidate.high_ns) if candidate.median_ns else None
+
+
+def _gain(cell):
+    medians = {candidate.name: candidate.median_ns for candidate in cell.candidates if candidate.median_ns}
+    if drawing.LIBRARY_NAME not in medians or cell.chosen not in medians:
+        return None
+    return medians[drawing.LIBRARY_NAME] / medians[cell.chosen]
+
+
+def _choices(cells):
+    """Which candidate was chosen where: "eager to 2K bytes, morton to 64K bytes"."""
+    last = {}  # by number of the stretch of equal choices
+    number = -1
+    for at, cell in enumerate(cells):
+        if at == 0 or cell.chosen != cells[at - 1].chosen:
+            number += 1
+        last[number] = cell
+    return ", ".join(f"{cell.chosen} to {units.size(cell.block_bytes)} bytes" for cell in last.values())
+
+
+def _plot(group, cells):
+    cells = sorted(cells, key=lambda cell: cell.block_bytes)
+    names = dict.fromkeys(candidate.name for cell in cells for candidate in cell.candidates)
+    lines = {name: [next((_point(c) for c in cell.candidates if c.name == name), None) for cell in cells] for name in names}
+    lines = {name: line for name, line in lines.items() if any(line)}
+    gains = [(f"blocks of {units.size(cell.block_bytes)} bytes", _gain(cell)) for cell in cells if _gain(cell)]
+    rows = [[units.size(cell.block_bytes), candidate.name, "chosen" if candidate.name == cell.chosen else "", *quartile_row(candidate[2:]),
+             candidate.samples] for cell in cells for candidate in cell.candidates]
+    return Plot(title=_name_of(group), says=f"Chosen: {_choices(cells)}. {gains_sentence(gains)}",
+                drawn=drawing.candidates([units.size(cell.block_bytes) for cell in cells], lines, [cell.chosen for cell in cells], BY_SIZE),
+                table=Table(["block", "candidate", "", "median", "lower quartile", "upper quartile", "samples"], rows))
+
+
+def _about(tune):
+    about = [f"libcoco {tune.libcoco} with {tune.mpi} on {tune.machine}, {tune.date}: {units.count(tune.ranks, 'rank')}, "
+             f"{units.count(tune.nodes, 'node')} of {units.count(tune.ranks_per_node, 'rank')} in {units.count(tune.domains, 'NUMA domain')}."]
+    if not tune.is_complete:
+        about.append("The measurement was interrupted: this is what had been measured until then.")
+    return about
+
+
+def section(name, tune):
+    groups = collections.defaultdict(list)
+    for cell in tune.cells:
+        if any(_point(candidate) for candidate in cell.candidates):
+            groups[Group(cell.collective, cell.degree, cell.buffers)].append(cell)
+    if not groups:
+        return Section(f"coco tune: {name}", [*_about(tune), "Nothing was measured."], [])
+    says = ["A point is the median of a candidate's samples, its bar reaches from the lower to the upper quartile: half of the samples lie "
+            "there. The candidate with the ring was chosen, and is what the policy file says; where several are about as fast, that is "
+            "the one that makes for the fewest rules. mpi is the MPI library's own function. Warm buffers are in the caches before a "
+            "call, cold ones are not."]
+    order = sorted(groups, key=lambda group: (group.collective, group.degree or 0, group.buffers != "warm"))
+    return Section(f"coco tune: {name}", _about(tune), [Part("Candidates by block size", says, [_plot(group, groups[group]) for group in order])])
