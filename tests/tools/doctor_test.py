@@ -270,7 +270,7 @@ class Settings(DoctorTest):
         self.assertIn("coco info --settings", finding["remedy"])
 
     def test_learned_rules(self):
-        self.finds("learned rules", "ok", "off")
+        self.finds("learned rules", "ok", "off", COCO_LEARN="off")
         self.finds("learned rules", "ok", f"in {self.folder}/coco", COCO_LEARN="on", XDG_CACHE_HOME=self.folder)
         self.finds("learned rules", "note", "no folder", COCO_LEARN="on", HOME=None)
         rules = os.path.join(self.folder, "rules.toml")
