@@ -82,12 +82,11 @@ class Manual(unittest.TestCase):
         more["commands"].append({"name": "dream", "description": "dreams.", "options": [option]})
         more["settings"].append({"name": "COCO_DREAM", "choices": "1 or 0", "default": "0", "summary": "dreams"})
         with tempfile.TemporaryDirectory() as folder:
-            fake = os.path.join(folder, "coco")
-            with open(fake, "w", encoding="utf-8") as file:
-                file.write(f"#!/bin/sh\ncat <<'END'\n{json.dumps(more)}\nEND\n")
-            os.chmod(fake, 0o755)
+            description = os.path.join(folder, "coco.json")
+            with open(description, "w", encoding="utf-8") as file:
+                json.dump(more, file)
             templates = os.path.join(os.path.dirname(MAKE_MANUAL), "..")
-            made = {name: run(MAKE_MANUAL, fake, os.path.join(templates, name)).stdout
+            made = {name: run(MAKE_MANUAL, description, os.path.join(templates, name)).stdout
                     for name in ("docs/man/coco.1.in", "docs/man/libcoco.7.in", "tools/completion/coco.bash.in", "tools/completion/_coco.in")}
             page = os.path.join(folder, "coco.1")
             with open(page, "w", encoding="utf-8") as file:
