@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Installs a build into a temporary place, moves the tree, and uses it from there with one MPI; and two trees side by side.
 
-usage: install_test.py --build DIR --version VERSION --so-version NUMBER --mpi MPI --mpicc MPICC --mpi-run MPI_RUN --shim SHIM
-                       --source LINKED.c --program PLAIN_MPI_PROGRAM
+usage: install_test.py --build DIR --version VERSION --so-version NUMBER --mpi MPI --family FAMILY --mpicc MPICC
+                       --mpi-run MPI_RUN --shim SHIM --source LINKED.c --program PLAIN_MPI_PROGRAM
 """
 import argparse
 import os
@@ -18,7 +18,7 @@ LIMIT_S = 240  # of each command
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("build", "version", "so-version", "mpi", "mpicc", "mpi-run", "shim", "source", "program"):
+    for name in ("build", "version", "so-version", "mpi", "family", "mpicc", "mpi-run", "shim", "source", "program"):
         parser.add_argument("--" + name, required=True)
     return parser.parse_args()
 
@@ -119,12 +119,20 @@ class Installed:
         run(self.one("coco"), "report", measured)
         expect(os.path.getsize(os.path.join(self.place, "measured.html")) > 0, "coco report made no page")
 
+    def check_launcher(self):
+        """The launcher hands on what `coco env` says, and is not preloaded itself."""
+        words = run(self.one("coco"), "env", f"--{self.options.family}", env=dict(os.environ, COCO_ALLTOALL="eager")).split()
+        # Without the shim, which would be preloaded instead.
+        run(self.options.mpi_run, "--mpi", self.options.mpi, *(f"--launcher-argument={word}" for word in words),
+            "--ran", "alltoall=eager", "--counted", "alltoall=20", "--", self.options.program)
+
     def check(self):
         self.check_files()
         self.check_pkg_config()
         self.check_cmake()
         self.check_command()
         self.check_report()
+        self.check_launcher()
 
 
 def moved(place):
