@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,8 @@ int move_up(int fd) {
 MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
     MemoryObject object;
     if (via == Via::memfd) object.fd = memfd_create("coco-heap", MFD_CLOEXEC);
+    if (object.fd >= 0)
+        fchmod(object.fd, S_IRUSR | S_IWUSR);  // it is for all otherwise, if only they could open it
     if (object.fd < 0) {
         object.fd = open_unlinked();
         object.on_mount = true;

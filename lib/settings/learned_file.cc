@@ -61,7 +61,7 @@ class File {
 // Rules decide what a program runs: they are taken from this user's files alone, and from the administrator's.
 bool is_trusted(const struct stat& facts) {
     return S_ISREG(facts.st_mode) && (facts.st_uid == geteuid() || facts.st_uid == 0) &&
-           (facts.st_mode & S_IWOTH) == 0;
+           (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 bool read_file(const std::string& path, policy::Learned& learned, std::string& trouble) {
@@ -73,7 +73,7 @@ bool read_file(const std::string& path, policy::Learned& learned, std::string& t
     }
     struct stat facts {};
     if (fstat(file.fd(), &facts) != 0 || !is_trusted(facts)) {
-        trouble = path + ": is another user's, or may be written by all, or is no file; it is not read";
+        trouble = path + ": is another user's, or may be written by others, or is no file; it is not read";
         return false;
     }
     std::string text;
@@ -151,7 +151,8 @@ std::vector<policy::Learned> all_learned(const std::string& file) {
 bool write_learned(const std::string& path, const policy::Learned& learned, std::string& trouble) {
     std::error_code error;
     const fs::path folder = fs::path(path).parent_path();
-    if (!folder.empty()) fs::create_directories(folder, error);  // what is wrong shows in the next step
+    if (!folder.empty()) fs::create_directories(folder.parent_path(), error);
+    if (!folder.empty()) mkdir(folder.c_str(), S_IRWXU);  // what is wrong shows in the next step
     const std::string part = path + "." + std::to_string(getpid()) + ".part";
     File file(part.c_str(), O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
     if (!file.is_open()) {

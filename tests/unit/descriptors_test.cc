@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "os/process.h"
+#include "os/shared_memory.h"
 
 using coco::os::DescriptorDoor;
 using coco::os::exchange_descriptors;
@@ -111,6 +112,44 @@ TEST_CASE("what strangers send is dropped, and a mate that is gone is not waited
     CHECK(holds(received[1], 7));
     close(received[1]);
     close(memory);
+}
+
+TEST_CASE("what another user sends is dropped", "[os]") {
+    if (geteuid() != 0) return;  // cannot be two users
+    const std::uint64_t own = coco::os::random_cookie(), mate = coco::os::random_cookie();
+    DescriptorDoor door(own);
+    REQUIRE(door.is_open());
+    for (const bool other_user : {false, true}) {
+        const pid_t sender = fork();
+        if (sender == 0) {
+            if (other_user && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
+                _exit(1);
+            DescriptorDoor its(mate);
+            std::vector<int> none(1);
+            exchange_descriptors(its, new_memory(5), std::vector<std::uint64_t>{own}, none, kShort_ns);
+            _exit(its.is_open() ? 0 : 1);
+        }
+        int status = -1;
+        CHECK(waitpid(sender, &status, 0) == sender);
+        CHECK(status == 0);
+        std::vector<int> received(1);
+        exchange_descriptors(door, -1, std::vector<std::uint64_t>{mate}, received, kShort_ns);
+        CHECK(holds(received[0], 5) == !other_user);
+        if (received[0] >= 0) close(received[0]);
+    }
+}
+
+TEST_CASE("memory that ranks share is for their user alone", "[os]") {
+    using coco::os::Via;
+    for (const Via via : {Via::memfd, Via::shm_open}) {
+        const coco::os::MemoryObject object = coco::os::make_memory_object(4096, via);
+        struct stat facts {};
+        REQUIRE(fstat(object.fd, &facts) == 0);
+        CHECK((facts.st_mode & 0777) == 0600);
+        CHECK(facts.st_uid == geteuid());
+        CHECK(facts.st_nlink == 0);
+        close(object.fd);
+    }
 }
 
 TEST_CASE("a name can be had once", "[os]") {

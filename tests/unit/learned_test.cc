@@ -212,16 +212,42 @@ TEST_CASE("no file of learned rules stops anybody", "[learned]") {
     CHECK_FALSE(std::filesystem::exists(folder.path + "." + std::to_string(getpid()) + ".part"));
 }
 
-TEST_CASE("rules of another user, or that all may write, do not count", "[learned]") {
+TEST_CASE("rules of another user, or that others may write, do not count", "[learned]") {
     Folder folder;
     const std::string path = folder.path + "/rules.toml";
     std::string trouble;
     REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
-    REQUIRE(chmod(path.c_str(), 0666) == 0);
-    CHECK_FALSE(trouble_of(path).empty());
+    for (mode_t mode : {0666u, 0660u}) {
+        REQUIRE(chmod(path.c_str(), mode) == 0);
+        CHECK_FALSE(trouble_of(path).empty());
+    }
     REQUIRE(chmod(path.c_str(), 0600) == 0);
     CHECK(settings::read_learned(path, kKey, trouble).size() == 3);
     if (chown(path.c_str(), 12345, 12345) == 0) CHECK_FALSE(trouble_of(path).empty());
+}
+
+TEST_CASE("learned rules and the folder that is made for them are for their user alone", "[learned]") {
+    Folder folder;
+    const std::string made = folder.path + "/deep/cache", path = made + "/rules.toml";
+    std::string trouble;
+    std::error_code error;
+    const mode_t usual = umask(0);
+    REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
+    umask(usual);
+    struct stat facts {};
+    REQUIRE(stat(path.c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 07777) == 0600);
+    REQUIRE(stat(made.c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 07777) == 0700);
+    if (geteuid() != 0) return;
+    REQUIRE(chmod(folder.path.c_str(), 0755) == 0);
+    const pid_t other_user = fork();
+    if (other_user == 0)
+        _exit(setresuid(65534, 65534, 65534) != 0 || std::ifstream(path).is_open() ||
+              std::filesystem::exists(path, error));
+    int status = -1;
+    CHECK(waitpid(other_user, &status, 0) == other_user);
+    CHECK(status == 0);
 }
 
 TEST_CASE("writers that are killed, and writers at once, leave whole files", "[learned]") {
