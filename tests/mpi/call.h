@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -41,6 +42,7 @@ struct Call {
     int root = 0;
     bool in_place = false;
     bool large = false;           // the _c form, where the MPI has it
+    bool fortran = false;         // by Fortran's name; not in place, not with `large`
     bool null_when_empty = true;  // a buffer without bytes is passed as NULL
     Side send, recv;              // bcast: recv only
     Placement send_at = Placement::heap, recv_at = Placement::heap;
@@ -176,6 +178,9 @@ inline int invoke_neighbor_w(const Functions& f, const Call& c, const void* from
                                 recv_at.data(), r.types.data(), c.comm);
 }
 
+// How calls by Fortran's names are made, if the test has asked for it (fortran_calls.h).
+inline int (*invoke_fortran)(const Call& c, const void* from, void* to) = nullptr;
+
 inline int invoke(const Functions& f, const Call& c, const void* from, void* to) {
 #if MPI_VERSION >= 4
     if (c.large) return invoke_large(f, c, from, to);
@@ -247,6 +252,9 @@ inline std::size_t difference(const char* a, const char* b, std::size_t bytes) {
                : static_cast<std::size_t>(std::mismatch(a, a + bytes, b).first - a);
 }
 
+// Calls so far, among neighbours or not, by kind.
+inline std::atomic<std::uint64_t> verified[2][kKinds] = {};
+
 // Returns: whether both editions did the same. Counts a failure and describes the call otherwise.
 inline bool verify(const Call& c) {
     static const Functions called = called_functions(), own = library_functions();
@@ -260,15 +268,16 @@ inline bool verify(const Call& c) {
     fill(sent.data(), send_bytes, c.seed);
     fill(before.data(), recv_bytes, c.seed + 1);
     const void* from = c.in_place ? MPI_IN_PLACE : send.address;
-    auto call = [&](const Functions& f) {
+    auto call = [&](const Functions& f, bool fortran) {
         std::memcpy(send.region.data(), sent.data(), send_bytes);
         std::memcpy(recv.region.data(), before.data(), recv_bytes);
-        return invoke(f, c, from, recv.address);
+        return fortran ? invoke_fortran(c, from, recv.address) : invoke(f, c, from, recv.address);
     };
-    const int code = call(called);
+    ++verified[c.neighbor][static_cast<int>(c.kind)];
+    const int code = call(called, c.fortran);
     std::memcpy(result.data(), recv.region.data(), recv_bytes);
     const std::size_t send_change = difference(sent.data(), send.region.data(), send_bytes);
-    const int own_code = call(own);
+    const int own_code = call(own, false);
     const std::size_t change = difference(result.data(), recv.region.data(), recv_bytes);
 
     if (code != own_code) describe(c, "another return code", 0);

@@ -4,13 +4,12 @@
 // graphs whose neighbours exchange blocks; then 2,000 splits used once. Neither resident memory nor
 // descriptors may grow once the first hundred have been. Before, calls in the functions that delete
 // attributes.
-#include <dirent.h>
 #include <mpi.h>
 
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
+#include "footprint.h"
 #include "support/check.h"
 
 namespace {
@@ -19,38 +18,6 @@ using namespace test;
 
 constexpr int kMade = 1000, kGraphs = 1000, kSplits = 2000, kSettled = 100;
 constexpr long kGrowthKib = 8 << 10;  // the MPI libraries' own pools grow by some
-
-long proportional_kib() {
-    long total = 0;
-    char line[256];
-    FILE* file = std::fopen("/proc/self/smaps_rollup", "r");
-    while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
-        if (std::strncmp(line, "Pss:", 4) == 0) std::sscanf(line + 4, "%ld", &total);
-    if (file != nullptr) std::fclose(file);
-    return total;
-}
-
-int entries_of(const char* folder) {
-    int entries = 0;
-    DIR* dir = opendir(folder);
-    while (dir != nullptr && readdir(dir) != nullptr) ++entries;
-    if (dir != nullptr) closedir(dir);
-    return entries;
-}
-
-int lines_of(const char* name) {
-    int lines = 0;
-    FILE* file = std::fopen(name, "r");
-    for (int c; file != nullptr && (c = std::fgetc(file)) != EOF;) lines += c == '\n';
-    if (file != nullptr) std::fclose(file);
-    return lines;
-}
-
-struct Footprint {
-    long kib = proportional_kib();
-    int descriptors = entries_of("/proc/self/fd");
-    int mappings = lines_of("/proc/self/maps");
-};
 
 void use(MPI_Comm comm, int calls) {
     int rank, size;

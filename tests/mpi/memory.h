@@ -13,8 +13,9 @@
 
 namespace test {
 
-enum class Placement { heap, aligned, alloc_mem, fixed, stack, mapped };
-inline constexpr int kPlacements = 6;
+enum class Placement { heap, aligned, alloc_mem, fixed, stack, mapped, grown };
+inline constexpr int kPlacements = 6;       // of which tests take all pairs; `grown` is of the heap, too
+inline constexpr int kDrawnPlacements = 7;  // among which random tests draw
 
 // A region of one call. Owns it; the pools are handed out as a stack, so regions die in reverse order.
 class Region {
@@ -45,6 +46,10 @@ class Region {
         switch (placement_) {
             case Placement::heap:
                 return static_cast<char*>(std::malloc(bytes_ + 1));
+            case Placement::grown:
+                p = std::malloc(bytes_ / 3 + 1);
+                if (p != nullptr) std::memset(p, 'g', bytes_ / 3 + 1);
+                return static_cast<char*>(std::realloc(p, bytes_ + 1));
             case Placement::aligned:
                 return posix_memalign(&p, 4096, bytes_ + 1) == 0 ? static_cast<char*>(p) : nullptr;
             case Placement::alloc_mem:
@@ -63,6 +68,7 @@ class Region {
     void release() {
         switch (placement_) {
             case Placement::heap:
+            case Placement::grown:
             case Placement::aligned:
                 std::free(data_);
                 break;

@@ -56,13 +56,27 @@ inline Side spread_side(Random& own, const Type& type, const std::vector<int>& u
     return side;
 }
 
+// Made once, and shared by all players.
+inline const std::vector<Family>& lasting_families() {
+    static const std::vector<Family> families{int_family(), double_int_family(), byte_family(),
+                                              double_family()};
+    return families;
+}
+
+// pools: whether regions may lie in the pools, which are one thread's.
+inline Placement random_placement(Random& own, bool pools) {
+    const auto drawn = static_cast<Placement>(own.below(kDrawnPlacements));
+    const bool pooled = drawn == Placement::fixed || drawn == Placement::stack;
+    return pooled && !pools ? Placement::mapped : drawn;
+}
+
 inline const Type& receiving_type(Random& random, const Family& family) {
     for (;;)
         if (const Type& type = random.of(family.types); type.receives) return type;
 }
 
-// Plays so many random calls, told by the words of the command line: SEED CALLS. Player(seed, rank) has
-// play(), false if bytes were wrong, and comms to free in the end. before: checks to make first.
+// Plays so many random calls, told by the words of the command line: SEED CALLS. Player(seed) has
+// play(), false if bytes were wrong. before: checks to make first.
 template <class Player>
 int play_all(
     int argc, char** argv, const char* name, int default_calls, void (*before)() = [] {}) {
@@ -72,11 +86,12 @@ int play_all(
     const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
     const int calls = argc > 2 ? std::atoi(argv[2]) : default_calls;
     before();
-    Player player(seed, world_rank());
-    for (int i = 0; i < calls && failures < 5; ++i)
-        if (!player.play())
-            std::fprintf(stderr, "  in call %d of seed %llu\n", i, static_cast<unsigned long long>(seed));
-    for (MPI_Comm& comm : player.comms) MPI_Comm_free(&comm);
+    {
+        Player player(seed);
+        for (int i = 0; i < calls && failures < 5; ++i)
+            if (!player.play())
+                std::fprintf(stderr, "  in call %d of seed %llu\n", i, static_cast<unsigned long long>(seed));
+    }
     const int verdict = finish(name);
     MPI_Finalize();
     return verdict;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The verdict of an MPI test program: checks that count and print, and one exit status that all ranks share.
-// Every rank calls finish() last, before MPI_Finalize. Not thread safe: threads hand their verdicts to main.
+// Every rank calls finish() last, before MPI_Finalize. Checks may be made by any thread, once world_rank() was asked.
 #pragma once
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdio>
 
 namespace test {
 
-inline int failures = 0;
+inline std::atomic<int> failures = 0;
 
 // Of MPI_COMM_WORLD. Remembered, as tests ask for each byte. Requires: MPI is initialised.
 inline int world_rank() {
@@ -36,8 +37,8 @@ inline void fail(const char* file, int line, const char* what) {
 
 // Agrees over all ranks. Returns: the exit status.
 inline int finish(const char* name) {
-    int all = 0;
-    MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    int own = failures, all = 0;
+    MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (world_rank() == 0) std::printf("%s: %d failures on %d ranks\n", name, all, world_size());
     std::fflush(stdout);
     return all == 0 ? 0 : 1;
