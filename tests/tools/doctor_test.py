@@ -276,7 +276,7 @@ class Settings(DoctorTest):
         rules = os.path.join(self.folder, "rules.toml")
         pathlib.Path(rules).write_text("", encoding="utf-8")
         os.chmod(rules, 0o666)
-        self.finds("learned rules", "note", "rules.toml: is another user's, or may be written by all", COCO_LEARN=rules)
+        self.finds("learned rules", "note", "rules.toml: is another user's, or may be written by others", COCO_LEARN=rules)
         os.chmod(rules, 0o600)
         pathlib.Path(rules).write_text("[[rule]\n", encoding="utf-8")
         self.finds("learned rules", "note", "rules.toml: Error while parsing", COCO_LEARN=rules)
