@@ -66,7 +66,7 @@ Learner::Parts Learner::parts() const {
     const bool is_one_call = clocks_ == Clocks::common;
     if (phase_ == Phase::probe)
         return is_one_call ? Parts{{{false, 4}, {true, 2}}, 2} : Parts{{{false, 2}, {true, 1}}, 2};
-    const int quarter = (is_one_call ? 8 : clocks_ == Clocks::apart ? 4 : 4) * (is_thorough_ ? 4 : 1);
+    const int quarter = (is_one_call ? 8 : 4) * (is_thorough_ ? 4 : 1);
     return {{{false, quarter}, {true, 2 * quarter}, {false, quarter}}, 3};
 }
 

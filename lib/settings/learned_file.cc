@@ -19,9 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rules of some hundred communicators; a larger file is none of ours.
-constexpr std::size_t kMostBytes = 4u << 20;
-
 std::string why(const std::string& path, int error) { return path + ": " + std::strerror(error); }
 
 class File {
