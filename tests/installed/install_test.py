@@ -51,7 +51,8 @@ class Installed:
         self.options, self.place, self.prefix = options, place, prefix
 
     def one(self, name):
-        found = find(self.prefix, name, os.path.isfile)
+        # The command's completion for bash has its name, too.
+        found = [path for path in find(self.prefix, name, os.path.isfile) if "/bash-completion/" not in path]
         expect(len(found) == 1, f"not one {name} in {self.prefix}: {found}")
         return found[0]
 
