@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads what scripts/bench, bench/collective and bench/neighbor print, as tables or with --csv."""
+"""Reads what scripts/bench, bench/collective, bench/neighbor and bench/learning print; of the first two also with --csv."""
 import re
 from typing import NamedTuple, Optional
 
+import units
 from checks import Unfit, printable
+
+
+class Form(NamedTuple):
+    """A form of tables."""
+    head: re.Pattern
+    row: re.Pattern
+    columns: tuple    # what a row's figures are
+    figures: object   # from the words of a row behind the block size: (how many times as fast as the library, figures as texts)
 
 
 class Table(NamedTuple):
     """One collective on one graph (neighbours) or none, measured on some ranks."""
+    form: Form
     mpi: str         # "" if the file does not say
     hosts: str       # likewise: "4 hosts, 2 ranks a host"
+    rules: str       # of learning: those that a program began with
     collective: str  # as coco names it: neighbor_alltoall
     graph: str       # "" if these are no neighbours
     ranks: int
@@ -18,12 +29,8 @@ class Table(NamedTuple):
 
 class Row(NamedTuple):
     block_bytes: int
-    ours_us: float
-    library_us: float
-
-    @property
-    def ratio(self):
-        return self.library_us / self.ours_us
+    ratio: float  # above 1: faster than the MPI library
+    figures: list
 
 
 class Program(NamedTuple):
@@ -41,17 +48,38 @@ class Bench(NamedTuple):
 
 
 TITLE = re.compile(r"(\w+)(?: on (\S+))?, (\d{1,9}) ranks(?:, .*)?$")
-HEAD = re.compile(r"\s*bytes\s+MPI_X us\s+library us\s+ratio\s*$")
-ROW = re.compile(r"\s*(\d{1,18})\s+(\d{1,12}\.\d+)\s+(\d{1,12}\.\d+)\s+\d+\.\d+\s*$")
+RULES = ("built-in rules", "the worst rules")
 CSV = re.compile(r"(\w+)(?:,([^,\s]+))?,(\d{1,9}),(\d{1,18}),(\d{1,12}\.\d+),(\d{1,12}\.\d+),\d+\.\d+\s*$")
 HOSTS = re.compile(r"\d+ hosts, \d+ ranks a host$")
 ITERATION = re.compile(r"\s+an iteration (\d{1,12}\.\d+) us, ")
 
 
+def _time(us):
+    return units.time(1e3 * float(us))
+
+
+def _figures_in_turns(ours_us, library_us):
+    """The ratio that is printed has fewer digits."""
+    ratio = float(library_us) / float(ours_us) if float(ours_us) else 0
+    return ratio, [_time(ours_us), _time(library_us)]
+
+
+def _figures_of_learning(choice, best_us, library_us, first, total, at_2000, later):
+    return float(later), [choice, _time(best_us), _time(library_us), first, total, at_2000]
+
+
+IN_TURNS = Form(re.compile(r"\s*bytes\s+MPI_X us\s+library us\s+ratio\s*$"),
+                re.compile(r"\s*(\d{1,18})\s+(\d{1,12}\.\d+)\s+(\d{1,12}\.\d+)\s+\d+\.\d+\s*$"),
+                ("MPI_X", "MPI library"), _figures_in_turns)
+LEARNING = Form(re.compile(r"\s*bytes choice\s+best us library us\s+first\s+total\s+at 2000\s+later\s*$"),
+                re.compile(r"\s*(\d{1,18}) (\S+)" + 2 * r"\s+(\d{1,12}\.\d+)" + r"\s+(-?\d+)" + 3 * r"\s+(\d{1,9}\.\d+)" + r"\s*$"),
+                ("best choice", "its time", "MPI library", "first", "total", "at 2000"), _figures_of_learning)
+
+
 class _Reader:
     def __init__(self):
         self.about, self.tables, self.programs = [], [], []
-        self.mpi = self.hosts = self.title = ""
+        self.mpi = self.hosts = self.rules = self.title = ""
         self.table_rows = None  # of the table whose rows come
         self.with_libcoco = False
 
@@ -65,9 +93,11 @@ class _Reader:
         if line.startswith("#"):
             self.about.append(line.lstrip("# "))
         elif line.startswith("== "):
-            self.mpi, self.hosts = line[3:], ""
+            self.mpi, self.hosts, self.rules = line[3:], "", ""
         elif HOSTS.match(line):
             self.hosts = line
+        elif line in RULES:
+            self.rules = line
         elif line in ("without libcoco", "with libcoco"):
             self.with_libcoco = line == "with libcoco"
         else:
@@ -77,21 +107,24 @@ class _Reader:
 
     def _title(self, line):
         """The head of a table, whose title was the line before."""
-        title = TITLE.match(self.title) if HEAD.match(line) else None
+        form = next((form for form in (IN_TURNS, LEARNING) if form.head.match(line)), None)
+        title = TITLE.match(self.title) if form else None
         if title:
-            self._begin(title.group(1), title.group(2), title.group(3))
+            self._begin(form, *title.groups())
         return title is not None
 
-    def _begin(self, collective, graph, ranks):
+    def _begin(self, form, collective, graph, ranks):
         self.table_rows = []
-        self.tables.append(Table(self.mpi, self.hosts, collective, graph or "", int(ranks), self.table_rows))
+        self.tables.append(Table(form, self.mpi, self.hosts, self.rules, collective, graph or "", int(ranks), self.table_rows))
 
-    def _add(self, block_bytes, ours_us, library_us):
-        if float(ours_us) > 0 and float(library_us) > 0:
-            self.table_rows.append(Row(int(block_bytes), float(ours_us), float(library_us)))
+    def _add(self, block_bytes, *words):
+        """A time of nothing compares with nothing."""
+        ratio, figures = self.tables[-1].form.figures(*words)
+        if ratio > 0:
+            self.table_rows.append(Row(int(block_bytes), ratio, figures))
 
     def _row(self, line):
-        row = ROW.match(line) if self.table_rows is not None else None
+        row = self.tables[-1].form.row.match(line) if self.table_rows is not None else None
         if row:
             self._add(*row.groups())
         return row is not None
@@ -103,7 +136,7 @@ class _Reader:
             name = f"neighbor_{collective}" if graph else collective  # as the tables have it
             last = self.tables[-1] if self.tables else None
             if last is None or (last.collective, last.graph, last.ranks) != (name, graph or "", int(ranks)):
-                self._begin(name, graph, ranks)
+                self._begin(IN_TURNS, name, graph, ranks)
             self._add(*figures)
         return row is not None
 
@@ -130,5 +163,5 @@ def read(text):
         reader.take(printable(line))
     tables = [table for table in reader.tables if table.rows]
     if not tables:
-        raise Unfit("neither JSON nor results of scripts/bench, bench/collective or bench/neighbor")
+        raise Unfit("neither JSON nor results of scripts/bench, bench/collective, bench/neighbor or bench/learning")
     return Bench(reader.about, tables, reader.programs)

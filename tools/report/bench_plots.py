@@ -3,6 +3,7 @@
 import collections
 import re
 
+import bench_file
 import drawing
 import units
 from parts import Part, Plot, Section, Table
@@ -10,8 +11,20 @@ from parts import Part, Plot, Section, Table
 MPI_NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 BY_SIZE = "block, bytes"
 FASTER = "times as fast as the MPI library"
-# Tables that are one plot, each a line in it.
+# Tables that are one plot, each a line in it. place: what they have in common besides.
 Group = collections.namedtuple("Group", "mpi collective place")
+PARTS = {
+    bench_file.IN_TURNS: (
+        "Speed by block size",
+        "Each point compares MPI_X, as a program calls it under libcoco, with the MPI library's own function, measured in turns in one "
+        "process. Above 1 libcoco is faster. The mean over the sizes is the geometric mean."),
+    bench_file.LEARNING: (
+        "Speed after learning, by block size",
+        "Each point compares the second half of the calls of a program that learns with the MPI library's own function. Above 1 "
+        "libcoco is faster. The mean over the sizes is the geometric mean. In the numbers, first says how much more all calls have "
+        "taken than the better of the rules' choice and the library would have, in calls of that; total is the ratio of the same "
+        "times, above 1 if learning has lost; at 2000 is the best choice's speed over that of the calls from the 2,000th on."),
+}
 
 
 def place_of(table):
@@ -26,7 +39,7 @@ def mpi_name(mpi):
 
 def _group_of(table):
     """Neighbours have a line for each graph, the others one for each number of ranks."""
-    return Group(table.mpi, table.collective, place_of(table) if table.graph else "")
+    return Group(table.mpi, table.collective, place_of(table) if table.graph else table.rules)
 
 
 def _line_of(table):
@@ -67,9 +80,9 @@ def plot_of(group, tables):
     sizes, lines = lines_of(tables)
     return Plot(title=_title_of(group), says=" ".join(_sentence_of(name, sizes, line) for name, line in lines.items()),
                 drawn=drawing.ratios([units.size(size) for size in sizes], lines, FASTER, BY_SIZE),
-                table=Table(["", "block", "MPI_X", "MPI library", "times as fast"],
-                            [[name, units.size(row.block_bytes), units.time(1e3 * row.ours_us), units.time(1e3 * row.library_us),
-                              units.times(row.ratio)] for name, table in zip(_names_of(tables), tables) for row in table.rows]))
+                table=Table(["", "block", *tables[0].form.columns, "times as fast"],
+                            [[name, units.size(row.block_bytes), *row.figures, units.times(row.ratio)]
+                             for name, table in zip(_names_of(tables), tables) for row in table.rows]))
 
 
 def grouped(tables):
@@ -91,8 +104,9 @@ def _programs(programs):
 
 
 def section(name, bench):
-    groups = grouped(bench.tables)
-    says = ["Each point compares MPI_X, as a program calls it under libcoco, with the MPI library's own function, measured in turns in "
-            "one process. Above 1 libcoco is faster. The mean over the sizes is the geometric mean."]
-    plots = [plot_of(group, tables) for group, tables in groups.items()]
-    return Section(f"Benchmark: {name}", bench.about, [Part("Speed by block size", says, plots), *_programs(bench.programs)])
+    parts = []
+    for form, (title, says) in PARTS.items():
+        groups = grouped([table for table in bench.tables if table.form is form])
+        if groups:
+            parts.append(Part(title, [says], [plot_of(group, tables) for group, tables in groups.items()]))
+    return Section(f"Benchmark: {name}", bench.about, [*parts, *_programs(bench.programs)])
