@@ -198,8 +198,9 @@ def _against_library(stats):
     title = "libcoco against the MPI library"
     measured = [lesson for lesson in stats.learned if any(_point(candidate) for candidate in lesson.candidates)]
     if not measured:
-        return Part(title, ["Nothing was learned in this run. With COCO_LEARN=on libcoco gives a few calls to the MPI library's own "
-                            "function and to other algorithms while the program runs, and the report shows how long they took."])
+        return Part(title, ["Nothing was learned in this run. With COCO_LEARN=on libcoco gives a few of a program's calls to the MPI "
+                            "library's own function and to other algorithms, and the report shows how long they took. That takes "
+                            "some dozens of calls of one collective, on one communicator and of about one size."])
     groups = collections.defaultdict(list)
     for lesson in measured:
         groups[lesson.function, lesson.nodes, lesson.ranks_per_node].append(lesson)
