@@ -118,12 +118,14 @@ void check_learned_rules(Findings& findings) {
     settings::Settings settings;
     if (settings::is_switched_off() || settings::read(settings)) return;
     const settings::Learn& learn = settings.learn;
-    if (!learn.reads) return findings.ok("learned rules", "learning is off, which is the default");
+    if (!learn.reads) return findings.ok("learned rules", "COCO_LEARN=off: none are read, and none are made");
     const fs::path folder =
         learn.file.empty() ? fs::path(settings::learned_folder()) : fs::absolute(learn.file).parent_path();
+    if (folder.empty() && !learn.is_on)
+        return findings.ok("learned rules", "none: neither XDG_CACHE_HOME nor HOME names a folder for them");
     if (folder.empty())
         return findings.note("learned rules",
-                             "there is no folder for them: neither XDG_CACHE_HOME nor HOME is set to one",
+                             "there is no folder for them: neither XDG_CACHE_HOME nor HOME names one",
                              "set HOME, or COCO_LEARN=FILE");
     for (const std::string& file : learn.file.empty() ? settings::learned_files() : std::vector{learn.file})
         if (const std::string trouble = settings::trouble_of_learned(file); !trouble.empty())
@@ -133,7 +135,8 @@ void check_learned_rules(Findings& findings) {
         return findings.note("learned rules",
                              "what is learned cannot be kept in " + folder.string() + ": " + why,
                              "COCO_LEARN=FILE in a folder that this user can write");
-    findings.ok("learned rules", "in " + (learn.file.empty() ? folder.string() : learn.file));
+    findings.ok("learned rules", (learn.is_on ? "read and made in " : "read from ") +
+                                     (learn.file.empty() ? folder.string() : learn.file));
 }
 
 }  // namespace coco::tools
