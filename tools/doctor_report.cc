@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/one_line.h"
 #include "tools/doctor_checks.h"
 #include "tools/words.h"
 
@@ -93,11 +94,11 @@ std::string for_people(const Report& report) {
     out << "coco doctor, libcoco " COCO_VERSION "\n" << std::left;
     for (const Entry& entry : report.entries) {
         const Finding& finding = entry.finding;
-        out << std::setw(kLevelColumns) << name_of(finding.level) << std::setw(columns) << finding.check
-            << finding.what << where(report, entry) << '\n';
+        out << std::setw(kLevelColumns) << name_of(finding.level) << std::setw(columns)
+            << base::one_line(finding.check) << base::one_line(finding.what + where(report, entry)) << '\n';
         if (!finding.remedy.empty())
             out << std::setw(kLevelColumns + columns) << ""
-                << "-> " << finding.remedy << '\n';
+                << "-> " << base::one_line(finding.remedy) << '\n';
     }
     out << verdict(report);
     return out.str();

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +25,8 @@ static void to_json(json& to, const Finding& f) {
     to = json::array({f.check, static_cast<int>(f.level), f.what, f.remedy});
 }
 static void from_json(const json& from, Finding& f) {
-    f = {from.at(0), static_cast<Level>(from.at(1).get<int>()), from.at(2), from.at(3)};
+    constexpr int kMost = static_cast<int>(Level::problem);
+    f = {from.at(0), static_cast<Level>(std::clamp(from.at(1).get<int>(), 0, kMost)), from.at(2), from.at(3)};
 }
 static void to_json(json& to, const Offer& o) {
     to = json::array({o.rank, o.host, o.process, o.descriptor, o.cookie, o.address});
@@ -47,10 +49,18 @@ namespace {
 // Environments and names of files may hold bytes that are no text.
 std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+// Fractions are none of ours, and one beyond all integers must not become one.
 template <class Value>
 std::optional<Value> read(const std::string& text) {
+    bool has_fraction = false;
+    auto look = [&](int, json::parse_event_t, const json& value) {
+        has_fraction |= value.is_number_float();
+        return true;
+    };
     try {
-        return json::parse(text).get<Value>();
+        const json value = json::parse(text, look);
+        if (has_fraction) return std::nullopt;
+        return value.get<Value>();
     } catch (const json::exception&) {
         return std::nullopt;
     }

@@ -77,7 +77,10 @@ std::string numbers(std::vector<std::int64_t> values) {
     std::string text;
     for (std::size_t i = 0; i < values.size();) {
         std::size_t end = i + 1;
-        while (end < values.size() && values[end] <= values[end - 1] + 1) ++end;
+        auto is_next = [&](std::size_t at) {  // without overflow, whatever they are
+            return static_cast<std::uint64_t>(values[at]) - static_cast<std::uint64_t>(values[at - 1]) <= 1;
+        };
+        while (end < values.size() && is_next(end)) ++end;
         text.append(text.empty() ? "" : ",").append(std::to_string(values[i]));
         if (values[end - 1] != values[i]) text.append("-").append(std::to_string(values[end - 1]));
         i = end;
