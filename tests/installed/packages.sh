@@ -50,6 +50,7 @@ inside() {  # FOLDER PLACE BUILD MPICC LINKED.c PROGRAM MPI_RUN [WORD...]
     # shellcheck disable=SC2046  # a list of words
     "$mpicc" "$linked" -o "$place/linked" $(pkg-config --cflags --libs coco)
     "$@" "${used[@]}" -- "$place/linked" || fail "a program that is linked with libcoco-dev"
+    sh -euc "$("$root/tests/packaging/recipe_part" test)" || fail "the test of the Apptainer recipe"
     for package in libcoco0 coco libcoco-dev; do
         [ -z "$(dpkg --verify "$package")" ] || fail "$package is not installed as it is"
     done
