@@ -28,10 +28,10 @@ constexpr Setting kSettings[] = {
     {"COCO_NEIGHBOR_ALLGATHER", kAlgorithm, "by policy", "force one algorithm for MPI_Neighbor_allgather"},
     {"COCO_NEIGHBOR_ALLGATHERV", kAlgorithm, "by policy", "force one algorithm for MPI_Neighbor_allgatherv"},
     {"COCO_POLICY", "a readable TOML policy file", "built-in rules", "read the policy from this file"},
-    {"COCO_LEARN", "on, read, off, or a file name with a / in it or ending in .toml", "read",
+    {"COCO_LEARN", "on, read, off, or a file name with a / in it or ending in .toml", "on",
      "on: a few calls go to other algorithms and to the MPI library, and the fastest has the others; rules "
-     "are made of it for the "
-     "next jobs, in the cache or in the file; read: such rules are used, no more are learned"},
+     "are made of it for the next jobs, in the cache or in the file; read: such rules are used, no more are "
+     "learned; off: only the policy's rules count"},
     {"COCO_STATS", "1, 0, or a file name ending in .json", "0",
      "report at finalize: a table on stderr of rank 0, or a JSON file"},
     {"COCO_LOG", "error, warn, info or debug", "warn", "how much to tell on stderr"},

@@ -85,7 +85,7 @@ std::string text_of(const Learned& learned) {
     root.insert(kHoldsFor, std::move(key));
     root.insert("rule", std::move(rules));
     std::ostringstream text;
-    text << "# Written by libcoco, with COCO_LEARN=on, when a job ended. It may be deleted at any time.\n\n"
+    text << "# Written by libcoco (COCO_LEARN) when a job ended. It may be deleted at any time.\n\n"
          << toml::toml_formatter(root) << '\n'
          << kEnd;
     return text.str();

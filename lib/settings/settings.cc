@@ -54,8 +54,6 @@ std::optional<std::string> read(Settings& settings) {
         settings.learn.is_on = learn == "on" || is_file;
         settings.learn.reads = learn != "off";
         if (is_file) settings.learn.file = learn;
-    } else {
-        settings.learn.reads = true;
     }
     if (auto restless = base::env("COCO_TEST_LEARN"); !restless.empty()) {
         if (restless != "0" && restless != "1") return wrong("COCO_TEST_LEARN");

@@ -16,8 +16,8 @@ namespace coco::settings {
 
 // COCO_LEARN.
 struct Learn {
-    bool is_on = false;
-    bool reads = false;        // what earlier jobs have learned counts
+    bool is_on = true;
+    bool reads = true;         // what earlier jobs have learned counts
     std::string file;          // where that is; empty: in the cache
     bool is_restless = false;  // for tests: choose/learner.h
 };

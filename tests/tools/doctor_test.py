@@ -271,10 +271,10 @@ class Settings(DoctorTest):
 
     def test_learned_rules(self):
         self.finds("learned rules", "ok", "none are read", COCO_LEARN="off")
-        self.finds("learned rules", "ok", f"read from {self.folder}/coco$", XDG_CACHE_HOME=self.folder)
-        self.finds("learned rules", "ok", "none: neither XDG_CACHE_HOME nor HOME", HOME=None)
-        self.finds("learned rules", "ok", f"read and made in {self.folder}/coco$", COCO_LEARN="on", XDG_CACHE_HOME=self.folder)
-        self.finds("learned rules", "note", "no folder", COCO_LEARN="on", HOME=None)
+        self.finds("learned rules", "ok", f"read from {self.folder}/coco$", COCO_LEARN="read", XDG_CACHE_HOME=self.folder)
+        self.finds("learned rules", "ok", "none: neither XDG_CACHE_HOME nor HOME", COCO_LEARN="read", HOME=None)
+        self.finds("learned rules", "ok", f"read and made in {self.folder}/coco$", XDG_CACHE_HOME=self.folder)
+        self.finds("learned rules", "note", "no folder", HOME=None)
         rules = os.path.join(self.folder, "rules.toml")
         pathlib.Path(rules).write_text("", encoding="utf-8")
         os.chmod(rules, 0o666)
