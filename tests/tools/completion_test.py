@@ -4,6 +4,7 @@
 
 usage: completion_test.py COCO BASH_FOLDER ZSH_FOLDER      the folders have the completions for each shell
 """
+import itertools
 import json
 import os
 import pty
@@ -57,7 +58,15 @@ class Shell:
 
 
 class Completion:
-    """What both shells do. ask(line): the words that are offered, or the one that was put in."""
+    """What both shells do, in one process for all tests. ask(line): the words that are offered, or the one that was put in."""
+    @classmethod
+    def setUpClass(cls):
+        place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(place.cleanup)
+        cls.folder = place.name
+        make_files(cls.folder)
+        cls.start()
+
     def test_commands(self):
         self.assertLessEqual({"run", "info", "doctor"}, set(self.ask("coco ")))
         names = {c["name"] for c in json.loads(subprocess.run([COCO, "--describe"], capture_output=True, check=True).stdout)["commands"]}
@@ -88,31 +97,44 @@ class Completion:
 class Bash(Completion, unittest.TestCase):
     before = ""  # what the shell reads first
 
-    def setUp(self):
-        self.place = tempfile.TemporaryDirectory()
-        self.addCleanup(self.place.cleanup)
-        make_files(self.place.name)
+    @classmethod
+    def start(cls):
+        """A shell that calls the function as readline does, for each line that it reads, and then prints what is offered and READY."""
+        script = f"""{cls.before}
+            . {BASH_FOLDER}/coco
+            while IFS= read -r line; do
+                unset COMPREPLY
+                COMP_LINE=$line COMP_POINT=${{#line}}
+                IFS=' ' read -ra COMP_WORDS <<<"$line"
+                [[ $line != *' ' ]] || COMP_WORDS+=('')
+                COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+                _coco coco "${{COMP_WORDS[COMP_CWORD]}}" 2>/dev/null </dev/null
+                printf '%s\\n' "${{COMPREPLY[@]}}" {READY}
+            done"""
+        cls.errors = open(f"{cls.folder}/errors", "w+", encoding="utf-8")
+        cls.addClassCleanup(cls.errors.close)
+        cls.shell = subprocess.Popen(["bash", "--norc", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=cls.errors,
+                                     bufsize=1, text=True, cwd=cls.folder)
+        cls.addClassCleanup(cls.stop)
+
+    @classmethod
+    def stop(cls):
+        cls.shell.stdin.close()
+        cls.shell.stdout.close()
+        cls.shell.wait(LIMIT_S)
 
     def ask(self, line):
-        """Calls the function as readline does."""
-        script = f"""{self.before}
-            . {BASH_FOLDER}/coco
-            COMP_LINE=$1 COMP_POINT=${{#1}}
-            IFS=' ' read -ra COMP_WORDS <<<"$1"
-            [[ $1 != *' ' ]] || COMP_WORDS+=('')
-            COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
-            _coco coco "${{COMP_WORDS[COMP_CWORD]}}" 2>/dev/null
-            printf '%s\\n' "${{COMPREPLY[@]}}"
-            """
-        done = subprocess.run(["bash", "--norc", "-c", script, "bash", line], capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                              cwd=self.place.name)
-        self.assertEqual(done.stderr, "")
-        return done.stdout.split()
+        self.shell.stdin.write(line + "\n")
+        offered = list(itertools.takewhile(lambda word: word != f"{READY}\n", self.shell.stdout))
+        self.errors.seek(0)
+        self.assertEqual(self.errors.read(), "")
+        self.assertIsNone(self.shell.poll())
+        return "".join(offered).split()
 
     def typed(self, line):
         """What a program gets as its arguments when somebody types a line."""
         setup = self.before.splitlines() + [f". {BASH_FOLDER}/coco", "coco() { local IFS=,; echo \"<$*>\"; }"]
-        shell = Shell(["bash", "--norc", "--noprofile", "-i"], setup, self.place.name)
+        shell = Shell(["bash", "--norc", "--noprofile", "-i"], setup, self.folder)
         self.addCleanup(shell.close)
         shell.type(line + "\n")
         return shell.wait_for(r"\n<(.*?)>\r?\n")[1].split(",")
@@ -129,10 +151,11 @@ class BashWithItsCompletions(Bash):
     """With the package bash-completion, which knows what follows other programs."""
     before = f". {BASH_COMPLETION}"
 
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         if not os.path.exists(BASH_COMPLETION):
-            self.skipTest("bash-completion is not installed")
-        super().setUp()
+            raise unittest.SkipTest("bash-completion is not installed")
+        super().setUpClass()
 
     def test_words_of_a_program(self):
         self.assertEqual(self.typed("coco run chmod --recurs\t"), ["run", "chmod", "--recursive"])
@@ -140,21 +163,19 @@ class BashWithItsCompletions(Bash):
 
 @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
 class Zsh(Completion, unittest.TestCase):
-    def setUp(self):
-        self.place = tempfile.TemporaryDirectory()
-        self.addCleanup(self.place.cleanup)
-        make_files(self.place.name)
-        # The key ^X shows what is offered and what is in the line, and clears it.
+    @classmethod
+    def start(cls):
+        # The key ^] shows what is offered and what is in the line, and clears it. No sequence of keys begins with it: zsh waits for the rest.
         lines = [f"fpath=({ZSH_FOLDER} $fpath)", "autoload -Uz compinit", "compinit -u -D", "unsetopt prompt_cr prompt_sp zle_bracketed_paste",
                  "unset zle_bracketed_paste", "setopt no_list_beep no_beep", "zstyle ':completion:*' list-separator '' verbose no",
                  "LISTMAX=10000", "zstyle ':completion:*' verbose no"]
-        self.shell = Shell(["zsh", "-f", "-i"], lines, self.place.name)
-        self.addCleanup(self.shell.close)
-        self.shell.type(WIDGET)
-        self.shell.wait_for("widget is there")
+        cls.shell = Shell(["zsh", "-f", "-i"], lines, cls.folder)
+        cls.addClassCleanup(cls.shell.close)
+        cls.shell.type(WIDGET)
+        cls.shell.wait_for("widget is there")
 
     def ask(self, line):
-        self.shell.type(line + "\x18")
+        self.shell.type(line + "\x1d")
         offered = self.shell.wait_for(r"<offered>(.*?)</offered>")[1].split()
         inserted = self.shell.wait_for(r"<line>(.*?)</line>")[1].rstrip()
         self.shell.wait_for("</all>")
@@ -173,7 +194,7 @@ WIDGET = r"""
 compadd() { local -a words; if [[ ${@[(I)-[OAD]]} -eq 0 ]]; then builtin compadd -O words "$@"; OFFERED+=($words); fi; builtin compadd "$@" }
 show() { typeset -ga OFFERED=(); zle complete-word; print; print -r "<offered>$OFFERED</offered><line>$BUFFER</line></all>"; BUFFER= ; zle reset-prompt }
 zle -N show
-bindkey '^X' show
+bindkey '^]' show
 print widget is'' there
 """
 
