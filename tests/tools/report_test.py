@@ -17,7 +17,7 @@ import tempfile
 import unittest
 
 import numpy
-from matplotlib import image
+import PIL.Image
 
 COCO = os.path.realpath(sys.argv.pop(1))
 SOURCES = pathlib.Path(sys.argv.pop(1))
@@ -27,6 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(COCO), "tools", "report"))
 import checks  # noqa: E402
 import colors  # noqa: E402
 import reading  # noqa: E402
+import report  # noqa: E402
 import units  # noqa: E402
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -86,12 +87,8 @@ class Folder(unittest.TestCase):
         return path
 
     def make(self, *files):
-        """Returns: the page, and its text."""
-        page = self.folder / "page.html"
-        result = coco("report", "-o", page, *files)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(result.stdout, f"{page}\n")
-        text = page.read_text(encoding="utf-8")
+        """In this process, where matplotlib is loaded; Output has what the command adds. Returns: the page, and its text."""
+        text = report.make(list(map(str, files)))
         self.check_self_contained(text)
         return Page(text), text
 
@@ -288,6 +285,14 @@ class Pages(Folder):
 
 
 class Output(Folder):
+    def test_page_of_the_command(self):
+        """Byte for byte what the other tests look at, whatever this process has drawn before."""
+        files = [self.write("a.json", stats()), self.write("t.json", tune()), self.write("b.txt", BENCH)]
+        page = self.folder / "page.html"
+        result = coco("report", "-o", page, *files)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, f"{page}\n", ""))
+        self.assertEqual(page.read_text(encoding="utf-8"), self.make(*files)[1])
+
     def test_beside_the_first_file(self):
         self.write("run.json", stats())
         self.write("bench.txt", BENCH)
@@ -315,7 +320,7 @@ class Output(Folder):
     def test_link(self):
         target = self.write("target.html", "old")
         (self.folder / "page.html").symlink_to("target.html")
-        self.make(self.write("bench.txt", BENCH))
+        self.assertEqual(coco("report", "-o", "page.html", self.write("bench.txt", BENCH), cwd=self.folder).returncode, 0)
         self.assertTrue((self.folder / "page.html").is_symlink())
         self.assertIn("libcoco report", target.read_text(encoding="utf-8"))
 
@@ -428,7 +433,8 @@ class Hostile(Folder):
         name = os.path.join(os.fsencode(self.folder), b"\xff\n.json")
         with open(name, "w", encoding="utf-8") as file:
             json.dump(stats(), file)
-        self.assertIn("\N{REPLACEMENT CHARACTER}", self.make(os.fsdecode(name))[0].text)
+        self.assertEqual(coco("report", "-o", "page.html", os.fsdecode(name), cwd=self.folder).returncode, 0)
+        self.assertIn("\N{REPLACEMENT CHARACTER}", Page((self.folder / "page.html").read_text(encoding="utf-8")).text)
 
     def test_large_numbers(self):
         large = stats()
@@ -491,40 +497,78 @@ class Colors(unittest.TestCase):
         self.assertEqual(set(colors.LIGHT), set(colors.DARK))
 
 
-DARK = "--blink-settings=preferredColorScheme=0"
-
-
 class Browser(Folder):
-    """What Chromium makes of a page that has all kinds of sections."""
+    """What Chromium makes of pages that have all kinds of sections. It takes long to start, so it starts once: with a window of frames,
+    each with a page."""
+    FRAMES = {  # name: page, left, top, width, height, colour scheme
+        "light": ("shown.html", 0, 0, 1400, 3000, "light"), "dark": ("shown.html", 0, 3000, 1400, 3000, "dark"),
+        "narrow": ("shown.html", 1400, 0, 400, 7000, "light"),
+        # Below the picture.
+        "wide probe": ("probe.html", 0, 7000, 1400, 900, "light"), "narrow probe": ("probe.html", 1400, 7000, 400, 900, "light"),
+        "worse": ("worse.html", 0, 7900, 400, 900, "light")}
+    WINDOW = 1800, 7000
 
-    def browse(self, page, *words):
-        """Returns: what it prints, and the lines that the page wrote to the console."""
+    @classmethod
+    def setUpClass(cls):
+        place = tempfile.TemporaryDirectory(prefix="coco-report-")
+        cls.addClassCleanup(place.cleanup)
+        folder = pathlib.Path(place.name)
+        cls.write_pages(folder)
+        frames = "".join(f'<iframe src="{page}" style="position:absolute;left:{left}px;top:{top}px;width:{width}px;height:{height}px;border:0;'
+                         f'color-scheme:{scheme}"></iframe>' for page, left, top, width, height, scheme in cls.FRAMES.values())
+        (folder / "frames.html").write_text(f"<!DOCTYPE html><html><body>{frames}</body></html>", encoding="utf-8")
+        cls.browse(folder)
+
+    @staticmethod
+    def write_pages(folder):
+        def write(name, content):
+            path = folder / name
+            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+            return str(path)
+
+        measured = [write("tune.json", tune()), write("bench.txt", BENCH)]
+        shown = report.make([*measured, str(RESULTS / "espresso-2-ranks.json")])
+        write("shown.html", shown)
+        harm = '<script>wrong()</script><img src="http://127.0.0.1:9/x.png"><style>@import "http://127.0.0.1:9/x.css";</style>'
+        write("worse.html", shown.replace("</body>", f"{harm}</body>"))
+        long_name = stats()
+        long_name["calls"][0]["function"] = "MPI_" + 300 * "x"
+        probe = report.make([write("run.json", long_name), *measured])
+        probe = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", probe).replace("<details>", "<details open>")
+        says = "<script>console.log(`is ${innerWidth}, needs ${document.documentElement.scrollWidth}`)</script>"
+        write("probe.html", probe.replace("</body>", f"{says}</body>"))
+
+    @classmethod
+    def browse(cls, folder):
+        """Keeps the picture, and the lines that pages wrote to the console."""
+        shot = folder / "shot.png"
         result = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                                 "--enable-logging=stderr", f"--user-data-dir={self.folder}/profile", *words, f"file://{page}"],
+                                 "--enable-logging=stderr", f"--user-data-dir={folder}/profile", f"--window-size={cls.WINDOW[0]},{cls.WINDOW[1]}",
+                                 f"--screenshot={shot}", f"file://{folder}/frames.html"],
                                 capture_output=True, text=True, timeout=120, check=False)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout, [line for line in result.stderr.splitlines() if "CONSOLE" in line]
+        if result.returncode != 0 or not shot.exists():
+            raise AssertionError(result.stderr)
+        cls.console = [line for line in result.stderr.splitlines() if "CONSOLE" in line]
+        with PIL.Image.open(shot) as picture:
+            red, green, blue = (numpy.asarray(picture.getchannel(name), numpy.uint32) for name in "RGB")
+        cls.pixels = red << 16 | green << 8 | blue  # as #rrggbb
+
+    def console_of(self, *pages):
+        return [line for line in self.console if any(f"/{page}" in line for page in pages)]
 
     def test_console_is_heard(self):
-        """Otherwise the tests below would prove nothing."""
-        page = self.make(self.write("bench.txt", BENCH))[1]
-        harm = '<script>wrong()</script><img src="http://127.0.0.1:9/x.png"><style>@import "http://127.0.0.1:9/x.css";</style>'
-        _, console = self.browse(self.write("worse.html", page.replace("</body>", f"{harm}</body>")), "--dump-dom")
+        """Otherwise the next test would prove nothing."""
         for refused in ("script", "x.png", "x.css"):
-            self.assertTrue([line for line in console if refused in line and "Content Security Policy" in line], refused)
+            heard = [line for line in self.console_of("worse.html") if refused in line and "Content Security Policy" in line]
+            self.assertTrue(heard, refused)
 
-    def picture(self, page, width, height, *words):
-        shot = self.folder / "shot.png"
-        _, console = self.browse(page, f"--window-size={width},{height}", f"--screenshot={shot}", *words)
-        self.assertEqual(console, [])
-        pixels = (image.imread(shot)[:, :, :3] * 255).round().astype(int)
-        self.assertEqual(pixels.shape, (height, width, 3))
-        return pixels
+    def test_pages_are_silent(self):
+        self.assertEqual([line for line in self.console if line not in self.console_of("worse.html", "probe.html")], [])
 
     def check_picture(self, pixels, theme):
         """Paper in the corner, and the colours of plots in each half of the picture."""
         def pixels_of(name, part):
-            return int((part == [int(theme[name][at:at + 2], 16) for at in (1, 3, 5)]).all(axis=2).sum())
+            return numpy.count_nonzero(part == int(theme[name][1:], 16))
         self.assertEqual(pixels_of(colors.PAPER, pixels[:5, :5]), 25)
         for half in (pixels[:len(pixels) // 2], pixels[len(pixels) // 2:]):
             self.assertGreater(pixels_of(colors.INK, half), 500)
@@ -532,24 +576,15 @@ class Browser(Folder):
             self.assertGreater(pixels_of(name, pixels), 50, name)
 
     def test_shown(self):
-        self.make(self.write("tune.json", tune()), self.write("bench.txt", BENCH), RESULTS / "espresso-2-ranks.json")
-        page = self.folder / "page.html"
-        self.check_picture(self.picture(page, 1400, 3000), colors.LIGHT)
-        self.check_picture(self.picture(page, 1400, 3000, DARK), colors.DARK)
-        self.check_picture(self.picture(page, 400, 7000), colors.LIGHT)
+        self.assertEqual(self.pixels.shape, self.WINDOW[::-1])
+        for name, theme in (("light", colors.LIGHT), ("dark", colors.DARK), ("narrow", colors.LIGHT)):
+            with self.subTest(name):
+                _, left, top, width, height, _ = self.FRAMES[name]
+                self.check_picture(self.pixels[top:top + height, left:left + width], theme)
 
     def test_nothing_is_wider_than_the_window(self):
-        long_name = stats()
-        long_name["calls"][0]["function"] = "MPI_" + 300 * "x"
-        _, text = self.make(self.write("run.json", long_name), self.write("tune.json", tune()), self.write("bench.txt", BENCH))
-        text = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", text).replace("<details>", "<details open>")
-        says = "<script>console.log(`is ${innerWidth}, needs ${document.documentElement.scrollWidth}`)</script>"
-        self.write("probe.html", text.replace("</body>", f"{says}</body>"))
-        # The browser's own window is never as narrow as that.
-        frames = "".join(f'<iframe src="probe.html" style="width:{width}px;height:900px;border:0"></iframe>' for width in (400, 1400))
-        _, console = self.browse(self.write("frames.html", frames), "--window-size=1500,1900", "--dump-dom")
         for width in (400, 1400):
-            self.assertIn(f"is {width}, needs {width}", "".join(console))
+            self.assertIn(f"is {width}, needs {width}", "".join(self.console_of("probe.html")))
 
 
 if __name__ == "__main__":
