@@ -60,7 +60,7 @@ def installed_tree(build, place):
 
 def source_archive(version, folder):
     os.makedirs(folder)
-    files = run("git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    files = run(os.path.join(ROOT, "scripts/list_sources"))
     run("tar", "-C", ROOT, "--null", "--ignore-failed-read", "--transform", f"s,^,libcoco-{version}/,", "-cJf",
         f"{folder}/libcoco-{version}.tar.xz", "-T", "-", input=files)
 
