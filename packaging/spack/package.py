@@ -17,12 +17,12 @@ class Libcoco(MesonPackage):
     """Makes the data-moving collectives of MPI programs fast, without recompiling them: one library for the MPICH family, Open MPI and
     the standard ABI of MPI 5, built without any of them."""
 
-    url = f"file://{os.getcwd()}/libcoco-0.1.0.tar.xz"
+    url = f"file://{os.getcwd()}/libcoco-0.9.0.tar.xz"
     manual_download = True
 
     license("BSD-3-Clause")
 
-    version("0.1.0")
+    version("0.9.0")
 
     variant("report", default=False, description="What coco report needs")
 

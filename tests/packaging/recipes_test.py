@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares what the packages and recipes of packaging/ say with what Meson knows: versions, so-version, options, what is needed.
+"""Compares what CITATION.cff, and the packages and recipes of packaging/, say with what Meson knows: versions, so-version, options, what
+is needed.
 
 usage: recipes_test.py BUILD VERSION SO_VERSION     BUILD: a build folder of the library
 
 Neither Spack nor EasyBuild is a package of Debian's: their files are read as the Python that they are.
 """
 import ast
+import datetime
 import glob
 import json
 import os
@@ -15,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import yaml
 
 BUILD, VERSION, SO_VERSION = sys.argv[1:4]
 del sys.argv[1:]
@@ -31,12 +35,17 @@ NEEDED = {
     "cli11": {"deb": "libcli11-dev", "rpm": "cli11-devel", "Spack": "cli11", "EasyBuild": "CLI11"},
     "valgrind": {"deb": "valgrind", "rpm": "valgrind-devel", "Spack": "valgrind", "EasyBuild": "valgrind"},
 }
+CITATION_FIELDS = {"cff-version", "message", "type", "title", "abstract", "authors", "version", "date-released", "license", "keywords"}
 OF_THE_SYSTEM_OR_TESTS = {"threads", "catch2", "catch2-with-main", "hdf5", "simgrid"}
 
 
 def text_of(path):
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return file.read()
+
+
+def citation():
+    return yaml.safe_load(text_of("CITATION.cff"))
 
 
 def introspect(what):
@@ -67,10 +76,36 @@ class Recipes(unittest.TestCase):
             "name of the EasyBuild file": re.match(r"libcoco-(.*)-GCCcore-", os.path.basename(EASYCONFIG))[1],
             "Spack": next(what for call, what in spack_calls() if call == "version"),
             "archive for Spack": re.search(r"libcoco-([\d.]+)\.tar", text_of(FILES["Spack"]))[1],
+            "CITATION.cff": citation()["version"],
             "CHANGELOG.md": re.search(r"^## (\S+)", text_of("CHANGELOG.md"), re.M)[1],
             "Meson": introspect("--projectinfo")["version"],
         }
         self.assertEqual(found, {where: VERSION for where in found})
+
+    def test_date_of_a_release(self):
+        """What is not released yet has none."""
+        told = re.search(r"^## \S+ \((.*)\)$", text_of("CHANGELOG.md"), re.M)[1]
+        released = citation().get("date-released", "unreleased")
+        self.assertEqual(str(released), told)
+        if told != "unreleased":
+            self.assertIsInstance(released, datetime.date)
+
+    def test_citation(self):
+        """By the rules of the Citation File Format 1.2.0, as far as they concern what stands there."""
+        said = citation()
+        self.assertEqual(said["cff-version"], "1.2.0")
+        self.assertEqual(said["type"], "software")
+        for field in ("message", "title", "abstract", "version", "license"):
+            self.assertIsInstance(said[field], str, field)
+            self.assertTrue(said[field].strip(), field)
+        self.assertEqual(set(said) - CITATION_FIELDS, set())
+        self.assertEqual(said["license"], re.search(r"^License:\s+(\S+)$", text_of(FILES["rpm"]), re.M)[1])
+        self.assertTrue(said["authors"])
+        for author in said["authors"]:
+            self.assertTrue({"name", "family-names"} & set(author), author)
+            self.assertEqual({type(value) for value in author.values()}, {str})
+        self.assertEqual(len(set(said["keywords"])), len(said["keywords"]))
+        self.assertEqual({type(word) for word in said["keywords"]}, {str})
 
     def test_so_version(self):
         control = text_of(FILES["deb"])
