@@ -149,10 +149,27 @@ constexpr Kind kKinds[] = {
     {"bcast in trains", Collective::bcast, "segmented", 70'000, false, false, 1024},
 };
 
-// The byte that `sender` sends to `receiver` at offset i of a block.
-std::byte byte_of(std::uint32_t call, std::int32_t sender, std::int32_t receiver, std::uint64_t i) {
-    return static_cast<std::byte>(call * 131 + static_cast<std::uint32_t>(sender) * 31 +
-                                  static_cast<std::uint32_t>(receiver) * 7 + i);
+// The bytes of a block count up, and begin again behind 255. So any kCounted of them lie somewhere in here.
+constexpr std::size_t kCounted = 4096;
+constexpr auto kCounting = [] {
+    std::array<std::byte, kCounted + 256> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+    return bytes;
+}();
+
+// What `sender` sends to `receiver` from offset `place` of a block on, kCounted bytes.
+const std::byte* bytes_at(std::uint32_t call, std::int32_t sender, std::int32_t receiver,
+                          std::uint64_t place) {
+    return &kCounting[(call * 131 + static_cast<std::uint32_t>(sender) * 31 +
+                       static_cast<std::uint32_t>(receiver) * 7 + place) %
+                      256];
+}
+
+std::size_t count_wrong(const std::byte* bytes, const std::byte* right, std::uint64_t count) {
+    if (std::memcmp(bytes, right, count) == 0) return 0;
+    std::size_t wrong = 0;
+    for (std::uint64_t i = 0; i < count; ++i) wrong += bytes[i] != right[i];
+    return wrong;
 }
 
 struct Memory {
@@ -199,21 +216,18 @@ class Part {
 
     const exec::Call& call() const { return call_; }
     // Returns: how many bytes are wrong.
-    int wrong() const {
-        int wrong = 0;
+    std::size_t wrong() const {
+        std::size_t wrong = 0;
         const bool is_bcast = kind_.collective == Collective::bcast;
         for (std::int32_t from = 0; from < (is_bcast ? 1 : ranks_); ++from) {
             std::byte* block = is_bcast ? recv_.at : recv_.at + offset(from, rank_, false);
             const std::int32_t sender = is_bcast ? call_.common.root : from;
             const std::uint64_t bytes = is_bcast ? kind_.block_bytes : bytes_of(from, rank_);
-            std::uint64_t place = 0;
-            blocks::for_each_run(block, call_.local.recv.layout_of_block(from), 0, bytes,
-                                 [&](const std::byte* run, std::uint64_t run_bytes) {
-                                     for (std::uint64_t i = 0; i < run_bytes; ++i)
-                                         wrong +=
-                                             run[i] != byte_of(number_, sender, receiver_of(rank_), place++);
-                                     return true;
-                                 });
+            for_each_piece(block, call_.local.recv.layout_of_block(from), bytes,
+                           [&](const std::byte* piece, std::uint64_t piece_bytes, std::uint64_t place) {
+                               wrong += count_wrong(
+                                   piece, bytes_at(number_, sender, receiver_of(rank_), place), piece_bytes);
+                           });
             if (has_holes(false) && bytes > 144) wrong += block[bytes % 64 + 1] != std::byte{0xEE};
         }
         return wrong;
@@ -243,12 +257,25 @@ class Part {
 
     std::uint64_t pitch_bytes() const { return 3 * kind_.block_bytes / 2 + 64; }
 
-    void fill(std::byte* at, std::int32_t to, std::uint64_t bytes, const blocks::BlockLayout& layout = {}) {
+    // Calls act(piece, bytes, its place in the block) for all pieces of a block, of kCounted bytes at most.
+    template <class Act>
+    static void for_each_piece(std::byte* block, const blocks::BlockLayout& layout, std::uint64_t bytes,
+                               Act act) {
         std::uint64_t place = 0;
-        blocks::for_each_run(at, layout, 0, bytes, [&](std::byte* run, std::uint64_t run_bytes) {
-            for (std::uint64_t i = 0; i < run_bytes; ++i) run[i] = byte_of(number_, rank_, to, place++);
+        blocks::for_each_run(block, layout, 0, bytes, [&](std::byte* run, std::uint64_t run_bytes) {
+            for (std::uint64_t done = 0; done < run_bytes; done += kCounted) {
+                const std::uint64_t piece_bytes = std::min<std::uint64_t>(run_bytes - done, kCounted);
+                act(run + done, piece_bytes, place);
+                place += piece_bytes;
+            }
             return true;
         });
+    }
+    void fill(std::byte* at, std::int32_t to, std::uint64_t bytes, const blocks::BlockLayout& layout = {}) {
+        for_each_piece(at, layout, bytes,
+                       [&](std::byte* piece, std::uint64_t piece_bytes, std::uint64_t place) {
+                           std::memcpy(piece, bytes_at(number_, rank_, to, place), piece_bytes);
+                       });
     }
     // A layout of two pieces.
     void add_layout(std::vector<blocks::BlockLayout>& layouts, std::uint64_t bytes) {
@@ -391,9 +418,11 @@ int g_wrong = 0;
 
 void judge(const exec::Flight& flight, const Part& part, const Kind& kind, std::int32_t rank) {
     const bool refused = flight.outcome.reason != stats::Reason::none;
-    const int wrong = kind.refused ? !refused : refused || flight.outcome.truncated ? 1 : part.wrong();
+    const std::size_t wrong = kind.refused                          ? !refused
+                              : refused || flight.outcome.truncated ? 1
+                                                                    : part.wrong();
     if (wrong == 0) return;
-    std::printf("%s, rank %d: %d wrong\n", kind.name, rank, wrong);
+    std::printf("%s, rank %d: %zu wrong\n", kind.name, rank, wrong);
     ++g_wrong;
 }
 
