@@ -87,9 +87,9 @@ class Player {
         const Learner::Span span = learners_[0].span(call);
         for (Learner& other : learners_) {
             const Learner::Span same = other.span(call);
-            REQUIRE((same.candidate == span.candidate && same.last_call == span.last_call));
+            require(same.candidate == span.candidate && same.last_call == span.last_call, call);
         }
-        REQUIRE(span.last_call >= call);
+        require(span.last_call >= call, call);
         if (call <= 2000) played_.at_2000 = learners_[0].incumbent();
         if (!span.is_measured) {
             const std::uint64_t last = std::min(span.last_call, program_.calls);
@@ -100,13 +100,18 @@ class Player {
         return call + 1;
     }
 
+    // Catch's REQUIRE takes longer than what is tested here.
+    static void require(bool holds, std::uint64_t call) {
+        if (!holds) FAIL("learners disagree, or have no plan, at call " << call);
+    }
+
     void agree(std::uint64_t call) {
         played_.spent_ns += program_.agreement_ns;
         std::vector<std::int64_t> most(learners_[0].board().begin(), learners_[0].board().end());
         for (Learner& learner : learners_)
             for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], learner.board()[i]);
         for (Learner& learner : learners_) {
-            REQUIRE(learner.must_agree(call));
+            require(learner.must_agree(call), call);
             std::ranges::copy(most, learner.board().begin());
             learner.board().back() = static_cast<std::int64_t>(program_.agreement_ns);
             learner.decide(call);
