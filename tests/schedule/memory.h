@@ -3,6 +3,7 @@
 // Symbolic memory of the simulator: each cell holds one block's name and remembers who touched it when, so
 // that a touch that is not ordered behind the last ones shows.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ using Clock = std::vector<std::uint32_t>;
 
 inline void learn(Clock& clock, const Clock& other) {
     for (std::size_t r = 0; r < clock.size(); ++r)
-        if (clock[r] < other[r]) clock[r] = other[r];
+        clock[r] = std::max(clock[r], other[r]);  // which compilers do for several at once
 }
 
 class Cell {
