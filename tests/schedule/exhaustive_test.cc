@@ -22,7 +22,7 @@ constexpr std::int32_t kMostRanks = 33;
 #endif
 constexpr std::int32_t kMostSegments = 9;
 
-void require_right(const std::string& what, const topology::NodeMap& map, const std::vector<Call>& calls,
+void require_right(const std::string& what, const topology::NodeMap& map, const Calls& calls,
                    const Executor& executor = {}) {
     std::string fault = simulate(map, calls, executor).fault;
     INFO(what);
@@ -156,7 +156,8 @@ TEST_CASE("the registry says truly which areas of peers an algorithm touches", "
         for (const Row& row : rows()) {
             if (row.algorithm != &algorithm) continue;
             auto map = topology::one_node(9);
-            Verdict verdict = simulate(map, {make_call(algorithm, row.exchange, map, 0, 1, row.parameters)});
+            const Call call = make_call(algorithm, row.exchange, map, 0, 1, row.parameters);
+            Verdict verdict = simulate(map, {call});
             reads |= verdict.read_peer_send;
             writes |= verdict.wrote_peer_recv;
         }

@@ -428,8 +428,7 @@ TEST_CASE("scratch needs the guard of the executor", "[schedule][mutations]") {
     Call bcast = make_call(eager, Exchange::bcast, map);
     Call alltoall = make_call(eager, Exchange::alltoall, map);
     Call ring = make_call(*algorithms::find("segmented"), Exchange::bcast, map, 0, 3);
-    for (const auto& calls :
-         {std::vector{bcast, bcast, bcast}, {ring, ring, ring}, {alltoall, bcast, alltoall}}) {
+    for (const auto& calls : {Calls{bcast, bcast, bcast}, {ring, ring, ring}, {alltoall, bcast, alltoall}}) {
         CHECK(simulate(map, calls).fault == "");
         CHECK_THAT(simulate(map, calls, {.guarded = false}).fault, Catch::Contains("while rank"));
     }
@@ -438,7 +437,7 @@ TEST_CASE("scratch needs the guard of the executor", "[schedule][mutations]") {
 TEST_CASE("staged send areas need the guard of the executor", "[schedule][mutations]") {
     auto map = topology::one_node(3);
     Call direct = make_call(*algorithms::find("direct"), Exchange::bcast, map);
-    std::vector<Call> calls{direct, direct, direct};
+    const Calls calls{direct, direct, direct};
     CHECK_THAT(simulate(map, calls, {.guarded = false, .staged = {true}}).fault,
                Catch::Contains("while rank"));
 }

@@ -67,7 +67,7 @@ struct Rank {
 
 class Simulation {
   public:
-    Simulation(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor)
+    Simulation(const topology::NodeMap& map, const Calls& calls, const Executor& executor)
         : map_(map),
           calls_(calls),
           guarded_(executor.guarded),
@@ -142,7 +142,7 @@ class Simulation {
     // Does one thing. Returns: false if the rank has to wait, or is through.
     bool advance(Rank& rank) {
         if (rank.call == calls_.size()) return false;
-        const Call& call = calls_[rank.call];
+        const Call& call = call_of(rank);
         const auto& steps = call.schedules[static_cast<std::size_t>(rank.number)].steps;
         if (!rank.in_call)
             enter(rank);
@@ -208,7 +208,7 @@ class Simulation {
     }
 
     bool has_alias(const Rank& rank) const {
-        const Call& call = calls_[rank.call];
+        const Call& call = call_of(rank);
         return rank.aliases && call.exchange == Exchange::bcast && has_scratch(rank);
     }
     // Whether nobody reads the rank's scratch any more, should that be its buffer.
@@ -223,7 +223,7 @@ class Simulation {
     // One part of a step. Returns: false if the rank has to wait.
     bool take(Rank& rank, const Step& step) {
         if (step.act == Act::wait && has_alias(rank)) return true;
-        if (rank.stages && !calls_[rank.call].may_write_peer_recv && is_done(rank)) return true;
+        if (rank.stages && !call_of(rank).may_write_peer_recv && is_done(rank)) return true;
         if (step.act == Act::wait)
             return has_raised(step.awaited(rank.part), rank.call, step.milestone, rank.clock);
         if (step.act == Act::copy) return copy(rank, step, step.source(rank.part), step.target(rank.part));
@@ -235,8 +235,9 @@ class Simulation {
         return true;
     }
 
+    const Call& call_of(const Rank& rank) const { return calls_[rank.call]; }
     bool has_scratch(const Rank& rank) const {
-        return calls_[rank.call].schedules[static_cast<std::size_t>(rank.number)].scratch_blocks != 0;
+        return call_of(rank).schedules[static_cast<std::size_t>(rank.number)].scratch_blocks != 0;
     }
 
     Channel& channel(std::int32_t from, std::int32_t to) {
@@ -300,7 +301,7 @@ class Simulation {
         if (target.area == Area::scratch && has_alias(rank)) return true;
         const Rank& owner = ranks_[static_cast<std::size_t>(source.owner)];
         if (source.area == Area::scratch && owner.aliases && has_alias(owner))
-            source = {source.owner, source.owner == calls_[rank.call].root ? Area::send : Area::recv,
+            source = {source.owner, source.owner == call_of(rank).root ? Area::send : Area::recv,
                       target.index};
         if (target.area == Area::scratch && target.owner == rank.number && !pass_guard(rank)) return false;
         write(rank, target, read(rank, source));
@@ -399,7 +400,7 @@ class Simulation {
     }
 
     const topology::NodeMap& map_;
-    const std::vector<Call>& calls_;
+    const Calls& calls_;
     bool guarded_;
     std::vector<Rank> ranks_;
     std::vector<Channel> channels_ = std::vector<Channel>(ranks_.size() * ranks_.size());
@@ -452,14 +453,13 @@ Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchang
     return call;
 }
 
-Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor) {
+Verdict simulate(const topology::NodeMap& map, const Calls& calls, const Executor& executor) {
     return Simulation(map, calls, executor).run();
 }
 
-Verdict simulate_together(const topology::NodeMap& map, const std::vector<std::vector<Call>>& lanes,
-                          std::uint32_t seed) {
+Verdict simulate_together(const topology::NodeMap& map, const std::vector<Calls>& lanes, std::uint32_t seed) {
     std::vector<Simulation> simulations;
-    for (const std::vector<Call>& calls : lanes) simulations.emplace_back(map, calls, kOrdinary).begin();
+    for (const Calls& calls : lanes) simulations.emplace_back(map, calls, kOrdinary).begin();
     std::mt19937 random(seed);
     const auto ranks = static_cast<std::size_t>(map.ranks());
     // Draws until no rank gets ahead in any lane.

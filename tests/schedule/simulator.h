@@ -22,6 +22,7 @@
 // nothing is copied there, its mates read each segment where it is, and the rank waits for their kDone at its
 // end instead of for room in its ring.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -65,12 +66,14 @@ struct Executor {
     // Bcasts over several nodes: ranks whose scratch is an alias; those past the end have some of its own.
     std::vector<bool> aliased{};
 };
-Verdict simulate(const topology::NodeMap& map, const std::vector<Call>& calls, const Executor& executor = {});
+// The calls of a run, one after the other; they stay the caller's, who may name one several times.
+using Calls = std::vector<std::reference_wrapper<const Call>>;
+
+Verdict simulate(const topology::NodeMap& map, const Calls& calls, const Executor& executor = {});
 
 // Several calls of each rank under way at once, a lane for each of `lanes`: whenever a rank does one thing more, it
 // may be of any lane, as `seed` draws. Lanes share nothing, and what a rank learns in one lane counts for nothing in
 // another, so that no order helps. Returns: the first lane's verdict with a fault, or the first lane's.
-Verdict simulate_together(const topology::NodeMap& map, const std::vector<std::vector<Call>>& lanes,
-                          std::uint32_t seed);
+Verdict simulate_together(const topology::NodeMap& map, const std::vector<Calls>& lanes, std::uint32_t seed);
 
 }  // namespace coco::simulator
