@@ -55,10 +55,9 @@ def drawn(draw, height=HEIGHT, columns=1, rows=1, width=WIDTH):
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
         figure = Figure(figsize=(width / PIXELS_PER_INCH, height / PIXELS_PER_INCH), layout="constrained")
-        FigureCanvasSVG(figure)
         draw(figure.subplots(rows, columns))
         out = io.StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None})
+        FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None})  # figure.savefig() draws twice
     return out.getvalue()
 
 
