@@ -159,6 +159,7 @@ alltoall, 2 ranks
         16        0.200        0.200     1.00
            geometric mean 2.00, to 1 KiB 2.00, to 4 KiB 2.00, from 8 KiB 0.00, worst 1.00
 """
+BENCH_ROWS = "alltoall,2,8,0.100,0.400,4.000\nalltoall,2,16,0.200,0.200,1.000\n"
 
 
 class Pages(Folder):
@@ -253,8 +254,7 @@ class Pages(Folder):
 
     def test_csv(self):
         table = self.make(self.write("bench.txt", BENCH))[0].figures[0]
-        csv = "alltoall,2,8,0.100,0.400,4.000\nalltoall,2,16,0.200,0.200,1.000\n"
-        self.assertEqual(self.make(self.write("bench.csv", csv))[0].figures[0]["td"], table["td"])
+        self.assertEqual(self.make(self.write("bench.csv", BENCH_ROWS))[0].figures[0]["td"], table["td"])
         page, _ = self.make(self.write("bench.csv", "allgather,moore:2:1,4,8,0.5,1.0,2.0\n"))
         self.assertIn("neighbor_allgather, 4 ranks moore:2:1: 2.00 times as fast", page.text.replace(" moore:2:1 ", " ", 1))
 
@@ -294,22 +294,22 @@ class Output(Folder):
         self.assertEqual(page.read_text(encoding="utf-8"), self.make(*files)[1])
 
     def test_beside_the_first_file(self):
-        self.write("run.json", stats())
+        self.write("run.csv", BENCH_ROWS)
         self.write("bench.txt", BENCH)
-        result = coco("report", "run.json", "bench.txt", cwd=self.folder)
+        result = coco("report", "run.csv", "bench.txt", cwd=self.folder)
         self.assertEqual((result.returncode, result.stdout), (0, "run.html\n"))
-        self.assertEqual(sorted(os.listdir(self.folder)), ["bench.txt", "run.html", "run.json"])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["bench.txt", "run.csv", "run.html"])
         mask = os.umask(0)
         os.umask(mask)
         self.assertEqual((self.folder / "run.html").stat().st_mode & 0o777, 0o666 & ~mask)
 
     def test_what_is_wrong_leaves_the_old_page(self):
         page = self.write("run.html", "old")
-        self.write("run.json", stats())
-        result = coco("report", "run.json", "no-such-file", cwd=self.folder)
+        self.write("run.csv", BENCH_ROWS)
+        result = coco("report", "run.csv", "no-such-file", cwd=self.folder)
         self.assertEqual(result.returncode, 2)
         self.assertEqual(page.read_text(encoding="utf-8"), "old")
-        self.assertEqual(coco("report", "run.json", cwd=self.folder).returncode, 0)
+        self.assertEqual(coco("report", "run.csv", cwd=self.folder).returncode, 0)
         self.assertIn("libcoco report", page.read_text(encoding="utf-8"))
 
     def test_no_plain_file(self):
