@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the site of the pages, and looks at it: titles, navigation, links, search, and how wide a browser makes it.
+
+usage: site_test.py SOURCES
+"""
+import html.parser
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+
+SOURCES = pathlib.Path(sys.argv.pop(1)).resolve()
+sys.dont_write_bytecode = True
+import pages  # noqa: E402
+
+LIMIT_S = 300
+WINDOW, NARROW = 1400, 400  # pixels
+# Loads each page of a list into a frame of a width, and writes how wide the page is there.
+RULER = """<!DOCTYPE html><pre></pre><iframe style="border: 0; height: 800px"></iframe><script>
+const frame = document.querySelector("iframe"), left = %s;
+frame.onload = () => {
+    const [page, width] = left[0];
+    if (!frame.src.endsWith(page)) return;
+    document.querySelector("pre").append(JSON.stringify([page, width, frame.contentDocument.documentElement.scrollWidth]) + "\\n");
+    left.shift();
+    next();
+};
+function next() {
+    if (!left.length) return;
+    frame.style.width = left[0][1] + "px";
+    frame.src = left[0][0];
+}
+next();
+</script>"""
+
+
+class Page(html.parser.HTMLParser):
+    """What a page has: its title, its first heading, the ids, what it links to, and what it loads."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.texts, self.open, self.ids, self.links, self.loads = {"title": "", "h1": ""}, [], set(), [], []
+        self.feed(path.read_text(encoding="utf-8"))
+        self.title, self.heading = (self.texts[name].replace("#", "").replace("\u00b6", "").strip() for name in ("title", "h1"))
+
+    def handle_starttag(self, tag, attributes):
+        has = dict(attributes)
+        self.ids |= {has["id"]} if "id" in has else set()
+        if tag == "a" and "href" in has:
+            self.links.append(has["href"])
+        elif tag == "link" and has.get("rel") != "canonical":
+            self.loads.append(has["href"])
+        elif tag in ("script", "img", "iframe") and has.get("src"):
+            self.loads.append(has["src"])
+        if tag in self.texts and not self.texts[tag]:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self.open:
+            self.open.remove(tag)
+
+    def handle_data(self, data):
+        for tag in self.open:
+            self.texts[tag] += data
+
+
+def make(sources, folder):
+    return subprocess.run([sources / "scripts/make_site", folder], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+def browse(page, folder, *words):
+    """Returns: the page as the browser has it when its scripts have run. No script may have complained."""
+    done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--allow-file-access-from-files",
+                           "--enable-logging=stderr", f"--user-data-dir={folder}/profile", "--virtual-time-budget=60000", "--dump-dom", *words, page],
+                          capture_output=True, text=True, timeout=LIMIT_S, check=True)
+    complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert not complaints, complaints
+    return done.stdout
+
+
+def first_heading(page):
+    text = re.search(r"^# (.*)", (SOURCES / page).read_text(encoding="utf-8"), re.M)[1]
+    return text.replace("`", "")
+
+
+def is_elsewhere(address):
+    return bool(urllib.parse.urlsplit(address).scheme) or address.startswith("//")
+
+
+class Site(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="coco-site-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.site = cls.folder / "site"
+        done = make(SOURCES, cls.site)
+        assert done.returncode == 0, done.stdout + done.stderr
+        cls.read = {path.relative_to(cls.site).as_posix(): Page(path) for path in cls.site.rglob("*.html")}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def test_titles(self):
+        for name in pages.pages(SOURCES):
+            page = self.read[name.replace(".md", ".html")]
+            self.assertEqual(page.heading, first_heading(name), name)
+            self.assertTrue(page.title.startswith(first_heading(name)), f"{name}: {page.title}")
+        for name, page in self.read.items():
+            self.assertNotEqual(page.title, "", name)
+
+    def test_navigation(self):
+        """The start leads to all pages."""
+        links = {link.split("#")[0] for link in self.read["README.html"].links}
+        names = {name.replace(".md", ".html") for name in pages.pages(SOURCES)} - {"README.html"}
+        self.assertEqual({name for name in names if name not in links}, set())
+        self.assertIn("README.html", self.read["index.html"].links)
+
+    def test_links(self):
+        """All that a page leads to or loads is a file of the site, and an anchor is in it."""
+        for name, page in self.read.items():
+            for link in filter(lambda link: not is_elsewhere(link), page.links + page.loads):
+                path, _, anchor = link.partition("#")
+                path = urllib.parse.unquote(path.partition("?")[0])
+                target = (self.site / name).parent / path if path else self.site / name
+                self.assertTrue(target.is_file(), f"{name}: {link}")
+                found = self.read.get(target.resolve().relative_to(self.site.resolve()).as_posix())
+                self.assertTrue(not anchor or found is None or anchor in found.ids, f"{name}: {link}")
+
+    def test_nothing_from_elsewhere(self):
+        for name, page in self.read.items():
+            self.assertEqual([address for address in page.loads if is_elsewhere(address)], [], name)
+        for path in self.site.rglob("*.css"):
+            self.assertNotRegex(path.read_text(encoding="utf-8"), r"(url\(|@import)\s*['\"]?(https?:)?//", path.name)
+
+    def test_files_are_shown(self):
+        shown = (self.site / "files/lib/algorithms/morton.cc.html").read_text(encoding="utf-8")
+        self.assertIn("SPDX-License-Identifier", shown)
+        self.assertIn("files/lib/algorithms/morton.cc.html", " ".join(self.read["docs/algorithms.html"].links))
+        self.assertIn("2-cores.txt.html", " ".join(self.read["files/bench/results.html"].links))
+
+    @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
+    def test_search(self):
+        """From the disk, as a user without a server has it."""
+        shown = browse(f"file://{self.site}/search.html?q=hidepid", self.folder)
+        self.assertIn("docs/containers.html", shown)
+        results = re.search(r'<div id="search-results">.*', shown, re.S)[0]
+        self.assertIn(first_heading("docs/containers.md"), results)
+        nothing = browse(f"file://{self.site}/search.html?q=nosuchwordanywhere", self.folder)
+        self.assertIn("did not match any documents", nothing)
+
+    @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
+    def test_width(self):
+        """No page is wider than a narrow window: what is wide scrolls within the page."""
+        asked = [[name.replace(".md", ".html"), NARROW] for name in pages.pages(SOURCES)]
+        too_wide = self.site / "too-wide.html"
+        too_wide.write_text('<p style="width: 900px">x</p>', encoding="utf-8")
+        ruler = self.site / "ruler.html"
+        ruler.write_text(RULER % json.dumps([*asked, ["too-wide.html", NARROW]]), encoding="utf-8")
+        try:
+            shown = browse(f"file://{ruler}", self.folder, f"--window-size={WINDOW},1000")
+        finally:
+            ruler.unlink()
+            too_wide.unlink()
+        found = [json.loads(line) for line in re.findall(r"^\[.*\]$", re.search(r"<pre>(.*?)</pre>", shown, re.S)[1], re.M)]
+        self.assertEqual([line[:2] for line in found[:-1]], asked)
+        self.assertGreater(found.pop()[2], 900)
+        self.assertEqual([line for line in found if line[2] > line[1]], [])
+
+
+class Wrong(unittest.TestCase):
+    """What must not pass."""
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="coco-site-")
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+
+    def test_broken_link_and_lost_page(self):
+        copy = self.folder / "sources"
+        shutil.copytree(SOURCES / "scripts", copy / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        (copy / "docs").mkdir()
+        for name in ("README.md", "docs/README.md", "docs/heap.md", "meson.build"):
+            shutil.copy(SOURCES / name, copy / name)
+        with open(copy / "docs/heap.md", "a", encoding="utf-8") as page:
+            page.write("\n[broken](no-such-page.md)\n")
+        (copy / "docs/lost.md").write_text("# Lost\n", encoding="utf-8")
+        done = make(copy, self.folder / "site")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"heap\.md.*no-such-page\.md")
+        self.assertRegex(done.stderr, r"lost\.md.*isn't included in any toctree")
+        self.assertFalse((self.folder / "site").exists())
+
+    def test_strange_folder(self):
+        (self.folder / "precious").write_text("x", encoding="utf-8")
+        done = make(SOURCES, self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("holds no site", done.stderr)
+        self.assertTrue((self.folder / "precious").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
