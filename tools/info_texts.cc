@@ -104,10 +104,14 @@ std::string text_of(const policy::Range& range) {
            (range.last == UINT64_MAX ? "" : in_policys_words(range.last));
 }
 
-std::vector<std::string> row_of(const policy::Rule& rule) {
+std::string place_of(const policy::Policy& policy, const policy::Rule& rule) {
+    return (rule.source == policy.source ? "" : rule.source + " ") + std::to_string(rule.line);
+}
+
+std::vector<std::string> row_of(const policy::Policy& policy, const policy::Rule& rule) {
     std::vector<std::string> also;
     for (const policy::Choice& choice : rule.also) also.push_back(policy::text_of(choice));
-    return {std::to_string(rule.line),
+    return {place_of(policy, rule),
             std::string(base::name_of(rule.collective)),
             text_of(rule.nodes),
             text_of(rule.ranks),
@@ -125,7 +129,7 @@ std::vector<std::string> row_of(const policy::Rule& rule) {
 std::string rules_as_table(const policy::Policy& policy) {
     std::vector<std::vector<std::string>> rows = {{"line", "collective", "nodes", "ranks", "domains", "block",
                                                    "degree", "calls", "algorithm", "also", "reason"}};
-    for (const policy::Rule& rule : policy.rules) rows.push_back(row_of(rule));
+    for (const policy::Rule& rule : policy.rules) rows.push_back(row_of(policy, rule));
     std::string forced;
     for (int c = 0; c < algorithms::kCollectives; ++c)
         if (policy.forced[c])

@@ -62,7 +62,7 @@ std::optional<Error> read_forced(Policy& policy) {
 
 std::optional<Error> read_rules(Policy& policy) {
     std::string file(base::env("COCO_POLICY"));
-    policy.source = file.empty() ? "built-in" : file;
+    policy.source = file.empty() ? std::string(kBuiltIn) : file;
     if (file.empty()) return parse_rules(default_rules(), policy.source, policy.rules);
     std::error_code ignored;
     bool folder = std::filesystem::is_directory(file, ignored);  // opens, but cannot be read

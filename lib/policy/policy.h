@@ -2,7 +2,7 @@
 //
 // Chooses the algorithm for a call. Rules come from the file that COCO_POLICY names, or are the built-in ones
 // in the same TOML language: an array of [[rule]] tables, of which the first that matches wins; no match
-// means `mpi`. COCO_<COLLECTIVE> and COCO_DISABLE go before all rules. Rules may ask only for facts that are
+// means `mpi`, unless the file says that the built-in rules follow. COCO_<COLLECTIVE> and COCO_DISABLE go before all rules. Rules may ask only for facts that are
 // equal on all ranks. Called by settings, dispatch and the coco command. Thread safety: a Policy is immutable
 // once made. Fails: returns an Error with one line for the user (variable or file with line, what is wrong,
 // what is allowed); never throws.
@@ -45,8 +45,12 @@ struct Rule {
     std::vector<Choice> also;  // worth trying, where calls are learned from
     std::string text;          // as it was written, for --explain and to compare the rules of ranks
     std::string reason;        // the rule's own `reason = "..."`, if given, as one line
+    std::string source = {};   // where it was read from: a file's name, or kBuiltIn
     int line = 0;
 };
+
+// The source of the rules that libcoco brings along.
+inline constexpr std::string_view kBuiltIn = "built-in";
 
 struct Facts {
     algorithms::Collective collective;
@@ -72,7 +76,7 @@ struct Policy {
     std::vector<Rule> rules;
     // By collective: the choice that the environment forces; `mpi` if the collective is disabled.
     std::optional<Choice> forced[algorithms::kCollectives];
-    std::string source;  // "built-in" or the file's name
+    std::string source;  // kBuiltIn or the file's name; the built-in rules may follow the file's
 };
 
 struct Error {
@@ -85,7 +89,8 @@ struct Error {
 inline constexpr std::size_t kMostFileBytes = 4u << 20;
 // The text of the built-in rules.
 std::string_view default_rules();
-// Reads rules. source: the name for error lines.
+// Reads rules; behind them come the built-in ones if the text asks for that. source: the name for error lines, and of the
+// rules.
 std::optional<Error> parse_rules(std::string_view toml, std::string_view source, std::vector<Rule>& rules);
 // Reads a choice for one collective, such as "bruck:radix=4". Returns: an error that lists what is allowed,
 // if the text is wrong.

@@ -17,9 +17,15 @@ class Reader {
         for (const auto& [key, node] : root) {
             // What learned rules hold for (learned.h) matters where they are learned.
             if (key.str() == "holds_for" && node.is_table()) continue;
+            if (key.str() == "otherwise") {
+                if (node.value_exact<std::string_view>() != kBuiltIn)
+                    return at(node, "otherwise must be \"built-in\": those rules then follow the file's own");
+                goes_on_ = true;
+                continue;
+            }
             const toml::array* tables = node.as_array();
             if (key.str() != "rule")
-                return at(key, "unknown key '" + text(key.str()) + "': must be [[rule]]");
+                return at(key, "unknown key '" + text(key.str()) + "': must be [[rule]] or otherwise");
             if (tables == nullptr || (!tables->empty() && !tables->is_homogeneous(toml::node_type::table)))
                 return at(key, "rule must be an array of tables, [[rule]]");
             for (const toml::node& table : *tables)
@@ -27,6 +33,9 @@ class Reader {
         }
         return std::nullopt;
     }
+
+    // Whether the built-in rules follow.
+    bool goes_on() const { return goes_on_; }
 
     std::optional<Error> at(const auto& where, const std::string& what) const {
         const toml::source_position& begin = where.source().begin;
@@ -40,6 +49,7 @@ class Reader {
     // A table may name several collectives. It becomes one rule for each of them.
     std::optional<Error> read_rule(const toml::table& table) {
         Rule rule{};
+        rule.source = source_;
         rule.line = static_cast<int>(table.source().begin.line);
         const toml::node* algorithm = nullptr;
         std::vector<Collective> collectives;
@@ -159,6 +169,7 @@ class Reader {
 
     std::string_view source_;
     std::vector<Rule>& rules_;
+    bool goes_on_ = false;
 };
 
 }  // namespace
@@ -169,6 +180,11 @@ std::optional<Error> parse_rules(std::string_view toml, std::string_view source,
     Reader reader(source, parsed);
     if (!result) return reader.at(result.error(), std::string(result.error().description()));
     if (auto error = reader.read(result.table())) return error;
+    if (reader.goes_on()) {
+        std::vector<Rule> built_in;
+        if (auto error = parse_rules(default_rules(), kBuiltIn, built_in)) return error;
+        parsed.insert(parsed.end(), built_in.begin(), built_in.end());
+    }
     rules = std::move(parsed);
     return std::nullopt;
 }

@@ -37,8 +37,8 @@ Test first_failing(const Rule& rule, const Facts& facts, Whatever whatever = {})
     return {nullptr, {}, {}};
 }
 
-std::string place_of(const Policy& policy, const Rule& rule) {
-    return base::one_line(policy.source) + ":" + std::to_string(rule.line);
+std::string place_of(const Rule& rule) {
+    return base::one_line(rule.source) + ":" + std::to_string(rule.line);
 }
 
 std::string why_not(const Rule& rule, const Facts& facts) {
@@ -142,7 +142,7 @@ std::string explain(const Policy& policy, const Facts& facts) {
         const Rule& rule = policy.rules[i];
         if (rule.collective != facts.collective) continue;
         bool applies = static_cast<int>(i) == verdict.rule;
-        lines += "  " + place_of(policy, rule) + ": " + (applies ? "applies: " : "passed over: ") + rule.text;
+        lines += "  " + place_of(rule) + ": " + (applies ? "applies: " : "passed over: ") + rule.text;
         if (!applies) lines += " (" + why_not(rule, used) + ")";
         if (applies && !rule.reason.empty()) lines += " (" + rule.reason + ")";
         lines += '\n';

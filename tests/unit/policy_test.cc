@@ -321,14 +321,14 @@ TEST_CASE("errors name file, line and column", "[policy]") {
     CHECK(error_of("[[rule]]\ncollective = []\nalgorithm = 'mpi'\n") ==
           "file.toml:2:14: collective must name at least one");
     CHECK(error_of("\n[[rule]]\nblock = 5\n") == "file.toml:2:1: a rule needs algorithm = \"...\"");
-    CHECK(error_of("[[rules]]\n") == "file.toml:1:3: unknown key 'rules': must be [[rule]]");
+    CHECK(error_of("[[rules]]\n") == "file.toml:1:3: unknown key 'rules': must be [[rule]] or otherwise");
     CHECK(error_of("[rule]\n").ends_with("rule must be an array of tables, [[rule]]"));
     CHECK(error_of("[[rule]]\nalgorithm = \n").starts_with("file.toml:2:"));
     CHECK(error_of("") == "");
 }
 
 TEST_CASE("what is strange in a file shows as one line", "[policy]") {
-    CHECK(error_of("\"a\\nb\" = 1") == "file.toml:1:1: unknown key 'a\\x0ab': must be [[rule]]");
+    CHECK(error_of("\"a\\nb\" = 1") == "file.toml:1:1: unknown key 'a\\x0ab': must be [[rule]] or otherwise");
     CHECK(
         error_of("[[rule]]\nalgorithm = \"x\\u001by\"\ncollective = \"bcast\"") ==
         "file.toml:2:13: unknown algorithm 'x\\x1by': must be one of mpi, eager, direct, segmented, leader");
@@ -487,6 +487,29 @@ TEST_CASE("a policy file takes the place of the built-in rules", "[policy]") {
                                   ":2:13: unknown algorithm"));
     CHECK(policy.rules.size() == 1);  // left as it was
     std::filesystem::remove(file);
+}
+
+TEST_CASE("the built-in rules may follow a file's own", "[policy]") {
+    const Policy policy =
+        policy_of("otherwise = 'built-in'\n[[rule]]\ncollective='bcast'\nalgorithm='mpi'\n");
+    CHECK(chosen(policy, facts(Collective::bcast, 8)) == "mpi");
+    Policy built_in;
+    REQUIRE_FALSE(from_environment(built_in));
+    REQUIRE(policy.rules.size() == built_in.rules.size() + 1);
+    CHECK(policy.rules[0].source == "file.toml");
+    CHECK(policy.rules[1].source == kBuiltIn);
+    CHECK(policy.rules[1].text == built_in.rules[0].text);
+    const Facts asked = facts(Collective::alltoall, 64);
+    CHECK(chosen(policy, asked) == chosen(built_in, asked));
+    // Rules are shown by the text that they come from.
+    CHECK(explain(policy, asked) == explain(built_in, asked));
+    const Policy alone = policy_of("otherwise = 'built-in'");
+    CHECK(alone.rules.size() == built_in.rules.size());
+    for (const char* wrong : {"otherwise = 'mpi'", "otherwise = true", "otherwise = ''"})
+        CHECK(error_of(wrong) ==
+              "file.toml:1:13: otherwise must be \"built-in\": those rules then follow the file's own");
+    CHECK(error_of("other = 'built-in'") ==
+          "file.toml:1:1: unknown key 'other': must be [[rule]] or otherwise");
 }
 
 TEST_CASE("explain says which rule applies and why others do not", "[policy]") {
