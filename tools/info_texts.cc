@@ -89,19 +89,12 @@ std::string in_brief(const settings::Settings& settings, const std::string& prog
 
 namespace {
 
-std::string in_policys_words(std::uint64_t number) {
-    constexpr std::string_view kUnits = "KMGT";
-    std::size_t unit = 0;
-    for (; number != 0 && number % 1024 == 0 && unit < kUnits.size(); ++unit) number /= 1024;
-    return std::to_string(number) + (unit == 0 ? std::string() : std::string(1, kUnits[unit - 1]));
-}
-
 // As a policy file has it; empty: any.
 std::string text_of(const policy::Range& range) {
     if (range.first == 0 && range.last == UINT64_MAX) return {};
-    if (range.first == range.last) return in_policys_words(range.first);
-    return (range.first == 0 ? "" : in_policys_words(range.first)) + "-" +
-           (range.last == UINT64_MAX ? "" : in_policys_words(range.last));
+    if (range.first == range.last) return policy::bytes_text(range.first);
+    return (range.first == 0 ? "" : policy::bytes_text(range.first)) + "-" +
+           (range.last == UINT64_MAX ? "" : policy::bytes_text(range.last));
 }
 
 std::string place_of(const policy::Policy& policy, const policy::Rule& rule) {

@@ -26,15 +26,10 @@ Range both(const Range& one, const Range& other) {
     return {std::max(one.first, other.first), std::min(one.last, other.last)};
 }
 
-bool is_same(const Range& one, const Range& other) {
-    return one.first == other.first && one.last == other.last;
-}
-
 bool hold_for_same(const Rule& one, const Rule& other) {
-    return one.collective == other.collective && is_same(one.nodes, other.nodes) &&
-           is_same(one.ranks, other.ranks) && is_same(one.domains, other.domains) &&
-           is_same(one.block, other.block) && is_same(one.degree, other.degree) &&
-           is_same(one.calls, other.calls);
+    return one.collective == other.collective && one.nodes == other.nodes && one.ranks == other.ranks &&
+           one.domains == other.domains && one.block == other.block && one.degree == other.degree &&
+           one.calls == other.calls;
 }
 
 std::string name_of(const Choice& choice) { return policy::text_of(choice); }

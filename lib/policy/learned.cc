@@ -30,35 +30,6 @@ class Hash {
     std::uint64_t value_ = 0xCBF29CE484222325u;
 };
 
-// As parse_range() reads it.
-std::string text_of(const Range& range) {
-    if (range.first == range.last) return std::to_string(range.first);
-    std::string text = range.first != 0 ? std::to_string(range.first) : "";
-    text += '-';
-    if (range.last != UINT64_MAX) text += std::to_string(range.last);
-    return text;
-}
-
-toml::table table_of(const Rule& rule) {
-    toml::table table;
-    table.insert("collective", std::string(base::name_of(rule.collective)));
-    auto add = [&](const char* name, const Range& range) {
-        if (range.first != 0 || range.last != UINT64_MAX) table.insert(name, text_of(range));
-    };
-    add("nodes", rule.nodes);
-    add("ranks", rule.ranks);
-    add("domains", rule.domains);
-    add("block", rule.block);
-    add("degree", rule.degree);
-    add("calls", rule.calls);
-    table.insert("algorithm", text_of(rule.choice));
-    toml::array also;
-    for (const Choice& choice : rule.also) also.push_back(text_of(choice));
-    if (!also.empty()) table.insert("also", std::move(also));
-    if (!rule.reason.empty()) table.insert("reason", rule.reason);
-    return table;
-}
-
 }  // namespace
 
 std::string hash_of(const LearnedKey& key) {
@@ -79,14 +50,12 @@ std::string text_of(const Learned& learned) {
     key.insert("mpi", learned.key.mpi);
     key.insert("machine", learned.key.machine);
     key.insert("policy", learned.key.policy);
-    toml::array rules;
-    for (const Rule& rule : learned.rules) rules.push_back(table_of(rule));
     toml::table root;
     root.insert(kHoldsFor, std::move(key));
-    root.insert("rule", std::move(rules));
     std::ostringstream text;
     text << "# Written by libcoco (COCO_LEARN) when a job ended. It may be deleted at any time.\n\n"
          << toml::toml_formatter(root) << '\n'
+         << toml_of(learned.rules) << '\n'
          << kEnd;
     return text.str();
 }

@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = UINT64_MAX;
     bool contains(std::uint64_t value) const { return first <= value && value <= last; }
+    friend bool operator==(const Range&, const Range&) = default;
 };
 // Reads "5", "2-8", "16-" or "-8", with K, M, G or T. Returns: nothing if the text has none of these forms.
 std::optional<Range> parse_range(std::string_view text);
@@ -92,6 +94,10 @@ std::string_view default_rules();
 // Reads rules; behind them come the built-in ones if the text asks for that. source: the name for error lines, and of the
 // rules.
 std::optional<Error> parse_rules(std::string_view toml, std::string_view source, std::vector<Rule>& rules);
+// The same rules as text for parse_rules(): those that differ in the collective alone and follow one another become one.
+std::string toml_of(std::span<const Rule> rules);
+// Bytes as parse_range() reads them, with K, M, G or T where that is exact.
+std::string bytes_text(std::uint64_t bytes);
 // Reads a choice for one collective, such as "bruck:radix=4". Returns: an error that lists what is allowed,
 // if the text is wrong.
 std::optional<Error> parse_choice(std::string_view text, algorithms::Collective collective, Choice& choice);

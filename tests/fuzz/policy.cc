@@ -10,7 +10,6 @@
 namespace {
 
 using namespace coco;
-using policy::Range;
 using policy::Rule;
 
 constexpr const char* kSource = "file.toml";
@@ -28,16 +27,11 @@ policy::Facts facts_of(fuzz::Input& input) {
     return facts;
 }
 
-bool is_same(const Range& one, const Range& other) {
-    return one.first == other.first && one.last == other.last;
-}
-
 // Whether the rules ask for and choose the same.
 bool is_same(const Rule& one, const Rule& other) {
-    return one.collective == other.collective && is_same(one.nodes, other.nodes) &&
-           is_same(one.ranks, other.ranks) && is_same(one.block, other.block) &&
-           is_same(one.domains, other.domains) && is_same(one.degree, other.degree) &&
-           is_same(one.calls, other.calls) && one.choice == other.choice && one.also == other.also;
+    return one.collective == other.collective && one.nodes == other.nodes && one.ranks == other.ranks &&
+           one.block == other.block && one.domains == other.domains && one.degree == other.degree &&
+           one.calls == other.calls && one.choice == other.choice && one.also == other.also;
 }
 
 // A choice is read back from its own text.

@@ -23,13 +23,13 @@ job 400 --env COCO_LEARN=read
 found 0 || fail "a job that does not learn has left rules"
 job 600 --env COCO_LEARN=on --ran alltoall=any
 found 1 || fail "${#files[@]} files were left: ${files[*]}"
-grep -q "algorithm = 'mpi'" "${files[0]}" || fail "not learned: $(cat "${files[0]}")"
+grep -q 'algorithm  = "mpi"' "${files[0]}" || fail "not learned: $(cat "${files[0]}")"
 cp "${files[0]}" "$folder/first"
 job 30 --env COCO_LEARN=read --left alltoall
 cmp -s "${files[0]}" "$folder/first" || fail "a job that only reads has written"
 job 600 --env COCO_LEARN=on
 found 1 || fail "${#files[@]} files were left: ${files[*]}"
-grep -q "algorithm = 'mpi'" "${files[0]}" || fail "forgotten: $(cat "${files[0]}")"
+grep -q 'algorithm  = "mpi"' "${files[0]}" || fail "forgotten: $(cat "${files[0]}")"
 # Other rules to begin with have a file of their own.
 printf '[[rule]]\nalgorithm = "naive"\ncollective = "alltoall"\n' > "$folder/policy.toml"
 job 30 --env COCO_LEARN=read --env "COCO_POLICY=$folder/policy.toml" --ran alltoall=any

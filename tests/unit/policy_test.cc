@@ -512,6 +512,51 @@ TEST_CASE("the built-in rules may follow a file's own", "[policy]") {
           "file.toml:1:1: unknown key 'other': must be [[rule]] or otherwise");
 }
 
+TEST_CASE("rules that are written are read as the same", "[policy]") {
+    std::vector<Rule> rules, again;
+    REQUIRE_FALSE(parse_rules(default_rules(), kBuiltIn, rules));
+    Rule odd = rules.front();
+    odd.collective = Collective::bcast;
+    odd.nodes = {2, 2};
+    odd.block = {1000, 4 << 20};
+    odd.calls = {0, 7};
+    REQUIRE_FALSE(parse_choice("leader:route=chain,segment=64K", odd.collective, odd.choice));
+    odd.also = {odd.choice, Choice{}};
+    odd.reason = "5 \"us\"\\ and #";
+    rules.push_back(odd);
+    const std::string text = toml_of(rules);
+    REQUIRE_FALSE(parse_rules(text, "again", again));
+    REQUIRE(again.size() == rules.size());
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        CHECK(again[i].collective == rules[i].collective);
+        for (auto range :
+             {&Rule::nodes, &Rule::ranks, &Rule::block, &Rule::domains, &Rule::degree, &Rule::calls})
+            CHECK(again[i].*range == rules[i].*range);
+        CHECK(again[i].choice == rules[i].choice);
+        CHECK(again[i].also == rules[i].also);
+        CHECK(again[i].reason == rules[i].reason);
+    }
+    // As few tables as it was written in.
+    auto tables = [](std::string_view toml) {
+        std::size_t count = 0;
+        for (std::size_t at = 0; (at = toml.find("\n[[rule]]\n", at)) != toml.npos; ++at) ++count;
+        return count;
+    };
+    CHECK(tables(text) == tables(default_rules()) + 1);
+    CHECK(text.ends_with(R"(
+[[rule]]
+collective = "bcast"
+nodes      = 2
+ranks      = "3-8"
+block      = "1000-4M"
+degree     = "1-"
+calls      = "-7"
+algorithm  = "leader:route=chain,segment=65536"
+also       = ["leader:route=chain,segment=65536", "mpi"]
+reason     = "5 \"us\"\\ and #"
+)"));
+}
+
 TEST_CASE("explain says which rule applies and why others do not", "[policy]") {
     Policy policy = policy_of(R"([[rule]]
 collective = "alltoall"

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Writing rules, as parse_rules() reads them.
+#include <algorithm>
+#include <sstream>
+
+#include "policy/policy.h"
+#include "policy/toml.h"
+
+namespace coco::policy {
+namespace {
+
+// In quotes, with what TOML wants escaped.
+std::string quoted(std::string_view text) {
+    std::ostringstream out;
+    const toml::value<std::string> value{std::string(text)};
+    out << toml::toml_formatter(
+        value, toml::toml_formatter::default_flags & ~(toml::format_flags::allow_literal_strings |
+                                                       toml::format_flags::allow_multi_line_strings));
+    return out.str();
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+    std::string list;
+    for (const std::string& word : words) list.append(list.empty() ? "[" : ", ").append(quoted(word));
+    return list + "]";
+}
+
+bool is_any(const Range& range) { return range.first == 0 && range.last == UINT64_MAX; }
+
+// As parse_range() reads it.
+std::string text_of(const Range& range) {
+    if (range.first == range.last) return std::to_string(range.first);
+    std::string text = range.first != 0 ? bytes_text(range.first) : "";
+    text += '-';
+    if (range.last != UINT64_MAX) text += bytes_text(range.last);
+    return quoted(text);
+}
+
+struct Condition {
+    const char* name;
+    Range Rule::*range;
+};
+constexpr Condition kConditions[] = {{"nodes", &Rule::nodes},     {"ranks", &Rule::ranks},
+                                     {"domains", &Rule::domains}, {"block", &Rule::block},
+                                     {"degree", &Rule::degree},   {"calls", &Rule::calls}};
+
+bool differ_in_collective_alone(const Rule& one, const Rule& other) {
+    return one.choice == other.choice && one.also == other.also && one.reason == other.reason &&
+           std::ranges::all_of(kConditions, [&](const Condition& condition) {
+               return one.*condition.range == other.*condition.range;
+           });
+}
+
+void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& collectives) {
+    auto line = [&](std::string_view key, const std::string& value) {
+        out << key << std::string(11 - key.size(), ' ') << "= " << value << '\n';
+    };
+    out << "\n[[rule]]\n";
+    line("collective", collectives.size() == 1 ? quoted(collectives[0]) : list_of(collectives));
+    for (const Condition& condition : kConditions)
+        if (const Range& range = rule.*condition.range; !is_any(range)) line(condition.name, text_of(range));
+    line("algorithm", quoted(text_of(rule.choice)));
+    std::vector<std::string> also;
+    for (const Choice& choice : rule.also) also.push_back(text_of(choice));
+    if (!also.empty()) line("also", list_of(also));
+    if (!rule.reason.empty()) line("reason", quoted(rule.reason));
+}
+
+}  // namespace
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::string_view kUnits = "KMGT";
+    std::string unit;
+    for (char next : kUnits) {
+        if (bytes == 0 || bytes % 1024 != 0) break;
+        bytes /= 1024;
+        unit = next;
+    }
+    return std::to_string(bytes) + unit;
+}
+
+std::string toml_of(std::span<const Rule> rules) {
+    std::ostringstream out;
+    for (std::size_t i = 0; i < rules.size();) {
+        const Rule& rule = rules[i];
+        std::vector<std::string> collectives;
+        for (; i < rules.size() && differ_in_collective_alone(rule, rules[i]); ++i)
+            collectives.emplace_back(base::name_of(rules[i].collective));
+        write(out, rule, collectives);
+    }
+    return out.str();
+}
+
+}  // namespace coco::policy
