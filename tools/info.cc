@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -16,6 +17,7 @@ namespace {
 struct Question {
     std::string collective, ranks, block;
     int nodes = 1;
+    int domains = 0;  // not told: one on each node
     std::uint64_t degree = 0, calls = 1;
 };
 
@@ -72,7 +74,7 @@ int explain(const Question& question) {
         return fail("--explain: block " + question.block + ": must be bytes, with K, M, G or T");
     auto nodes = static_cast<std::uint64_t>(question.nodes);
     policy::Facts facts{*collective, question.nodes, static_cast<std::int32_t>((ranks + nodes - 1) / nodes),
-                        1, block};
+                        std::max(question.nodes, question.domains), block};
     facts.calls = question.calls;
     if (is_neighbor(*collective)) facts.degree = question.degree;
     print_explained(policy, facts);
@@ -122,6 +124,10 @@ void add_info(CLI::App& app, int& status) {
         ->type_name("COLLECTIVE RANKS BLOCK")
         ->expected(3);
     command->add_option("--nodes", words->question.nodes, "nodes, for --explain")
+        ->check(CLI::Range(1, 1 << 20));
+    command
+        ->add_option("--domains", words->question.domains,
+                     "for --explain: NUMA domains with ranks, on all nodes together (one on each)")
         ->check(CLI::Range(1, 1 << 20));
     command
         ->add_option("--degree", words->question.degree,

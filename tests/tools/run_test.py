@@ -91,6 +91,15 @@ class Info(unittest.TestCase):
                 result = coco("info", "--explain", "alltoallv", "4", block, COCO_POLICY=file.name)
                 self.assertEqual(result.stdout.splitlines()[0], f"alltoallv: {choice}", result.stderr)
 
+    def test_explain_domains(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write('[[rule]]\ncollective = "bcast"\nnodes = 2\ndomains = "3-"\nalgorithm = "leader"\n')
+            file.flush()
+            for words, choice in (((), "mpi"), (("--domains", "4"), "leader")):
+                result = coco("info", "--explain", "bcast", "8", "8", "--nodes", "2", *words, COCO_POLICY=file.name)
+                self.assertEqual(result.stdout.splitlines()[0], f"bcast: {choice}", result.stderr)
+                self.assertIn("domains is 2" if choice == "mpi" else "applies", result.stdout)
+
     def test_explain_neighbors(self):
         result = coco("info", "--explain", "neighbor_allgather", "16", "512", "--nodes", "4", "--degree", "3",
                       "--calls", "50")
