@@ -15,12 +15,27 @@ COCO_API int coco_is_shared(const void* address) {
     return coco::heap::is_shared(address) || coco::heap::is_adopted_outside(address) ? 1 : 0;
 }
 
-// Not in coco.h, as no program shall rely on it: it is for `coco tune` and for benchmarks that compare algorithms in one process,
-// and stays as long as they need it. See dispatch/instead.h; `comm` is the address of the MPI library's handle.
+// What follows is not in coco.h, as no program shall rely on it: it is for `coco tune` and for benchmarks that compare algorithms in
+// one process, and stays as long as they need it. See dispatch/instead.h; `comm` is the address of the MPI library's handle.
+
 // Returns: 0; 1: nothing was changed, because a word is unknown or the communicator has not been set up.
 COCO_API int coco_choose(const void* comm, const char* collective, const char* choice) {
     const bool is_done = comm != nullptr && collective != nullptr && coco::mpi::served() != nullptr &&
                          coco::dispatch::choose_instead(coco::mpi::load<coco::mpi::Comm>(comm), collective,
                                                         choice != nullptr ? choice : "");
     return is_done ? 0 : 1;
+}
+
+// Puts the facts of a communicator by which rules choose into `facts`: nodes, ranks of a node, domains, and the degree, which is -1
+// while no neighbours are known. Returns: 0; 1: the communicator has not been set up.
+COCO_API int coco_facts(const void* comm, std::int64_t* facts) {
+    coco::policy::Facts found{};
+    if (comm == nullptr || facts == nullptr || coco::mpi::served() == nullptr ||
+        !coco::dispatch::facts_of(coco::mpi::load<coco::mpi::Comm>(comm), found))
+        return 1;
+    facts[0] = found.nodes;
+    facts[1] = found.ranks_per_node;
+    facts[2] = found.domains;
+    facts[3] = found.degree ? static_cast<std::int64_t>(*found.degree) : -1;
+    return 0;
 }

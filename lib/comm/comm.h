@@ -78,6 +78,10 @@ struct Comm {
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
     std::unique_ptr<mpi::Wire> wire;       // several nodes: the messages between them
     std::unique_ptr<Neighbors> neighbors;  // null until asked for: comm/neighbors.h
+    // Edges from a rank to other nodes, the mean. Requires: neighbors.
+    std::uint64_t degree() const {
+        return neighbors->edges_between_nodes / static_cast<std::uint64_t>(ranks);
+    }
     Lane lane;
     bool control_is_lone = false;  // the lane's control block is in private memory: no mates on the node
 

@@ -38,7 +38,7 @@ policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
     if (common.has_block) facts.block_bytes = common.block_bytes;
     if (!is_neighbor(common.facts.collective)) return facts;
     facts.block_is_own = !comm.neighbors->sizes_agree;
-    facts.degree = comm.neighbors->edges_between_nodes / static_cast<std::uint64_t>(comm.ranks);
+    facts.degree = comm.degree();
     return facts;
 }
 

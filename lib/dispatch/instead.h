@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Puts another choice in the place of the policy's, for one collective on one communicator: so that algorithms can be compared
-// with one another, and with what is learned, in one process. Called by the door (interpose/api.cc). Thread safety: that of the
-// communicator's collectives. Fails: returns false, and changes nothing.
+// with one another, and with what is learned, in one process; and tells by which facts rules would choose for it. Called by the
+// door (interpose/api.cc). Thread safety: that of the communicator's collectives. Fails: returns false, and changes nothing.
 #pragma once
 #include <string_view>
 
 #include "mpi/handles.h"
+#include "policy/policy.h"
 
 namespace coco::dispatch {
 
@@ -14,5 +15,8 @@ namespace coco::dispatch {
 // as it was. Returns: whether it was done: words must be known, and the communicator set up. Requires: all ranks of the
 // communicator do so between the same two collectives.
 bool choose_instead(mpi::Comm comm, std::string_view collective, std::string_view choice);
+// Fills in the facts that are the communicator's: nodes, ranks of a node, domains and, once its neighbours are known, the degree.
+// Returns: whether it is set up.
+bool facts_of(mpi::Comm comm, policy::Facts& facts);
 
 }  // namespace coco::dispatch

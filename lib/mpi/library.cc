@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "os/process.h"
-#include "os/symbols.h"
 
 namespace coco::mpi {
 
@@ -66,11 +65,11 @@ void leave_alone(const base::Text& why) {
     COCO_LOG(warn, why.view() << ": all calls are left to MPI");
 }
 
-// All loaded objects that define MPI functions, in the loader's order, without our own doors.
-std::vector<os::Object> mpi_objects() {
+// All loaded objects that define MPI functions, in the loader's order, without our own doors, and without others if there are any.
+std::vector<os::Object> mpi_objects(os::Object doors = nullptr) {
     std::vector<os::Object> objects;
     for (os::Object o = os::definer("PMPI_Alltoall"); o != nullptr; o = os::definer("PMPI_Alltoall", o))
-        if (o != os::own_object()) objects.push_back(o);
+        if (o != os::own_object() && o != doors) objects.push_back(o);
     return objects;
 }
 
@@ -170,9 +169,9 @@ void publish(const Library& library, os::Object object) {
 }  // namespace
 
 // Without a lock until the end: the dynamic linker has one of its own, and whoever holds that may come here.
-const Library* internal::find_library() {
+const Library* internal::find_library(os::Object doors) {
     if (g_alone.load(std::memory_order_relaxed)) return nullptr;
-    const std::vector<os::Object> objects = mpi_objects();
+    const std::vector<os::Object> objects = mpi_objects(doors);
     Library library{};
     if (objects.size() > 1)
         leave_two_alone(objects[0], objects[1]);

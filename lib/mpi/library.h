@@ -15,6 +15,7 @@
 
 #include "mpi/family.h"
 #include "mpi/functions.h"
+#include "os/symbols.h"
 
 namespace coco::mpi {
 
@@ -38,15 +39,19 @@ struct Library {
 namespace internal {
 extern Library g_library;
 extern std::atomic<const Library*> g_served;
-const Library* find_library();
+const Library* find_library(os::Object doors);
 }  // namespace internal
 
 // The library that libcoco serves in this process; looked for at the first call. Returns: null if all calls
 // are to be left alone. Requires: MPI is loaded, as it is when a door is called.
 inline const Library* served() {
     const Library* library = internal::g_served.load(std::memory_order_acquire);  // pairs with its release
-    return library != nullptr ? library : internal::find_library();
+    return library != nullptr ? library : internal::find_library(nullptr);
 }
+
+// The same for a program that has this room to itself and libcoco loaded beside it, as the command has when it tunes: `doors` is
+// libcoco, whose MPI functions do not make it an MPI library.
+inline const Library* served_beside(os::Object doors) { return internal::find_library(doors); }
 
 // The same, without a look. Requires: served() gave it before, in this or in a thread that this one heard
 // from.

@@ -7,7 +7,10 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "support/check.h"
@@ -22,6 +25,17 @@ using Choose = int(const void* comm, const char* collective, const char* choice)
 Choose* choose() {
     static const auto function = reinterpret_cast<Choose*>(dlsym(RTLD_DEFAULT, "coco_choose"));
     return function;
+}
+
+using Facts = int(const void* comm, std::int64_t* facts);
+// Whether the communicator is set up and has so many nodes; "N on M" is what the run's name says.
+bool has_nodes(MPI_Comm comm, std::int64_t nodes) {
+    static const auto function = reinterpret_cast<Facts*>(dlsym(RTLD_DEFAULT, "coco_facts"));
+    int ranks;
+    MPI_Comm_size(comm, &ranks);
+    std::int64_t facts[4] = {};
+    return function != nullptr && function(&comm, facts) == 0 && facts[0] == nodes &&
+           facts[1] == (ranks + nodes - 1) / nodes && facts[2] == nodes && facts[3] == -1;
 }
 
 void exchange(MPI_Comm comm, int ints, int turn) {
@@ -49,6 +63,10 @@ int main(int argc, char** argv) {
     CHECK(choose()(&world, "reduce", "mpi") == 1);
     CHECK(choose()(nullptr, "alltoall", "mpi") == 1);
     for (int turn = 0; turn < 3; ++turn) exchange(world, 10, turn);
+    const char* topology = std::getenv("COCO_TOPOLOGY");
+    CHECK(has_nodes(world,
+                    topology != nullptr ? std::strtol(topology + std::strlen("nodes="), nullptr, 10) : 1));
+    CHECK(!has_nodes(other, 1));
     int turn = 0;
     for (int i = 1; i < argc; ++i) {
         CHECK(choose()(&world, "alltoall", argv[i]) == 0);
