@@ -5,6 +5,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "os/process.h"
 #include "tools/commands.h"
 #include "tools/describe.h"
 #include "tools/launch.h"
@@ -25,6 +26,9 @@ int main(int argc, char** argv) {
     CLI::App app("Makes MPI collectives on one node fast.", "coco");
     app.set_version_flag("--version", "coco " COCO_VERSION);
     app.require_subcommand(1);
+    app.failure_message([](const CLI::App*, const CLI::Error& error) {
+        return "coco: error: " + std::string(error.what()) + "\n";
+    });
 
     // What follows is the program's own: it is taken off the line before that is read, and these names are for the help.
     CLI::App* run_command = app.add_subcommand("run", "run a program with libcoco");
@@ -44,7 +48,9 @@ int main(int argc, char** argv) {
     try {
         app.parse(end, argv);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 2;
+        // Below a launcher all ranks have the same words.
+        const bool is_told_by_rank_0 = error.get_exit_code() != 0 && coco::os::launched_rank() > 0;
+        return is_told_by_rank_0 || app.exit(error) != 0 ? 2 : 0;
     }
     if (running) {
         std::vector<std::string> command(argv + end, argv + argc);
