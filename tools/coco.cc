@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The `coco` command: run a program with libcoco, tell about machine and policy, make pages of what was measured.
+// The `coco` command: run a program with libcoco, tell about machine and policy, tune a policy for a machine, make
+// pages of what was measured.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string_view>
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
     run_command->add_option("arguments", arguments, "the program's own")->type_name("ARGUMENT");
 
     int status = 0;
-    for (const AddCommand add : {add_info, add_doctor, add_env, add_report}) add(app, status);
+    for (const AddCommand add : {add_info, add_doctor, add_env, add_report, add_tune}) add(app, status);
 
     app.add_flag_callback("--describe", [&] { throw CLI::CallForVersion(description_of(app), 0); })
         ->group("");

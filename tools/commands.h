@@ -17,5 +17,6 @@ void add_doctor(CLI::App& app, int& status);
 void add_env(CLI::App& app, int& status);
 void add_info(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
+void add_tune(CLI::App& app, int& status);
 
 }  // namespace coco::tools

@@ -62,11 +62,6 @@ std::string interpreter_of(const std::string& path) {
     return fs::path(program).filename() == "env" ? find_program(argument) : program;
 }
 
-bool is_launched() {
-    return os::launched_rank() >= 0 || std::getenv("PMI_FD") != nullptr ||
-           std::getenv("HYDI_CONTROL_FD") != nullptr;
-}
-
 std::string folder_of_this_command() {
     std::error_code ignored;
     return fs::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -96,6 +91,11 @@ std::optional<std::string> wrong_setting() {
 }
 
 }  // namespace
+
+bool is_launched() {
+    return os::launched_rank() >= 0 || std::getenv("PMI_FD") != nullptr ||
+           std::getenv("HYDI_CONTROL_FD") != nullptr;
+}
 
 std::string find_binary(const std::string& program, std::string* why_unfit) {
     std::string binary = program;

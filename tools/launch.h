@@ -22,6 +22,8 @@ std::string find_program(const std::string& name);
 // The program that the kernel starts for a file: itself, or a script's interpreter. why_unfit: why the loader
 // would not take LD_PRELOAD for it; empty if it would.
 std::string find_binary(const std::string& program, std::string* why_unfit);
+// Whether an MPI launcher started this process, as the environment says.
+bool is_launched();
 // Does not return when all is well.
 int run(const std::vector<std::string>& command);
 

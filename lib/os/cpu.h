@@ -52,7 +52,13 @@ inline constexpr std::size_t kStreamedBytes = 64;
 void stream_lines(std::byte* target, const std::byte* source, std::size_t lines);
 void end_streaming();
 
-// Takes a line out of all caches: for benchmarks that start with cold ones. An address on the line will do.
+// Takes a line out of all caches, where the processor can: for measurements that start with cold ones. An address on the line will
+// do.
+#if defined(__x86_64__) || defined(__aarch64__)
+inline constexpr bool kFlushesLines = true;
+#else
+inline constexpr bool kFlushesLines = false;
+#endif
 inline void flush_line(const void* address) {
 #if defined(__x86_64__)
     __builtin_ia32_clflush(address);

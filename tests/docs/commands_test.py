@@ -41,6 +41,7 @@ NOT_RUN = {
     r"mpiexec .*\bapptainer\b": "Apptainer is not in Debian 12",
     r"git (tag|push)\b": "makes a release",
     r"docker\b": "needs a daemon and images",
+    r"(COCO_POLICY=coco-tuned\.toml )?mpiexec -n (32|64) coco (tune|run)\b": "takes minutes; tests/interpose/tune/tune_test.py tunes",
     r"(name=\$\()?scripts/cluster\b": "needs root's rights; the suite cluster does it",
     r"bench/simulate/run (?!--list)": "takes minutes to hours; --check is a test of its own",
     r"tests/programs/run_program\b": "takes minutes; the suite programs does it with one turn",

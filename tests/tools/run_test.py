@@ -76,6 +76,21 @@ class Run(unittest.TestCase):
         self.assertEqual(result.stdout, "--help --mpi\n", result.stderr)
 
 
+class Tune(unittest.TestCase):
+    def test_without_a_launcher(self):
+        result = coco("tune")
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stderr, "coco: error: tune: start it on the ranks to tune for, as a program: mpiexec -n RANKS coco tune\n")
+
+    def test_wrong_words(self):
+        for words, why in ((("--minutes", "few"), "--minutes"), (("--to", "2G"), "must be bytes from 1 to 1G"), (("--what",), "--what"),
+                           (("--from", "0"), "must be bytes"), (("--collectives", ""), "unknown collective ''")):
+            result = coco("tune", *words)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertRegex(result.stderr, "^coco: error: .*\n$")
+            self.assertIn(why, result.stderr)
+
+
 class Info(unittest.TestCase):
     def test_explain(self):
         result = coco("info", "--explain", "bcast", "4", "1M")

@@ -56,7 +56,7 @@ def _about(tune):
     about = [f"libcoco {tune.libcoco} with {tune.mpi} on {tune.machine}, {tune.date}: {units.count(tune.ranks, 'rank')}, "
              f"{units.count(tune.nodes, 'node')} of {units.count(tune.ranks_per_node, 'rank')} in {units.count(tune.domains, 'NUMA domain')}."]
     if not tune.is_complete:
-        about.append("The measurement was interrupted: this is what had been measured until then.")
+        about.append("The measurement was interrupted, or its time was too short: this is what had been measured until then.")
     return about
 
 
@@ -69,7 +69,7 @@ def section(name, tune):
         return Section(f"coco tune: {name}", [*_about(tune), "Nothing was measured."], [])
     says = ["A point is the median of a candidate's samples, its bar reaches from the lower to the upper quartile: half of the samples lie "
             "there. The candidate with the ring was chosen, and is what the policy file says; where several are about as fast, that is "
-            "the one that makes for the fewest rules. mpi is the MPI library's own function. Warm buffers are in the caches before a "
-            "call, cold ones are not."]
+            "the one that makes for the fewest rules. mpi is the MPI library's own function. Warm buffers are in the caches as "
+            "the call before left them; cold ones were flushed from all caches and written by their own rank before each call."]
     order = sorted(groups, key=lambda group: (group.collective, group.degree or 0, group.buffers != "warm"))
     return Section(f"coco tune: {name}", _about(tune), [Part("Candidates by block size", says, [_plot(group, groups[group]) for group in order])])

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One collective with blocks of one size, as a program calls it again and again: buffers from malloc, and the call through libcoco's
+// door. Called by tune_session.cc and tune_measure.cc, by all ranks alike. Thread safety: one thread. Fails: without memory, false from
+// has_memory().
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tools/tune_job.h"
+
+namespace coco::tools {
+
+// Who calls: a communicator, and how many blocks a rank has for it, or gets.
+struct Callers {
+    mpi::Comm comm;
+    int blocks = 0;  // one for each rank, or for each neighbour
+};
+
+class Calls {
+  public:
+    // What both buffers of a rank take.
+    static std::uint64_t bytes_of(algorithms::Collective collective, std::uint64_t block_bytes, int blocks);
+    // Whether MPI's counts and displacements, which are ints, can say it.
+    static bool fit_ints(std::uint64_t block_bytes, int blocks);
+
+    Calls(const Job& job, algorithms::Collective collective, std::uint64_t block_bytes,
+          const Callers& callers);
+    Calls(const Calls&) = delete;
+    Calls& operator=(const Calls&) = delete;
+
+    bool has_memory() const { return send_.at != nullptr && recv_.at != nullptr; }
+    void make() const { call_(); }
+    // Empties the caches of the buffers, then writes to them: they come back to this rank's caches alone.
+    void cool() const;
+
+  private:
+    struct Freeing {
+        void operator()(char* at) const { std::free(at); }
+    };
+    struct Buffer {
+        explicit Buffer(std::size_t size);
+        std::size_t bytes;
+        std::unique_ptr<char, Freeing> at;
+    };
+
+    Buffer send_, recv_;
+    std::vector<int> counts_, starts_;
+    std::vector<mpi::Aint> byte_starts_;
+    mpi::Handles<mpi::Datatype> types_;
+    std::function<void()> call_;
+};
+
+}  // namespace coco::tools
