@@ -26,6 +26,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(COCO), "tools", "report"))
 
 import checks  # noqa: E402
 import colors  # noqa: E402
+import drawing  # noqa: E402
 import reading  # noqa: E402
 import report  # noqa: E402
 import units  # noqa: E402
@@ -224,6 +225,11 @@ class Pages(Folder):
             self.assertIn(words, page.text)
         self.assertNotIn("interrupted", self.make(self.write("tune.json", tune(is_complete=True)))[0].text)
         self.assertIn("Nothing was measured.", self.make(self.write("tune.json", tune(cells=[])))[0].text)
+
+    def test_legend_is_no_wider_than_its_plot(self):
+        """Columns are even: three of them would have the two longest names side by side."""
+        names = ["mpi", "eager", "direct", "segmented", "segmented:segment=16384", "segmented:segment=65536", drawing.CHOSEN]
+        self.assertEqual(drawing._rows_of(names), 4)
 
     def test_bench_has_the_means_of_its_file(self):
         for name in ("2-cores.txt", "neighbor-cluster-2-cores.txt"):

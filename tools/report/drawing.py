@@ -8,6 +8,7 @@ import math
 import warnings
 
 import matplotlib
+import numpy
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
@@ -62,9 +63,10 @@ def drawn(draw, height=HEIGHT, columns=1, rows=1, width=WIDTH):
 
 
 def _rows_of(labels):
-    """Of a legend: as few as there is room for. They are filled column by column."""
+    """Of a legend: as few as there is room for. They are filled column by column, evenly."""
     for rows in range(1, len(labels)):
-        widest = [max(map(len, labels[begin:begin + rows])) for begin in range(0, len(labels), rows)]
+        columns = numpy.array_split(labels, math.ceil(len(labels) / rows))  # as matplotlib does
+        widest = [max(map(len, column)) for column in columns]
         if sum(LEGEND_PIXELS + LETTER_PIXELS * letters for letters in widest) <= LEGEND_MOST_PIXELS:
             return rows
     return len(labels)
