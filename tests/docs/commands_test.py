@@ -41,7 +41,9 @@ NOT_RUN = {
     r"mpiexec .*\bapptainer\b": "Apptainer is not in Debian 12",
     r"git (tag|push)\b": "makes a release",
     r"docker\b": "needs a daemon and images",
-    r"(COCO_POLICY=coco-tuned\.toml )?mpiexec -n (32|64) coco (tune|run)\b": "takes minutes; tests/interpose/tune/tune_test.py tunes",
+    r"(COCO_POLICY=coco-tuned\.toml )?mpiexec -n \d+ coco tune\b": "takes minutes; tests/interpose/tune/tune_test.py tunes",
+    r"COCO_POLICY=coco-tuned\.toml (mpiexec .* coco run|coco info)\b": "needs the file that coco tune writes",
+    r"coco report coco-tuned\.json": "needs the file that coco tune writes",
     r"(name=\$\()?scripts/cluster\b": "needs root's rights; the suite cluster does it",
     r"bench/simulate/run (?!--list)": "takes minutes to hours; --check is a test of its own",
     r"tests/programs/run_program\b": "takes minutes; the suite programs does it with one turn",
@@ -108,7 +110,7 @@ class Place:
 
     def script(self, block):
         """A block as a script that ends at its first command that fails, and names it. Returns: the script, its commands that run"""
-        lines, ran = ["set -e", "trap 'echo \"FAILED: $at\" >&2' ERR"], []
+        lines, ran = ["set -eo pipefail", "trap 'echo \"FAILED: $at\" >&2' ERR"], []
         for command, why in with_reasons(block):
             if why:
                 continue
