@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What learning brings and costs: the calls of a collective as a program with COCO_LEARN=on makes them, against each fixed
+// What learning brings and costs: the calls of a collective as a program that learns makes them, against each fixed
 // choice, in one process and on one communicator, in turns. For every size that is done --repeats times on a communicator of its own, where
 // nothing was learned before; each figure is the median.
 //
-//   COCO_LEARN=on mpiexec -n 4 coco run build/mpich/bench/learning alltoall bcast
+//   mpiexec -n 4 coco run build/mpich/bench/learning alltoall bcast
 //
 // First a survey times each choice alone: the rules' (without learning), the MPI library's own function, and those that
 // --choices names. Then the learned calls, the library's and the best of the survey take turns, a batch each, until each has made
@@ -20,7 +20,7 @@
 //
 // Options: those of turns.h; --calls N (20,000), --repeats N (5), --growth N (2: each
 // size is twice the one before), --choices NAME,... and --worst FILE: writes a policy whose rules choose the worst of
-// each survey, with the others as `also`, and measures nothing more. Without COCO_LEARN=on the learned calls are the
+// each survey, with the others as `also`, and measures nothing more. With COCO_LEARN=off the learned calls are the
 // rules', so that the table shows what the method itself is good for.
 #include <dlfcn.h>
 #include <mpi.h>
