@@ -24,7 +24,7 @@ int first_of_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     using namespace coco::tools;
-    CLI::App app("Makes MPI collectives on one node fast.", "coco");
+    CLI::App app("Makes MPI's data-moving collectives fast in programs that nobody recompiles.", "coco");
     app.set_version_flag("--version", "coco " COCO_VERSION);
     app.require_subcommand(1);
     app.failure_message([](const CLI::App*, const CLI::Error& error) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/one_line.h"
 #include "tools/words.h"
 
 namespace coco::tools {
@@ -56,7 +57,7 @@ std::string policy_text(const TuneReport& report, const Tuned& tuned, const poli
             own.push_back(rule);
     if (goes_on) out << "\notherwise = \"" << policy::kBuiltIn << "\"\n";
     out << policy::toml_of(tuned.rules);
-    if (!own.empty()) out << "\n# From " << before.source << ".\n" << policy::toml_of(own);
+    if (!own.empty()) out << "\n# From " << base::one_line(before.source) << ".\n" << policy::toml_of(own);
     return out.str();
 }
 
