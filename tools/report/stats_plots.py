@@ -198,8 +198,8 @@ def _against_library(stats):
     title = "libcoco against the MPI library"
     measured = [lesson for lesson in stats.learned if any(_point(candidate) for candidate in lesson.candidates)]
     if not measured:
-        return Part(title, ["Nothing was learned in this run. Where it learns (COCO_LEARN=on) libcoco gives a few of a program's calls to the MPI "
-                            "library's own function and to other algorithms, and the report shows how long they took. That takes "
+        return Part(title, ["Nothing was learned in this run. Unless COCO_LEARN is read or off, libcoco gives a few of a program's calls to the "
+                            "MPI library's own function and to other algorithms, and the report shows how long they took. That takes "
                             "some dozens of calls of one collective, on one communicator and of about one size."])
     groups = collections.defaultdict(list)
     for lesson in measured:
