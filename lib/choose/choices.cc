@@ -14,7 +14,7 @@ bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective coll
 namespace {
 
 // The first bcasts are chosen for by the rules, which need no agreement; then ranks ask each other about them.
-constexpr std::uint64_t kBcastsByRules = 16;
+constexpr std::uint64_t kBcastsByRules = 200, kBcastsByRulesRestless = 16;
 // The rule of cells whose calls go by something else than the policy.
 constexpr int kNoRule = -2;
 
@@ -102,7 +102,9 @@ Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
 
 // Requires: this is a bcast, which is counted.
 bool Choices::lengths_agree(const Learning& learning) {
-    if (lengths_ == Lengths::unknown && calls(algorithms::Collective::bcast) >= kBcastsByRules) {
+    if (lengths_ == Lengths::unknown &&
+        calls(algorithms::Collective::bcast) >=
+            (learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules)) {
         // Ranks that named other lengths have other cells.
         std::uint64_t print = 0;
         for (const auto& cell : cells_)

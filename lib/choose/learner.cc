@@ -56,8 +56,13 @@ struct Samples {
 }  // namespace
 
 Learner::Learner(int candidates, Clocks clocks, bool restless)
-    : candidates_(candidates), clocks_(clocks), is_restless_(restless) {
-    if (restless) rest_end_ = 3;
+    : candidates_(candidates),
+      clocks_(clocks),
+      is_restless_(restless),
+      rest_end_(restless                      ? 3
+                : clocks == Clocks::stretches ? kFirstLookAtStretches
+                                              : kFirstLook) {
+    for (Facts& facts : facts_) facts.next_look = rest_end_;
     if (candidates_ < 2) rest_end_ = UINT64_MAX;
 }
 

@@ -24,8 +24,8 @@ namespace coco::choose {
 class Learner {
   public:
     static constexpr int kCandidatesMost = 4;
-    // The first calls of a cell go to the rules' choice.
-    static constexpr std::uint64_t kFirstLook = 32;
+    // The first calls of a cell go to the rules' choice, more of them where a rank runs ahead of others: agreeing ends its lead.
+    static constexpr std::uint64_t kFirstLook = 32, kFirstLookAtStretches = 256;
     static constexpr double kSpentShare = 0.005, kFirstShare = 0.1;
     // A challenger that takes so many times as long is not compared.
     static constexpr double kHopeless = 2.0;
@@ -94,7 +94,7 @@ class Learner {
         double evidence = 0, slow_evidence = 0;
         double comparisons = 0;  // in slow_evidence
         double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
-        std::uint64_t next_look = kFirstLook;
+        std::uint64_t next_look;
         bool was_seen = false;
     };
 
@@ -128,7 +128,7 @@ class Learner {
     Phase phase_ = Phase::rest;
     int incumbent_ = 0, challenger_ = 0;
     std::uint64_t phase_begin_ = 1;        // the first call of the phase
-    std::uint64_t rest_end_ = kFirstLook;  // the first call behind the rest
+    std::uint64_t rest_end_;  // the first call behind the rest
     Facts facts_[kCandidatesMost];
     double look_ns_ = 0;   // spent in the look under way
     double spent_ns_ = 0;  // in all looks
