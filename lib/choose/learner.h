@@ -127,8 +127,8 @@ class Learner {
     const bool is_restless_;
     Phase phase_ = Phase::rest;
     int incumbent_ = 0, challenger_ = 0;
-    std::uint64_t phase_begin_ = 1;        // the first call of the phase
-    std::uint64_t rest_end_;  // the first call behind the rest
+    std::uint64_t phase_begin_ = 1;  // the first call of the phase
+    std::uint64_t rest_end_;         // the first call behind the rest
     Facts facts_[kCandidatesMost];
     double look_ns_ = 0;   // spent in the look under way
     double spent_ns_ = 0;  // in all looks
