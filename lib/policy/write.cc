@@ -28,9 +28,10 @@ std::string list_of(const std::vector<std::string>& words) {
 
 bool is_any(const Range& range) { return range.first == 0 && range.last == UINT64_MAX; }
 
-// As parse_range() reads it.
+// As parse_range() reads it. TOML's integers have a sign.
 std::string text_of(const Range& range) {
-    if (range.first == range.last) return std::to_string(range.first);
+    if (range.first == range.last && range.first <= INT64_MAX) return std::to_string(range.first);
+    if (range.first == range.last) return quoted(std::to_string(range.first));
     std::string text = range.first != 0 ? bytes_text(range.first) : "";
     text += '-';
     if (range.last != UINT64_MAX) text += bytes_text(range.last);
