@@ -389,8 +389,10 @@ TEST_CASE("the table has a line for each choice", "[tune]") {
 }
 
 TEST_CASE("files are replaced whole, and what cannot be written is said before", "[tune]") {
-    char name[] = "/tmp/coco_tune_XXXXXX";
-    const std::string folder = mkdtemp(name), path = folder + "/a.toml";
+    const std::string folder =
+        std::filesystem::temp_directory_path() / ("coco_tune_" + std::to_string(getpid()));
+    REQUIRE(std::filesystem::create_directory(folder));
+    const std::string path = folder + "/a.toml";
     std::string why;
     CHECK(can_write(path, why));
     CHECK_FALSE(std::filesystem::exists(path));
