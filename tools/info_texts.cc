@@ -92,9 +92,9 @@ namespace {
 // As a policy file has it; empty: any.
 std::string text_of(const policy::Range& range) {
     if (range.first == 0 && range.last == UINT64_MAX) return {};
-    if (range.first == range.last) return policy::bytes_text(range.first);
-    return (range.first == 0 ? "" : policy::bytes_text(range.first)) + "-" +
-           (range.last == UINT64_MAX ? "" : policy::bytes_text(range.last));
+    if (range.first == range.last) return base::bytes_text(range.first);
+    return (range.first == 0 ? "" : base::bytes_text(range.first)) + "-" +
+           (range.last == UINT64_MAX ? "" : base::bytes_text(range.last));
 }
 
 std::string place_of(const policy::Policy& policy, const policy::Rule& rule) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/env.h"
 #include "os/clock.h"
 #include "tools/tune_rules.h"
 
@@ -19,7 +20,7 @@ std::string time_text(std::uint64_t ns) {
 
 // "alltoall 4K warm"
 std::string name_of(const TunedCell& cell) {
-    return std::string(base::name_of(cell.collective)) + " " + policy::bytes_text(cell.block_bytes) +
+    return std::string(base::name_of(cell.collective)) + " " + base::bytes_text(cell.block_bytes) +
            (cell.is_cold ? " cold" : " warm");
 }
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <tuple>
 
+#include "base/env.h"
+
 namespace coco::tools {
 namespace {
 
@@ -192,7 +194,7 @@ std::string reason_of(const CostTable& table, const Group& group, Sizes which, s
     reason += us_text(times_ns[chosen]) + " us";
     if (rival != chosen && times_ns[rival] != kUnknown)
         reason += " against " + policy::text_of(table.candidates[rival]) + " " + us_text(times_ns[rival]);
-    return reason + " at " + policy::bytes_text(costs.sizes[size]);
+    return reason + " at " + base::bytes_text(costs.sizes[size]);
 }
 
 bool prepares_at_length(const Choice& choice) {

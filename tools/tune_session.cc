@@ -162,7 +162,7 @@ void Session::choose_sizes(Subject& subject) {
         }
         if (is_rank_0())
             progress_.tell(std::string(base::name_of(subject.collective)) + " from " +
-                           policy::bytes_text(bytes) +
+                           base::bytes_text(bytes) +
                            " on is left out: its buffers would take half of the memory");
         return;
     }

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/env.h"
 #include "base/one_line.h"
 #include "tools/words.h"
 
@@ -137,8 +138,8 @@ std::vector<std::string> row_of(const CostTable& table, const Group& group, cons
                 gain.add(ns[0] / ns[stretch.candidate]);
     }
     const std::vector<std::uint64_t>& sizes = table.collectives[group.first].sizes;
-    std::string blocks = policy::bytes_text(sizes[first]);
-    if (stretch.columns > 1) blocks += " to " + policy::bytes_text(sizes[first + stretch.columns - 1]);
+    std::string blocks = base::bytes_text(sizes[first]);
+    if (stretch.columns > 1) blocks += " to " + base::bytes_text(sizes[first + stretch.columns - 1]);
     return {joined(names), blocks, policy::text_of(table.candidates[stretch.candidate]), gain.text()};
 }
 

@@ -111,6 +111,17 @@ bool parse_number(std::string_view text, std::uint64_t& number) {
     return true;
 }
 
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::string_view kUnits = "KMGT";
+    std::string unit;
+    for (char next : kUnits) {
+        if (bytes == 0 || bytes % 1024 != 0) break;
+        bytes /= 1024;
+        unit = next;
+    }
+    return std::to_string(bytes) + unit;
+}
+
 bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
     int shift = 0;
     if (!text.empty()) {

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace coco::base {
@@ -26,6 +27,8 @@ std::string_view env(const char* name);
 // Reads "4096", "64K", "1.5G" is refused; K, M, G, T are powers of 1024. Returns: false if it is not such a
 // number.
 bool parse_bytes(std::string_view text, std::uint64_t& bytes);
+// Bytes as parse_bytes() reads them, with K, M, G or T where that is exact.
+std::string bytes_text(std::uint64_t bytes);
 // Reads a plain decimal number. Returns: false if it is none or does not fit.
 bool parse_number(std::string_view text, std::uint64_t& number);
 

@@ -2,8 +2,8 @@
 //
 // Chooses the algorithm for a call. Rules come from the file that COCO_POLICY names, or are the built-in ones
 // in the same TOML language: an array of [[rule]] tables, of which the first that matches wins; no match
-// means `mpi`, unless the file says that the built-in rules follow. COCO_<COLLECTIVE> and COCO_DISABLE go before all rules. Rules may ask only for facts that are
-// equal on all ranks. Called by settings, dispatch and the coco command. Thread safety: a Policy is immutable
+// means `mpi`, unless the file says that the built-in rules follow. COCO_<COLLECTIVE> and COCO_DISABLE go
+// before all rules. Rules may ask only for facts that are equal on all ranks. Called by settings, dispatch and the coco command. Thread safety: a Policy is immutable
 // once made. Fails: returns an Error with one line for the user (variable or file with line, what is wrong,
 // what is allowed); never throws.
 #pragma once
@@ -96,8 +96,6 @@ std::string_view default_rules();
 std::optional<Error> parse_rules(std::string_view toml, std::string_view source, std::vector<Rule>& rules);
 // The same rules as text for parse_rules(): those that differ in the collective alone and follow one another become one.
 std::string toml_of(std::span<const Rule> rules);
-// Bytes as parse_range() reads them, with K, M, G or T where that is exact.
-std::string bytes_text(std::uint64_t bytes);
 // Reads a choice for one collective, such as "bruck:radix=4". Returns: an error that lists what is allowed,
 // if the text is wrong.
 std::optional<Error> parse_choice(std::string_view text, algorithms::Collective collective, Choice& choice);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/env.h"
 #include "policy/policy.h"
 #include "policy/toml.h"
 
@@ -32,9 +33,9 @@ bool is_any(const Range& range) { return range.first == 0 && range.last == UINT6
 std::string text_of(const Range& range) {
     if (range.first == range.last && range.first <= INT64_MAX) return std::to_string(range.first);
     if (range.first == range.last) return quoted(std::to_string(range.first));
-    std::string text = range.first != 0 ? bytes_text(range.first) : "";
+    std::string text = range.first != 0 ? base::bytes_text(range.first) : "";
     text += '-';
-    if (range.last != UINT64_MAX) text += bytes_text(range.last);
+    if (range.last != UINT64_MAX) text += base::bytes_text(range.last);
     return quoted(text);
 }
 
@@ -69,17 +70,6 @@ void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& 
 }
 
 }  // namespace
-
-std::string bytes_text(std::uint64_t bytes) {
-    constexpr std::string_view kUnits = "KMGT";
-    std::string unit;
-    for (char next : kUnits) {
-        if (bytes == 0 || bytes % 1024 != 0) break;
-        bytes /= 1024;
-        unit = next;
-    }
-    return std::to_string(bytes) + unit;
-}
 
 std::string toml_of(std::span<const Rule> rules) {
     std::ostringstream out;

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "base/collectives.h"
+#include "base/env.h"
 #include "base/one_line.h"
 #include "stats/stats.h"
 
@@ -129,23 +130,12 @@ std::uint64_t first_of(int block_class) {
 }
 std::uint64_t last_of(int block_class) { return block_class == 0 ? 0 : 2 * first_of(block_class) - 1; }
 
-// "768", "64K", "2M": exact, as class borders are powers of two.
-std::string bytes_text(std::uint64_t bytes) {
-    constexpr char kUnits[] = {'\0', 'K', 'M', 'G', 'T', 'P', 'E'};
-    int unit = 0;
-    while (bytes >= 1024 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        ++unit;
-    }
-    return std::to_string(bytes) + (unit > 0 ? std::string(1, kUnits[unit]) : "");
-}
-
 // "0", "1", "2-3", "64K-": the class ends below twice its first value.
 std::string block_text(int block_class) {
     if (block_class < 0) return "unknown";
     std::uint64_t first = first_of(block_class);
     if (block_class < 2) return std::to_string(first);
-    return block_class > 10 ? bytes_text(first) + "-<" + bytes_text(2 * first)
+    return block_class > 10 ? base::bytes_text(first) + "-<" + base::bytes_text(2 * first)
                             : std::to_string(first) + "-" + std::to_string(last_of(block_class));
 }
 
@@ -202,7 +192,8 @@ std::string sentence(const Learned& one) {
     std::string text =
         std::string(function_of(one.collective)) + " on " + std::to_string(one.nodes) + " x " +
         std::to_string(one.ranks_per_node) + " ranks, " +
-        (one.size_class < 0 ? "all blocks" : "blocks to " + bytes_text(std::uint64_t{1} << one.size_class)) +
+        (one.size_class < 0 ? "all blocks"
+                            : "blocks to " + base::bytes_text(std::uint64_t{1} << one.size_class)) +
         ": learned " + timed(one.candidates[one.incumbent]) + " against";
     bool is_first = true;
     for (std::size_t c = 0; c < one.candidates.size(); ++c) {
