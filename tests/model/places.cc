@@ -54,16 +54,19 @@ Line line_at(const fs::path& path, int number) {
     return line;
 }
 
-// "PATH:NUMBER", perhaps with more behind it.
+// "PATH:NUMBER", perhaps with more behind it. PATH begins with the folder that the compiler ran in. A cache of the
+// compiler's may have kept that from another checkout, so the source is looked for in this one.
 bool read_line(const std::string& text, Line& line) {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos) return false;
-    const fs::path path = fs::path(text.substr(0, colon)).lexically_normal();
-    if (path.string().find("lib/sync/") == std::string::npos &&
-        path.string().find("lib/channel/") == std::string::npos)
-        return false;
-    line = line_at(text.substr(0, colon), std::atoi(text.c_str() + colon + 1));
-    return true;
+    const std::string path = fs::path(text.substr(0, colon)).lexically_normal();
+    for (const std::string room : {"sync", "channel"}) {
+        const std::size_t begin = path.rfind("lib/" + room + "/");
+        if (begin == std::string::npos) continue;
+        line = line_at(fs::path(COCO_LIB) / room / fs::path(path).filename(), std::atoi(text.c_str() + colon + 1));
+        return true;
+    }
+    return false;
 }
 
 }  // namespace
