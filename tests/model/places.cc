@@ -63,7 +63,8 @@ bool read_line(const std::string& text, Line& line) {
     for (const std::string room : {"sync", "channel"}) {
         const std::size_t begin = path.rfind("lib/" + room + "/");
         if (begin == std::string::npos) continue;
-        line = line_at(fs::path(COCO_LIB) / room / fs::path(path).filename(), std::atoi(text.c_str() + colon + 1));
+        line = line_at(fs::path(COCO_LIB) / room / fs::path(path).filename(),
+                       std::atoi(text.c_str() + colon + 1));
         return true;
     }
     return false;
