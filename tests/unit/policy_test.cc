@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "policy/policy.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -372,6 +373,33 @@ TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
     CHECK(chosen_for(256 << 10, 4, 8) == "mpi");
     CHECK(chosen_for(8, 2, 8) == "mpi");
     CHECK(chosen_for(8, 1, 4) == "mpi");
+}
+
+TEST_CASE("over several nodes the built-in rules name one of ours to be tried, if they do not choose it",
+          "[policy]") {
+    Policy policy = policy_of(default_rules());
+    auto is_tried = [&](std::string_view name, const Facts& asked) {
+        const Rule& rule = policy.rules[static_cast<std::size_t>(select(policy, asked).rule)];
+        auto has_name = [&](const Choice& choice) {
+            return choice.algorithm != nullptr && choice.algorithm->name == name;
+        };
+        return has_name(rule.choice) || std::ranges::any_of(rule.also, has_name);
+    };
+    for (std::int32_t nodes : {4, 8, 16, 64}) {
+        for (std::int32_t ranks : {2, 4, 8}) {
+            for (std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{4} << 10, std::uint64_t{1} << 20})
+                for (Collective c : {Collective::alltoall, Collective::allgather, Collective::bcast})
+                    CHECK(is_tried("leader", facts(c, bytes, ranks, nodes)));
+            for (Collective c : {Collective::alltoall, Collective::allgather})
+                CHECK(is_tried("multileader", facts(c, 8, ranks, nodes)));
+        }
+        for (std::uint64_t bytes : {8, 512, 32 << 10}) {
+            CHECK(is_tried("bruck", facts(Collective::alltoall, bytes, 1, nodes)));
+            CHECK(is_tried("bruck", facts(Collective::allgather, bytes, 1, nodes)));
+            CHECK(is_tried("sloav", facts(Collective::alltoallv, bytes, 1, nodes)));
+            CHECK(is_tried("leader", facts(Collective::bcast, bytes, 1, nodes)));
+        }
+    }
 }
 
 TEST_CASE("the built-in rules for neighbours", "[policy]") {
