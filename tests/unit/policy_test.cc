@@ -397,7 +397,8 @@ TEST_CASE("over several nodes the built-in rules name one of ours to be tried, i
             CHECK(is_tried("bruck", facts(Collective::alltoall, bytes, 1, nodes)));
             CHECK(is_tried("bruck", facts(Collective::allgather, bytes, 1, nodes)));
             CHECK(is_tried("sloav", facts(Collective::alltoallv, bytes, 1, nodes)));
-            CHECK(is_tried("leader", facts(Collective::bcast, bytes, 1, nodes)));
+            // A look cannot tell long streams of these from short ones.
+            CHECK_FALSE(is_tried("leader", facts(Collective::bcast, bytes, 1, nodes)));
         }
     }
 }
