@@ -387,7 +387,7 @@ TEST_CASE("over several nodes the built-in rules name one of ours to be tried, i
     };
     for (std::int32_t nodes : {4, 8, 16, 64}) {
         for (std::int32_t ranks : {2, 4, 8}) {
-            for (std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{4} << 10, std::uint64_t{1} << 20})
+            for (std::uint64_t bytes : {8, 4 << 10, 256 << 10})
                 for (Collective c : {Collective::alltoall, Collective::allgather, Collective::bcast})
                     CHECK(is_tried("leader", facts(c, bytes, ranks, nodes)));
             for (Collective c : {Collective::alltoall, Collective::allgather})
@@ -397,10 +397,24 @@ TEST_CASE("over several nodes the built-in rules name one of ours to be tried, i
             CHECK(is_tried("bruck", facts(Collective::alltoall, bytes, 1, nodes)));
             CHECK(is_tried("bruck", facts(Collective::allgather, bytes, 1, nodes)));
             CHECK(is_tried("sloav", facts(Collective::alltoallv, bytes, 1, nodes)));
-            // A look cannot tell long streams of these from short ones.
+            // A few calls do not tell there how fast long streams are.
             CHECK_FALSE(is_tried("leader", facts(Collective::bcast, bytes, 1, nodes)));
         }
     }
+}
+
+TEST_CASE("over several nodes the built-in rules try nothing on blocks that nobody has measured",
+          "[policy]") {
+    Policy policy = policy_of(default_rules());
+    for (int c = 0; c < algorithms::kCollectives; ++c)
+        for (std::int32_t nodes : {2, 4, 16})
+            for (std::int32_t ranks : {1, 2, 4, 64}) {
+                if (is_neighbor(static_cast<Collective>(c))) continue;
+                const Verdict verdict =
+                    select(policy, facts(static_cast<Collective>(c), std::uint64_t{2} << 20, ranks, nodes));
+                CHECK(verdict.choice.algorithm == nullptr);
+                CHECK(policy.rules[static_cast<std::size_t>(verdict.rule)].also.empty());
+            }
 }
 
 TEST_CASE("the built-in rules for neighbours", "[policy]") {
