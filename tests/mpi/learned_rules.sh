@@ -3,6 +3,8 @@
 # learned_rules.sh MPI_RUN WORDS... -- PROGRAM: jobs that leave rules to one another. libcoco's own calls are delayed, so that
 # there is no doubt about what is faster: the MPI library's function.
 set -u
+# Delays come by chance, so that a first look may see too few of them. In so many calls there are several looks.
+enough=4000
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 words=()
@@ -18,24 +20,24 @@ job() {  # TURNS WORDS...
 shopt -s nullglob
 found() { files=("$folder"/cache/coco/*); [ ${#files[@]} -eq "$1" ]; }
 
-job 400 --env COCO_LEARN=off
-job 400 --env COCO_LEARN=read
+job $enough --env COCO_LEARN=off
+job $enough --env COCO_LEARN=read
 found 0 || fail "a job that does not learn has left rules"
-job 600 --env COCO_LEARN=on --ran alltoall=any
+job $enough --env COCO_LEARN=on --ran alltoall=any
 found 1 || fail "${#files[@]} files were left: ${files[*]}"
 grep -q 'algorithm  = "mpi"' "${files[0]}" || fail "not learned: $(cat "${files[0]}")"
 cp "${files[0]}" "$folder/first"
 job 30 --env COCO_LEARN=read --left alltoall
 cmp -s "${files[0]}" "$folder/first" || fail "a job that only reads has written"
-job 600 --env COCO_LEARN=on
+job $enough --env COCO_LEARN=on
 found 1 || fail "${#files[@]} files were left: ${files[*]}"
 grep -q 'algorithm  = "mpi"' "${files[0]}" || fail "forgotten: $(cat "${files[0]}")"
 # Other rules to begin with have a file of their own.
 printf '[[rule]]\nalgorithm = "naive"\ncollective = "alltoall"\n' > "$folder/policy.toml"
 job 30 --env COCO_LEARN=read --env "COCO_POLICY=$folder/policy.toml" --ran alltoall=any
 # A file that the user names, in a folder that is made, and one where no file can be: a line, and the job goes on.
-job 600 --env "COCO_LEARN=$folder/deep/mine.toml"
+job $enough --env "COCO_LEARN=$folder/deep/mine.toml"
 [ -s "$folder/deep/mine.toml" ] || fail "nothing was left where the user wanted it"
-job 600 --env COCO_LEARN=/dev/null/mine.toml --prints 'warn: learned rules: /dev/null/mine.toml' --lines 1
+job $enough --env COCO_LEARN=/dev/null/mine.toml --prints 'warn: learned rules: /dev/null/mine.toml' --lines 1
 head -c 200 "$folder/first" > "$folder/deep/mine.toml"
 job 30 --env "COCO_LEARN=$folder/deep/mine.toml" --ran alltoall=any --prints 'learned rules: .*mine.toml: ' --lines 1
