@@ -18,11 +18,11 @@ constexpr std::uint64_t kBcastsByRules = 200, kBcastsByRulesRestless = 16;
 // The rule of cells whose calls go by something else than the policy.
 constexpr int kNoRule = -2;
 
-// In a bcast, and among neighbours, ranks run ahead of others.
+// In a bcast, and among neighbours of other nodes, ranks run ahead of others: over several nodes by hundreds of calls.
 Learner::Clocks clocks_of(const policy::Facts& facts) {
-    if (is_rooted(facts.collective)) return Learner::Clocks::stretches;
-    if (facts.nodes == 1) return Learner::Clocks::common;
-    return is_neighbor(facts.collective) ? Learner::Clocks::stretches : Learner::Clocks::apart;
+    const bool has_root = is_rooted(facts.collective);
+    if (facts.nodes == 1) return has_root ? Learner::Clocks::stretches : Learner::Clocks::common;
+    return has_root || is_neighbor(facts.collective) ? Learner::Clocks::streams : Learner::Clocks::apart;
 }
 
 // The rules' choice, the MPI library's function, and what the rule names besides, if it runs here.

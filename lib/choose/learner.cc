@@ -22,6 +22,9 @@ constexpr double kClearEvidence = 2.3, kClearGain = 0.97;
 // What it takes to note a call, and to choose anew.
 constexpr std::int64_t kNoteNs = 60;
 constexpr std::uint64_t kRestLeast = 64;
+// An agreement is dear if it takes longer than so many calls, for each call of a sample; of a stream's sample, which holds many
+// calls for another reason, than so many calls alone.
+constexpr std::int64_t kLongAgreement = 16;
 
 std::int64_t median_of(std::span<std::int64_t> times) {
     std::ranges::sort(times);
@@ -43,15 +46,12 @@ double z_of(std::span<const std::int64_t> some, std::span<const std::int64_t> ot
     return (below - n * m / 2) / std::sqrt(n * m * (n + m + 1) / 12);
 }
 
-// The samples of one look, by who made them.
-struct Samples {
-    static constexpr std::size_t kMost = 64;
-    std::int64_t times[kMost];
-    std::size_t count = 0;
-
-    void add(std::int64_t time_ns) { times[count++] = std::max<std::int64_t>(time_ns, 1); }
-    std::span<std::int64_t> all() { return {times, count}; }
-};
+// The cell's first call that a look may begin with.
+std::uint64_t first_look(Learner::Clocks clocks, bool restless) {
+    if (restless) return 3;
+    const bool runs_ahead = clocks == Learner::Clocks::stretches || clocks == Learner::Clocks::streams;
+    return runs_ahead ? Learner::kFirstLookAtStretches : Learner::kFirstLook;
+}
 
 }  // namespace
 
@@ -59,15 +59,36 @@ Learner::Learner(int candidates, Clocks clocks, bool restless)
     : candidates_(candidates),
       clocks_(clocks),
       is_restless_(restless),
-      rest_end_(restless                      ? 3
-                : clocks == Clocks::stretches ? kFirstLookAtStretches
-                                              : kFirstLook) {
+      rest_end_(first_look(clocks, restless)) {
     for (Facts& facts : facts_) facts.next_look = rest_end_;
     if (candidates_ < 2) rest_end_ = UINT64_MAX;
 }
 
-// A comparison has four times the samples where agreeing takes longer than it would otherwise.
+// As many calls of a stream as make what ranks run ahead by at its begin small, and more where agreements are dear and the first
+// comparison has shown that the two are close.
+int Learner::calls_per_sample() const {
+    switch (clocks_) {
+        case Clocks::common:
+            return 1;
+        case Clocks::apart:
+            return 4;
+        case Clocks::stretches:
+            return 8;
+        case Clocks::streams:
+            break;
+    }
+    if (is_restless_) return 4;
+    if (phase_ == Phase::probe) return 16;
+    return is_thorough_ && facts_[challenger_].comparisons > 0 ? 256 : 64;
+}
+
+// A comparison has four times the samples where agreeing takes longer than it would otherwise. In a stream it goes
+// incumbent, challenger, challenger, incumbent, twice; a probe is the first three.
 Learner::Parts Learner::parts() const {
+    if (clocks_ == Clocks::streams) {
+        if (step_ == 0) return {{{false, 0}}, 1};
+        return {{{step_ / 2 % 2 == 1, 1, 0}}, 1};
+    }
     const bool is_one_call = clocks_ == Clocks::common;
     if (phase_ == Phase::probe)
         return is_one_call ? Parts{{{false, 4}, {true, 2}}, 2} : Parts{{{false, 2}, {true, 1}}, 2};
@@ -81,37 +102,37 @@ std::size_t Learner::sample_count() const {
     return static_cast<std::size_t>(count);
 }
 
-std::uint64_t Learner::phase_calls() const {
+std::uint64_t Learner::step_calls() const {
     std::uint64_t calls = 0;
     for (const Parts now = parts(); const Part& part : now.all())
-        calls += 1 + static_cast<std::uint64_t>(part.samples * calls_per_sample());
+        calls += static_cast<std::uint64_t>(calls_of(part));
     return calls;
 }
 
 Learner::Span Learner::span(std::uint64_t call) {
     if (phase_ == Phase::rest && call >= rest_end_) go_on(call);
     if (phase_ == Phase::rest) return {incumbent_, rest_end_ - 1, false};
-    std::uint64_t end = phase_begin_;
+    std::uint64_t end = step_begin_;
     for (const Parts now = parts(); const Part& part : now.all()) {
-        end += 1 + static_cast<std::uint64_t>(part.samples * calls_per_sample());
+        end += static_cast<std::uint64_t>(calls_of(part));
         if (call < end) return {part.is_challengers ? challenger_ : incumbent_, end - 1, true};
     }
     return {incumbent_, call, false};
 }
 
 void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_ns) {
-    if (phase_ == Phase::rest || call < phase_begin_) return;
-    auto at = static_cast<std::int64_t>(call - phase_begin_);
+    if (phase_ == Phase::rest || call < step_begin_) return;
+    auto at = static_cast<std::int64_t>(call - step_begin_);
     int sample = 0;
     for (const Parts now = parts(); const Part& part : now.all()) {
-        const std::int64_t calls = part.samples * calls_per_sample();
-        if (at <= calls) {
-            if (at != 0)
-                note_in_sample(sample + static_cast<int>((at - 1) / calls_per_sample()),
-                               static_cast<int>((at - 1) % calls_per_sample()), begin_ns, end_ns);
+        if (at < calls_of(part)) {
+            at -= part.unmeasured;
+            if (at >= 0)
+                note_in_sample(sample + static_cast<int>(at / calls_per_sample()),
+                               static_cast<int>(at % calls_per_sample()), begin_ns, end_ns);
             break;
         }
-        at -= 1 + calls;
+        at -= calls_of(part);
         sample += part.samples;
     }
     last_end_ns_ = end_ns;
@@ -141,9 +162,16 @@ std::int64_t Learner::sample(int number) const {
     return time_ns / calls_per_sample();
 }
 
-void Learner::begin(Phase phase, std::uint64_t call) {
+void Learner::begin(Phase phase, int first_step, std::uint64_t call) {
     phase_ = phase;
-    phase_begin_ = call;
+    incumbents_.count = challengers_.count = 0;
+    challenged_calls_ = 0;
+    begin_step(first_step, call);
+}
+
+void Learner::begin_step(int step, std::uint64_t call) {
+    step_ = step;
+    step_begin_ = call;
     noted_ = 0;
     std::ranges::fill(board_, 0);
     mark() = kVoid;
@@ -159,53 +187,68 @@ void Learner::go_on(std::uint64_t call) {
     const Facts& facts = facts_[challenger_];
     const bool is_hopeful = facts.was_seen && static_cast<double>(facts.time_ns) <=
                                                   kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
-    begin(is_hopeful ? Phase::comparison : Phase::probe, call);
+    begin(is_hopeful ? Phase::comparison : Phase::probe, 0, call);
+}
+
+// Takes the samples of the step from the agreed board.
+void Learner::collect() {
+    int number = 0;
+    for (const Parts now = parts(); const Part& part : now.all()) {
+        for (int i = 0; i < part.samples; ++i)
+            (part.is_challengers ? challengers_ : incumbents_)
+                .add(std::max<std::int64_t>(sample(number++), 1));
+        if (part.is_challengers) challenged_calls_ += static_cast<double>(calls_of(part));
+    }
 }
 
 void Learner::decide(std::uint64_t call) {
     const std::int64_t agreement_ns = board().back();
-    ++looks_;
     look_ns_ += static_cast<double>(agreement_ns);
     if (mark() == kGivesUp) {
+        ++looks_;
         phase_ = Phase::rest;
         incumbent_ = 0;
         rest_end_ = UINT64_MAX;
         return;
     }
     if (mark() == kVoid) {
-        ++voids_;
+        ++looks_, ++voids_;
         return end_look(call);
     }
+    collect();
+    look_ns_ += static_cast<double>(step_calls()) * kNoteNs;
+    if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
     voids_ = 0;
-    Samples incumbents, challengers;
-    int number = 0;
-    for (const Parts now = parts(); const Part& part : now.all())
-        for (int i = 0; i < part.samples; ++i)
-            (part.is_challengers ? challengers : incumbents).add(sample(number++));
+    conclude(agreement_ns, call);
+}
+
+// Behind the last step of a phase.
+void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
+    ++looks_;
+    const std::span<std::int64_t> incumbents = incumbents_.all(), challengers = challengers_.all();
     Facts& challenger = facts_[challenger_];
-    const std::int64_t incumbent_ns = median_of(incumbents.all());
+    const std::int64_t incumbent_ns = median_of(incumbents);
     // Of a probe the best: the other sample may have met a cold start.
-    const std::int64_t challenger_ns = median_of(challengers.all());
-    challenger.time_ns = phase_ == Phase::probe ? challengers.all().front() : challenger_ns;
+    const std::int64_t challenger_ns = median_of(challengers);
+    challenger.time_ns = phase_ == Phase::probe ? challengers.front() : challenger_ns;
     facts_[incumbent_].time_ns = incumbent_ns;
-    challenger.spread = spread_of(challengers.all());
-    facts_[incumbent_].spread = spread_of(incumbents.all());
-    is_thorough_ = agreement_ns > 16 * calls_per_sample() * incumbent_ns;
+    challenger.spread = spread_of(challengers);
+    facts_[incumbent_].spread = spread_of(incumbents);
+    const int calls = clocks_ == Clocks::streams ? 1 : calls_per_sample();
+    is_thorough_ = agreement_ns > kLongAgreement * calls * incumbent_ns;
     facts_[incumbent_].was_seen = challenger.was_seen = true;
     // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
-    const auto excess_ns = static_cast<double>(challenger.time_ns - incumbent_ns);
-    const auto challenged =
-        static_cast<double>(challengers.count * static_cast<std::size_t>(calls_per_sample()) + 1);
-    challenger.credit_ns -= excess_ns * challenged;
-    look_ns_ += std::max(-challenger.credit_ns, 0.0) + static_cast<double>(phase_calls()) * kNoteNs;
+    challenger.credit_ns -= static_cast<double>(challenger.time_ns - incumbent_ns) * challenged_calls_;
+    look_ns_ += std::max(-challenger.credit_ns, 0.0);
     challenger.credit_ns = std::max(challenger.credit_ns, 0.0);
     if (phase_ == Phase::comparison) {
-        judge(z_of(challengers.all(), incumbents.all()),
+        judge(z_of(challengers, incumbents),
               static_cast<double>(challenger.time_ns) / static_cast<double>(incumbent_ns));
         return end_look(call);
     }
+    // All ranks have just agreed, so a stream need not be stopped for it once more.
     if (static_cast<double>(challenger.time_ns) <= kHopeless * static_cast<double>(incumbent_ns))
-        return begin(Phase::comparison, call);
+        return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
     end_look(call);
 }
 

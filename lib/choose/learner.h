@@ -34,7 +34,8 @@ class Learner {
     enum class Clocks : std::uint8_t {
         common,  // one for all ranks: from the last rank's entry to the last exit
         apart,  // a stretch of calls from exit to exit, less the longest that any rank was outside before each call
-        stretches  // a stretch of calls with all that lies between them, as ranks run ahead of others: the longest of any rank
+        stretches,  // a stretch of calls with all that lies between them, as ranks run ahead of others: the longest of any rank
+        streams  // likewise, from one agreement to the next: ranks that run far ahead leave others much to catch up with
     };
 
     // restless: for tests. It looks all the time, and follows nothing but its whims.
@@ -48,7 +49,7 @@ class Learner {
     // Requires: must_agree() is false.
     Span span(std::uint64_t call);
     // Whether the ranks must agree on their boards before this call, and decide() then.
-    bool must_agree(std::uint64_t call) const { return phase_ != Phase::rest && call >= phase_end(); }
+    bool must_agree(std::uint64_t call) const { return phase_ != Phase::rest && call >= step_end(); }
 
     void note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_ns);
     // Of this rank; to be replaced by the largest of each number on any rank, but the last one by how long it takes to agree.
@@ -75,15 +76,26 @@ class Learner {
 
   private:
     enum class Phase : std::uint8_t { rest, probe, comparison };
-    // The first call of a part is not measured: what it leaves in caches is another candidate's.
+    // The first call of a part is not measured: what it finds in caches is another candidate's. In streams it is, as the other
+    // ranks' share of it may be waiting for rank 0 to make all calls of the part.
     struct Part {
         bool is_challengers;
         int samples;
+        int unmeasured = 1;
     };
     struct Parts {
         Part parts[3];
         std::size_t count;
         std::span<const Part> all() const { return {parts, count}; }
+    };
+    // The samples of one phase, of the incumbent or of the challenger.
+    struct Samples {
+        static constexpr std::size_t kMost = 64;
+        std::int64_t times[kMost];
+        std::size_t count = 0;
+
+        void add(std::int64_t time_ns) { times[count++] = time_ns; }
+        std::span<std::int64_t> all() { return {times, count}; }
     };
     static constexpr std::size_t kNumbersMost = 320;
 
@@ -98,15 +110,21 @@ class Learner {
         bool was_seen = false;
     };
 
-    Parts parts() const;
-    int calls_per_sample() const { return clocks_ == Clocks::common ? 1 : clocks_ == Clocks::apart ? 4 : 8; }
+    // A phase of streams has a step for each sample, any other one step. The first step of a look at streams has none: the
+    // agreement behind it lets all ranks catch up.
+    int steps() const { return clocks_ != Clocks::streams ? 1 : phase_ == Phase::probe ? 4 : 9; }
+    Parts parts() const;  // of the step
+    int calls_per_sample() const;
+    std::int64_t calls_of(const Part& part) const {
+        return part.unmeasured + part.samples * calls_per_sample();
+    }
     // On the board for each sample: a time, and an exit or how long a rank was outside before each call.
     int numbers_per_sample() const {
         return clocks_ == Clocks::common ? 2 : clocks_ == Clocks::apart ? 1 + calls_per_sample() : 1;
     }
     std::size_t numbers() const { return sample_count() * static_cast<std::size_t>(numbers_per_sample()); }
-    std::uint64_t phase_calls() const;
-    std::uint64_t phase_end() const { return phase_begin_ + phase_calls(); }
+    std::uint64_t step_calls() const;
+    std::uint64_t step_end() const { return step_begin_ + step_calls(); }
     void note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns);
     std::int64_t sample(int number) const;
     std::size_t sample_count() const;
@@ -115,7 +133,10 @@ class Learner {
     std::int64_t& mark() { return board_[numbers()]; }
 
     double share_of(const Facts& challenger) const;
-    void begin(Phase phase, std::uint64_t call);
+    void begin(Phase phase, int first_step, std::uint64_t call);
+    void begin_step(int step, std::uint64_t call);
+    void collect();
+    void conclude(std::int64_t agreement_ns, std::uint64_t call);
     void judge(double z, double ratio);
     std::uint64_t rest_for(double share) const;
     void end_look(std::uint64_t call);
@@ -127,11 +148,14 @@ class Learner {
     const bool is_restless_;
     Phase phase_ = Phase::rest;
     int incumbent_ = 0, challenger_ = 0;
-    std::uint64_t phase_begin_ = 1;  // the first call of the phase
-    std::uint64_t rest_end_;         // the first call behind the rest
+    int step_ = 0;                  // of the phase
+    std::uint64_t step_begin_ = 1;  // its first call
+    std::uint64_t rest_end_;        // the first call behind the rest
     Facts facts_[kCandidatesMost];
-    double look_ns_ = 0;   // spent in the look under way
-    double spent_ns_ = 0;  // in all looks
+    Samples incumbents_, challengers_;  // of the phase
+    double challenged_calls_ = 0;       // calls of the phase that went to the challenger
+    double look_ns_ = 0;                // spent in the look under way
+    double spent_ns_ = 0;               // in all looks
     std::uint64_t looks_ = 0, changes_ = 0;
     // The numbers of each sample in turn, then a mark, and what it takes to agree.
     std::int64_t board_[kNumbersMost + 2] = {};
