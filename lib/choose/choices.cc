@@ -100,11 +100,15 @@ Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
     return *cells_.back();
 }
 
+// How many bcasts come before the one at which ranks compare their lengths, that one included.
+std::uint64_t Choices::bcasts_by_rules_left(const Learning& learning) const {
+    const std::uint64_t all = learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
+    return all - std::min(calls(algorithms::Collective::bcast), all);
+}
+
 // Requires: this is a bcast, which is counted.
 bool Choices::lengths_agree(const Learning& learning) {
-    if (lengths_ == Lengths::unknown &&
-        calls(algorithms::Collective::bcast) >=
-            (learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules)) {
+    if (lengths_ == Lengths::unknown && bcasts_by_rules_left(learning) == 0) {
         // Ranks that named other lengths have other cells.
         std::uint64_t print = 0;
         for (const auto& cell : cells_)
@@ -128,7 +132,9 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     choice.last_of_cell = UINT64_MAX;
     choice.is_measured = false;
     if (is_rooted(facts.collective) && !lengths_agree(learning)) {
-        if (lengths_ == Lengths::unknown) choice.last_of_cell = cell.calls;
+        // Calls of other cells choose anew.
+        if (lengths_ == Lengths::unknown)
+            choice.last_of_cell = cell.calls + bcasts_by_rules_left(learning) - 1;
         return;
     }
     if (is_peek || !can_learn(facts, verdict, cell)) return;

@@ -132,6 +132,27 @@ TEST_CASE("bcasts of each size are learned, once ranks have agreed that they nam
     CHECK(choices.cells()[1]->lessons->candidates.size() == 2);
 }
 
+TEST_CASE("a choice for one of the first bcasts holds until another size comes or ranks compare lengths",
+          "[choices]") {
+    const policy::Policy policy = policy_of(kBcastRules);
+    Choices choices;
+    Alone alone;
+    const Learning learning{.is_on = true, .agreement = &alone};
+    std::uint64_t made = 0, chosen = 0;
+    while (alone.agreements == 0) {
+        REQUIRE(made < 1000);
+        const std::uint64_t bytes = made / 30 % 2 == 0 ? 64 : 64'000;
+        const Choice& choice = choices.choose(policy, facts_of(Collective::bcast, bytes), false, learning);
+        ++made, ++chosen;
+        // Repeated calls are counted by the cell alone.
+        for (; alone.agreements == 0 && made % 30 != 0 && choice.cell->calls < choice.last_of_cell; ++made)
+            ++choice.cell->calls;
+    }
+    CHECK(made == choices.calls(Collective::bcast));
+    CHECK(made >= 100);
+    CHECK(chosen == made / 30 + 2);  // one for each size in turn, and that at which ranks compare lengths
+}
+
 TEST_CASE("no bcast is learned where a rank has named another length than the root", "[choices]") {
     const policy::Policy policy = policy_of(kBcastRules);
     auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 1000u : 900'000u; };
