@@ -44,6 +44,11 @@ std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const po
     return all;
 }
 
+// The bcast of a communicator, whatever its cell, before which ranks compare their lengths.
+std::uint64_t first_comparison_of_lengths(const Learning& learning) {
+    return learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
+}
+
 // Neighbours with blocks of their own sizes choose apart: then no rank knows of the others' candidates. Where the size of
 // blocks is not known calls of one cell may be of any size, but for neighbours, whose blocks seldom change.
 bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict, const Cell& cell) {
@@ -100,15 +105,10 @@ Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
     return *cells_.back();
 }
 
-// How many bcasts come before the one at which ranks compare their lengths, that one included.
-std::uint64_t Choices::bcasts_by_rules_left(const Learning& learning) const {
-    const std::uint64_t all = learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
-    return all - std::min(calls(algorithms::Collective::bcast), all);
-}
-
 // Requires: this is a bcast, which is counted.
 bool Choices::lengths_agree(const Learning& learning) {
-    if (lengths_ == Lengths::unknown && bcasts_by_rules_left(learning) == 0) {
+    if (lengths_ == Lengths::unknown &&
+        calls(algorithms::Collective::bcast) >= first_comparison_of_lengths(learning)) {
         // Ranks that named other lengths have other cells.
         std::uint64_t print = 0;
         for (const auto& cell : cells_)
@@ -129,12 +129,12 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
                     const policy::Verdict& verdict, bool is_peek, const Learning& learning) {
     constexpr std::uint64_t kLessonsFrom = 2;
     Cell& cell = *choice.cell;
+    choice.last_call = verdict.last_call;
     choice.last_of_cell = UINT64_MAX;
     choice.is_measured = false;
     if (is_rooted(facts.collective) && !lengths_agree(learning)) {
-        // Calls of other cells choose anew.
         if (lengths_ == Lengths::unknown)
-            choice.last_of_cell = cell.calls + bcasts_by_rules_left(learning) - 1;
+            choice.last_call = std::min(choice.last_call, first_comparison_of_lengths(learning) - 1);
         return;
     }
     if (is_peek || !can_learn(facts, verdict, cell)) return;

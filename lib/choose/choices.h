@@ -109,7 +109,6 @@ class Choices {
     static int size_class_of(const policy::Facts& facts);
     Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
     void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) const;
-    std::uint64_t bcasts_by_rules_left(const Learning& learning) const;
     bool lengths_agree(const Learning& learning);
     void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
                const policy::Verdict& verdict, bool is_peek, const Learning& learning);

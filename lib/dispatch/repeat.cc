@@ -60,7 +60,9 @@ bool is_like(const Args& args, const Remembered& last) {
            last.send_type == args.send.type && last.send_count == args.send.count &&
            last.generation == generation_now() && is_plain_pointer(args, last.alias_bytes) &&
            args.root >= 0 && args.root < last.repeat.comm->ranks &&
-           last.repeat.choice.cell->calls < last.repeat.choice.last_of_cell;
+           last.repeat.choice.cell->calls < last.repeat.choice.last_of_cell &&
+           (last.repeat.choice.last_call == UINT64_MAX ||
+            last.repeat.comm->choices.calls(args.collective) < last.repeat.choice.last_call);
 }
 
 // Returns: whether the counts are such that MPI takes them.
@@ -120,8 +122,6 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
     };
     bool two_sided = args.collective != Collective::bcast;
     const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type);
-    // Rules that ask for the number of the call look at all cells' calls.
-    if (repeat.choice.last_call != UINT64_MAX) return;
     if (args.recv.types != nullptr || !is_plain_pointer(args, alias) || common.sends_copy ||
         local.send.packer != nullptr || local.recv.packer != nullptr)
         return;

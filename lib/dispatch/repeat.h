@@ -15,7 +15,7 @@ namespace coco::dispatch {
 // The arguments with which a call goes to exec, or the choice to leave it to the MPI library.
 struct Repeat {
     comm::Comm* comm = nullptr;
-    choose::Choice choice{};  // holds for so many of its cell's calls, and for all calls of the collective
+    choose::Choice choice{};  // holds for so many of its cell's calls, and of the collective's
     bool is_left = false;     // to the MPI library; then `call` is unset
     bool is_usual = true;     // neither left nor measured
     exec::Call call{};

@@ -2,7 +2,8 @@
 //
 // Two threads of a rank use one communicator, strictly in turns, as MPI allows: what one thread remembers of
 // the communicator must not outlive what the other does there. Small exchanges, which leave a new communicator
-// without state, and large ones, which make it, alternate between the threads.
+// without state, and large ones, which make it, alternate between the threads. So do bcasts of two sizes, among them empty ones, which
+// may have no buffer, and bcasts on a communicator of rank 0 alone: what a thread remembers then differs from rank to rank.
 //
 //   turns_test        every rank uses both threads
 //   turns_test mixed  rank 0 uses both, the others one
@@ -77,6 +78,30 @@ void take_turns(Helper& helper, bool both) {
     MPI_Comm_free(&comm);
 }
 
+void bcast(MPI_Comm comm, int ints, int root, int turn) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    std::vector<int> data(static_cast<std::size_t>(ints), rank == root ? turn : -1);
+    int one;
+    // An empty vector's buffer is null, but not rank 0's.
+    MPI_Bcast(data.empty() && rank == 0 ? &one : data.data(), ints, MPI_INT, root, comm);
+    for (const int value : data) CHECK(value == turn);
+}
+
+// More bcasts than ranks make before they compare lengths, each kind of which is the last before that in some round.
+void bcast_in_turns(Helper& helper, bool both, int round) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int turn = round; turn < 420 + round; ++turn) {
+        const int kind = turn % 4;
+        const int ints = kind == 0 ? 1 : kind == 1 ? 600 : kind == 2 ? 0 : 1;
+        auto work = [&] { bcast(comm, ints, turn / 4 % 2, turn); };
+        kind == 1 && both ? helper.run(work) : work();
+        if (kind == 3 && world_rank() == 0) bcast(MPI_COMM_SELF, 1, 0, turn);
+    }
+    MPI_Comm_free(&comm);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -85,7 +110,9 @@ int main(int argc, char** argv) {
     const bool mixed = argc > 1 && std::string(argv[1]) == "mixed";
     {
         Helper helper;
-        for (int round = 0; round < 20; ++round) take_turns(helper, !mixed || world_rank() == 0);
+        const bool both = !mixed || world_rank() == 0;
+        for (int round = 0; round < 20; ++round) take_turns(helper, both);
+        for (int round = 0; round < 4; ++round) bcast_in_turns(helper, both, round);
     }
     const int status = finish("turns");
     MPI_Finalize();
