@@ -136,11 +136,13 @@ void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_n
         sample += part.samples;
     }
     last_end_ns_ = end_ns;
-    if (noted_ == sample_count() && !gives_up_) mark() = kGood;
+    const bool is_whole = noted_ == sample_count() * static_cast<std::size_t>(calls_per_sample());
+    if (is_whole && !gives_up_) mark() = kGood;
 }
 
 // place: of the call in its sample.
 void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns) {
+    ++noted_;
     std::int64_t* const numbers = board_ + sample * numbers_per_sample();
     if (clocks_ == Clocks::common) {
         numbers[0] = begin_ns;
@@ -151,7 +153,6 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
         if (place + 1 < calls_per_sample()) return;
         numbers[0] = end_ns - stretch_begin_ns_;
     }
-    ++noted_;
 }
 
 std::int64_t Learner::sample(int number) const {
@@ -206,6 +207,7 @@ void Learner::decide(std::uint64_t call) {
     look_ns_ += static_cast<double>(agreement_ns);
     if (mark() == kGivesUp) {
         ++looks_;
+        spent_ns_ += look_ns_;
         phase_ = Phase::rest;
         incumbent_ = 0;
         rest_end_ = UINT64_MAX;

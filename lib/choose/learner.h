@@ -9,7 +9,7 @@
 //   board        what the ranks agree on: one number for each sample, of which the largest of all ranks counts
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
-// incumbent, so that a drift falls on both. Which candidate a call goes to depends on its number and on agreed boards alone, so
+// incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on agreed boards alone, so
 // all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, the first at
 // each challenger, kFirstShare; decision 25 derives the bound.
 //
@@ -159,7 +159,7 @@ class Learner {
     std::uint64_t looks_ = 0, changes_ = 0;
     // The numbers of each sample in turn, then a mark, and what it takes to agree.
     std::int64_t board_[kNumbersMost + 2] = {};
-    std::size_t noted_ = 0;
+    std::size_t noted_ = 0;  // calls of the step's samples
     bool is_thorough_ = false, gives_up_ = false;
     unsigned voids_ = 0;  // void looks since the last good one
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;

@@ -341,24 +341,85 @@ TEST_CASE("ranks that share processors and run far ahead do not fool it", "[lear
         }
 }
 
-TEST_CASE("a rank that misses a sample makes the look void on all", "[learner]") {
-    Learner some(2, Learner::Clocks::common), other(2, Learner::Clocks::common);
-    for (std::uint64_t call = 1; call < 500; ++call) {
-        REQUIRE(some.must_agree(call) == other.must_agree(call));
+namespace {
+
+// Two ranks, for which candidate 1 is faster by far.
+struct Pair {
+    explicit Pair(Learner::Clocks clocks, bool restless = false)
+        : some(2, clocks, restless), other(2, clocks, restless) {}
+
+    // misses: whether the other rank does not note a call.
+    template <class Misses>
+    void make_call(Misses misses) {
+        ++call;
+        are_alike = are_alike && some.must_agree(call) == other.must_agree(call);
         if (some.must_agree(call)) {
+            ++agreements;
+            are_alike = are_alike && some.board().size() == other.board().size();
             for (std::size_t i = 0; i < some.board().size(); ++i)
                 some.board()[i] = other.board()[i] = std::max(some.board()[i], other.board()[i]);
+            some.board().back() = other.board().back() = 100;
             some.decide(call), other.decide(call);
         }
-        const Learner::Span span = some.span(call);
-        CHECK(other.span(call).candidate == span.candidate);
-        const std::int64_t time_ns = span.candidate == 0 ? 1000 : 100;
-        if (span.is_measured) some.note(call, 0, time_ns);
-        if (span.is_measured && call % 7 != 0) other.note(call, 0, time_ns);
+        const Learner::Span span = some.span(call), same = other.span(call);
+        are_alike = are_alike && same.candidate == span.candidate && same.last_call == span.last_call &&
+                    same.is_measured == span.is_measured;
+        const std::int64_t begin_ns = now_ns;
+        now_ns += span.candidate == 0 ? 1000 : 100;
+        if (span.is_measured) some.note(call, begin_ns, now_ns);
+        if (span.is_measured && !misses(call)) other.note(call, begin_ns, now_ns);
     }
-    CHECK(some.looks() > 1);
-    CHECK(some.incumbent() == 0);
-    CHECK(other.incumbent() == 0);
+
+    Learner some, other;
+    std::uint64_t call = 0, agreements = 0;
+    bool are_alike = true;  // as to candidates and agreements
+    std::int64_t now_ns = 1000;
+};
+
+}  // namespace
+
+TEST_CASE("a rank that misses a sample makes the look void on all", "[learner]") {
+    for (auto clocks : kAllClocks) {
+        Pair ranks(clocks);
+        while (ranks.call < 2000) ranks.make_call([](std::uint64_t call) { return call % 7 == 0; });
+        CHECK(ranks.are_alike);
+        CHECK(ranks.some.looks() > 1);
+        CHECK(ranks.some.incumbent() == 0);
+        CHECK(ranks.other.incumbent() == 0);
+        // Every call of a sample counts, and each agreement can be the one that finds out.
+        for (std::uint64_t missed = 1; missed < 900; missed += 11) {
+            Pair once(clocks);
+            while (once.call < 10'000) once.make_call([&](std::uint64_t call) { return call == missed; });
+            CHECK(once.are_alike);
+            CHECK(once.some.incumbent() == 1);
+            CHECK(once.other.incumbent() == 1);
+        }
+    }
+}
+
+TEST_CASE("ranks that give up stay with the rules' choice, whenever one of them asks", "[learner]") {
+    for (auto clocks : kAllClocks)
+        for (std::uint64_t asked = 1; asked < 900; asked += 150) {
+            Pair ranks(clocks);
+            while (ranks.call < 200'000) {
+                if (ranks.call == asked) ranks.other.ask_to_give_up();
+                ranks.make_call([](std::uint64_t) { return false; });
+            }
+            CHECK(ranks.are_alike);
+            CHECK(ranks.some.incumbent() == 0);
+            CHECK_FALSE(ranks.some.must_agree(1'000'000));
+            CHECK_FALSE(ranks.other.must_agree(1'000'000));
+        }
+}
+
+TEST_CASE("restless ranks change their minds alike", "[learner]") {
+    for (auto clocks : kAllClocks) {
+        Pair ranks(clocks, true);
+        while (ranks.call < 3000) ranks.make_call([](std::uint64_t call) { return call % 11 == 0; });
+        CHECK(ranks.are_alike);
+        CHECK(ranks.some.looks() > 20);
+        CHECK(ranks.agreements > 20);
+    }
 }
 
 TEST_CASE("void looks come ever more seldom", "[learner]") {
