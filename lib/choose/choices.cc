@@ -61,8 +61,9 @@ Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learn
     if (learner.must_agree(cell.calls)) {
         if (!learning.agreement->agree(learner.board())) learner.ask_to_give_up();
         static_cast<void>(learner.board());  // with the mark
+        const std::uint64_t looks = learner.looks();
         learner.decide(cell.calls);
-        if (learning.journal != nullptr) learning.journal->note(facts, cell);
+        if (learning.journal != nullptr && learner.looks() != looks) learning.journal->note(facts, cell);
     }
     return learner.span(cell.calls);
 }
