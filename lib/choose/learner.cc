@@ -25,6 +25,8 @@ constexpr std::uint64_t kRestLeast = 64;
 // An agreement is dear if it takes longer than so many calls, for each call of a sample; of a stream's sample, which holds many
 // calls for another reason, than so many calls alone.
 constexpr std::int64_t kLongAgreement = 16;
+// Ranks that share processors take turns of about a millisecond.
+constexpr std::int64_t kStreamSampleNs = 1'000'000;
 
 std::int64_t median_of(std::span<std::int64_t> times) {
     std::ranges::sort(times);
@@ -64,8 +66,8 @@ Learner::Learner(int candidates, Clocks clocks, bool restless)
     if (candidates_ < 2) rest_end_ = UINT64_MAX;
 }
 
-// As many calls of a stream as make what ranks run ahead by at its begin small, and more where agreements are dear and the first
-// comparison has shown that the two are close.
+// As many calls of a stream as take longer than ranks run ahead, and more where agreements are dear and the first comparison has shown
+// that the two are close.
 int Learner::calls_per_sample() const {
     switch (clocks_) {
         case Clocks::common:
@@ -79,7 +81,9 @@ int Learner::calls_per_sample() const {
     }
     if (is_restless_) return 4;
     if (phase_ == Phase::probe) return 16;
-    return is_thorough_ && facts_[challenger_].comparisons > 0 ? 256 : 64;
+    const int calls = static_cast<int>(std::clamp<std::int64_t>(
+        kStreamSampleNs / std::max<std::int64_t>(facts_[incumbent_].time_ns, 1), 8, 64));
+    return is_thorough_ && facts_[challenger_].comparisons > 0 ? 4 * calls : calls;
 }
 
 // A comparison has four times the samples where agreeing takes longer than it would otherwise. In a stream it goes
