@@ -85,6 +85,10 @@ class Choices {
     void note_size_class(algorithms::Collective collective, int size_class) {
         told_class_[static_cast<int>(collective)] = size_class;
     }
+    // Whether a choice for a call of this cell is still one for the next: the size told last may lead to another cell.
+    bool leads_to(const Cell& cell) const {
+        return !cell.goes_by_told_size || told_class_[static_cast<int>(cell.collective)] == cell.size_class;
+    }
     // Tells that the root of a bcast named another length than this rank: what ranks choose by their lengths they may
     // choose unlike, so that nothing shall be learned.
     void note_other_length() { saw_other_length_ = true; }

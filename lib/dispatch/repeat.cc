@@ -62,7 +62,8 @@ bool is_like(const Args& args, const Remembered& last) {
            args.root >= 0 && args.root < last.repeat.comm->ranks &&
            last.repeat.choice.cell->calls < last.repeat.choice.last_of_cell &&
            (last.repeat.choice.last_call == UINT64_MAX ||
-            last.repeat.comm->choices.calls(args.collective) < last.repeat.choice.last_call);
+            last.repeat.comm->choices.calls(args.collective) < last.repeat.choice.last_call) &&
+           last.repeat.comm->choices.leads_to(*last.repeat.choice.cell);
 }
 
 // Returns: whether the counts are such that MPI takes them.
