@@ -19,9 +19,9 @@ std::int64_t signed_of(std::uint64_t number) {
 
 bool BoardAgreement::agree(std::span<std::int64_t> numbers) {
     const std::uint64_t begin_ns = os::now_ns();
-    numbers.back() = -last_ns_;  // the largest is the shortest
     std::vector<std::uint64_t> mine(numbers.size()), most(numbers.size());
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = ordered(numbers[i]);
+    mine.back() = ordered(-last_ns_);  // the largest is the shortest
     const int result = mpi::lib().Allreduce(mine.data(), most.data(), static_cast<int>(mine.size()),
                                             mpi::lib().uint64, mpi::lib().max, comm_);
     if (result != mpi::kSuccess) return false;
