@@ -81,8 +81,10 @@ int Learner::calls_per_sample() const {
     }
     if (is_restless_) return 4;
     if (phase_ == Phase::probe) return 16;
-    const int calls = static_cast<int>(std::clamp<std::int64_t>(
-        kStreamSampleNs / std::max<std::int64_t>(facts_[incumbent_].time_ns, 1), 8, 64));
+    // One of them may have been disturbed in the probe.
+    const std::int64_t time_ns = std::min(facts_[incumbent_].time_ns, facts_[challenger_].time_ns);
+    const int calls = static_cast<int>(
+        std::clamp<std::int64_t>(kStreamSampleNs / std::max<std::int64_t>(time_ns, 1), 8, 64));
     return is_thorough_ && facts_[challenger_].comparisons > 0 ? 4 * calls : calls;
 }
 
