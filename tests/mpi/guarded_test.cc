@@ -71,6 +71,7 @@ void exchange_columns() {
     MPI_Type_commit(&block);
     const std::size_t ints = static_cast<std::size_t>(kRows) * static_cast<std::size_t>(ranks * kWidth);
     std::vector<int> send(ints), recv(ints);
+    if (coco_is_shared != nullptr) CHECK(coco_is_shared(&send[ints / 2]) == 0);
     for (int call = 0; call < kCalls; ++call) {
         for (std::size_t at = 0; at < ints; ++at) send[at] = static_cast<int>(at) * 8 + rank + call;
         std::fill(recv.begin(), recv.end(), -1);
