@@ -4,7 +4,8 @@
 // the slowest rank. The library below is measured by a run of the same program without libcoco: to duplicate a
 // communicator is to meet what libcoco keeps on it, so that there is nothing to compare with in the same process.
 //
-//     mpiexec -n 2 bench/short_lived [--turns N] [--words N]; the same behind coco run
+//     mpiexec -n 2 bench/short_lived [--turns N] [--uses N] [--words N]; the same behind coco run
+// --uses: calls on each communicator; 1 to 64 by itself.
 // --words: of 8 bytes, in a block of an alltoall; 1 by itself.
 #include <sys/resource.h>
 
@@ -104,9 +105,12 @@ void measure(const Life& life, int times, int turns) {
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int turns = 1000;
+    std::vector<int> uses{1, 2, 3, 4, 8, 16, 32, 64};
     bench::read_timing(argc, argv, {}, [&](const std::string& word, const auto& value) {
         if (word == "--turns")
             turns = static_cast<int>(bench::read_number(word, value(), 10, 1e6));
+        else if (word == "--uses")
+            uses = {static_cast<int>(bench::read_number(word, value(), 1, 1e6))};
         else if (word == "--words")
             g_words = static_cast<int>(bench::read_number(word, value(), 1, 1e6));
         else
@@ -116,6 +120,6 @@ int main(int argc, char** argv) {
     if (bench::rank() == 0)
         std::printf("%d ranks; us of processor time and of wall time a turn\n", bench::ranks());
     for (const Life& life : kLives)
-        for (int times : {1, 2, 3, 4, 8, 16, 32, 64}) measure(life, times, turns);
+        for (int times : uses) measure(life, times, turns);
     MPI_Finalize();
 }
