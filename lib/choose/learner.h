@@ -9,8 +9,8 @@
 //   board        what the ranks agree on: one number for each sample, of which the largest of all ranks counts
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
-// incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on agreed boards alone, so
-// all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, the first at
+// incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
+// agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, the first at
 // each challenger, kFirstShare; decision 25 derives the bound.
 //
 // Called by choices.cc. Knows neither clocks nor ranks: tests play millions of calls in virtual time. Thread safety: that of the
