@@ -27,7 +27,7 @@ learn() {
     shift
     for _ in 1 2 3 4 5; do
         job $enough "$@"
-        ! $has_learned || return
+        if $has_learned; then return; fi
     done
     fail "nothing was left by jobs with $*: $(find "$folder" -type f)"
 }

@@ -126,7 +126,10 @@ void alltoallv_in_turns(Helper& helper, bool both) {
     for (int turn = 0; turn < 800; ++turn) {
         const bool is_large = turn % 8 >= 5;
         auto work = [&] { alltoallv(comm, is_large ? 1500 : kSmall, turn); };
-        is_large&& both ? helper.run(work) : work();
+        if (is_large && both)
+            helper.run(work);
+        else
+            work();
     }
     MPI_Comm_free(&comm);
 }
