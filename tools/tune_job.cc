@@ -77,12 +77,12 @@ mpi::Comm Job::make_torus(int& neighbors) const {
 
 void Job::agree_on_largest(std::span<std::uint64_t> numbers) const {
     const std::vector<std::uint64_t> mine(numbers.begin(), numbers.end());
-    mpi::lib().Allreduce(mine.data(), numbers.data(), static_cast<int>(numbers.size()), mpi::lib().uint64,
+    mpi::lib().Allreduce(mine.data(), numbers.data(), static_cast<int>(numbers.size()), mpi::lib().int64,
                          mpi::lib().max, world());
 }
 
 void Job::tell_from_rank_0(std::uint64_t& number) const {
-    mpi::lib().Bcast(&number, 1, mpi::lib().uint64, 0, world());
+    mpi::lib().Bcast(&number, 1, mpi::lib().int64, 0, world());
 }
 
 bool Job::choose(mpi::Comm comm, algorithms::Collective collective, const std::string& choice) const {

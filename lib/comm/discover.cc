@@ -232,7 +232,7 @@ stats::Reason wire_up(Comm& comm, Parts& parts) {
     comm.wire = mpi::Wire::make(comm.handle);
     comm.lane.post.wire = comm.wire.get();
     ready = ready && comm.wire != nullptr;
-    mpi::lib().Allreduce(&ready, &all_ready, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
+    mpi::lib().Allreduce(&ready, &all_ready, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
     return all_ready ? stats::Reason::none : stats::Reason::no_shared_heap;
 }
 
@@ -276,7 +276,7 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
 stats::Reason set_up_wires(Comm& comm, Parts& parts) {
     if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
     std::uint64_t wires = static_cast<std::uint64_t>(mpi::Wire::alive()), most = 0;
-    mpi::lib().Allreduce(&wires, &most, 1, mpi::lib().uint64, mpi::lib().max, comm.handle);
+    mpi::lib().Allreduce(&wires, &most, 1, mpi::lib().int64, mpi::lib().max, comm.handle);
     if (most >= mpi::Wire::kMost) return stats::Reason::many_communicators;
     parts.peers.resize(static_cast<std::size_t>(comm.ranks));
     const stats::Reason reason = wire_up(comm, parts);

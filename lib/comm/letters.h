@@ -41,7 +41,7 @@ struct Post {
 
 inline bool anybody(const Comm& comm, bool wants_more) {
     std::uint64_t content = !wants_more, all_content = 0;
-    mpi::lib().Allreduce(&content, &all_content, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
+    mpi::lib().Allreduce(&content, &all_content, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
     return !all_content;
 }
 

@@ -115,7 +115,7 @@ bool is_whole(const Lists& lists, const std::vector<std::int32_t>& came) {
 // nothing, or hangs: it is not asked, and what it should do is what alltoallv does.
 bool all_are_even(const Comm& comm, const Lists& lists) {
     std::uint64_t even = lists.sources.size() == lists.destinations.size(), all_even = 0;
-    mpi::lib().Allreduce(&even, &all_even, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
+    mpi::lib().Allreduce(&even, &all_even, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
     return all_even != 0;
 }
 
@@ -193,7 +193,7 @@ FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
     mpi::Op op;
     // The type is made of words, so that it is aligned where the library puts it.
     static_assert(sizeof(Facts) % sizeof(std::uint64_t) == 0);
-    mpi::lib().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi::lib().uint64,
+    mpi::lib().Type_contiguous(static_cast<int>(mine.size() / sizeof(std::uint64_t)), mpi::lib().int64,
                                &type);
     mpi::lib().Type_commit(&type);
     mpi::lib().Op_create(&add_facts, 1, &op);
@@ -213,7 +213,7 @@ std::vector<std::int32_t> list_nobody(const std::vector<int>& peers) {
 stats::Reason make_wire(Comm& comm, Neighbors& near) {
     near.wire = mpi::Wire::make(comm.handle);
     std::uint64_t made = near.wire != nullptr, all_made = 0;
-    mpi::lib().Allreduce(&made, &all_made, 1, mpi::lib().uint64, mpi::lib().min, comm.handle);
+    mpi::lib().Allreduce(&made, &all_made, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
     if (!all_made) near.wire.reset();
     comm.lane.post.wire = near.wire.get();
     return all_made ? stats::Reason::none : stats::Reason::many_communicators;
@@ -418,8 +418,8 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
     auto steps = static_cast<std::size_t>(cut.steps());
     auto mine = cut.weights_of(edges);
     std::vector<std::uint64_t> all(steps * static_cast<std::size_t>(comm.ranks));
-    mpi::lib().Allgather(mine.data(), static_cast<int>(steps), mpi::lib().uint64, all.data(),
-                         static_cast<int>(steps), mpi::lib().uint64, comm.handle);
+    mpi::lib().Allgather(mine.data(), static_cast<int>(steps), mpi::lib().int64, all.data(),
+                         static_cast<int>(steps), mpi::lib().int64, comm.handle);
     to = cut.copiers_of(edges, all);
     edges = deal(comm, edges, to);
     CurveCut::sort(edges);

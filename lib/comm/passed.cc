@@ -31,7 +31,7 @@ void map_passed(const Comm& comm, const std::vector<heap::SegmentId>& segments) 
     // Nobody sends before all doors are open.
     std::uint64_t able = cookie != 0 && door.is_open() && heap::own_descriptor() >= 0;
     std::vector<std::uint64_t> all_able(segments.size());
-    mpi::lib().Allgather(&able, 1, mpi::lib().uint64, all_able.data(), 1, mpi::lib().uint64, comm.handle);
+    mpi::lib().Allgather(&able, 1, mpi::lib().int64, all_able.data(), 1, mpi::lib().int64, comm.handle);
     if (!able) return;
     std::vector<heap::SegmentId> mates;
     for (std::int32_t mate : comm.mates)

@@ -63,7 +63,7 @@ bool hashes_agree(const std::vector<WorldRank>& ranks) {
 
 bool agree_by_least(std::uint64_t hash) {
     std::uint64_t mine[2] = {hash, ~hash}, least[2] = {};
-    mpi::lib().Allreduce(mine, least, 2, mpi::lib().uint64, mpi::lib().min, mpi::lib().comm_world);
+    mpi::lib().Allreduce(mine, least, 2, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
     return least[0] == ~least[1];
 }
 
@@ -83,7 +83,7 @@ bool map_mates(World& world) {
 bool all_can_meet(World& world) {
     const bool mapped = map_mates(world), wired = mpi::Wire::open_world();
     std::uint64_t mine = mapped && wired, all = 0;
-    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().uint64, mpi::lib().min, mpi::lib().comm_world);
+    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
     return all != 0;
 }
 

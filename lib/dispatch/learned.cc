@@ -39,7 +39,7 @@ int world_rank() {
 // Rank 0's text.
 void broadcast(std::string& text) {
     std::uint64_t bytes = text.size();
-    mpi::lib().Bcast(&bytes, 1, mpi::lib().uint64, 0, mpi::lib().comm_world);
+    mpi::lib().Bcast(&bytes, 1, mpi::lib().int64, 0, mpi::lib().comm_world);
     text.resize(bytes);
     if (bytes != 0)
         mpi::lib().Bcast(text.data(), static_cast<int>(bytes), mpi::lib().byte, 0, mpi::lib().comm_world);

@@ -122,7 +122,7 @@ std::vector<stats::Learned> what_was_learned() {
 
 void report_statistics() {
     std::uint64_t mine = stats::enabled(), all = 0;
-    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().uint64, mpi::lib().min, mpi::lib().comm_world);
+    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
     if (!all) return;
     int rank = 0, ranks = 0;
     mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);

@@ -42,7 +42,7 @@ struct Predefined {
 };
 
 struct PredefinedHandles {
-    Predefined comm_world, comm_self, comm_null, byte, uint64, datatype_null, min, max, errors_return,
+    Predefined comm_world, comm_self, comm_null, byte, int64, datatype_null, min, max, errors_return,
         errors_are_fatal, request_null;
 };
 

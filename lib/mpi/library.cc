@@ -98,7 +98,7 @@ void fill_handles(Library& library, void* handle) {
     fill(library.comm_self, handles.comm_self);
     fill(library.comm_null, handles.comm_null);
     fill(library.byte, handles.byte);
-    fill(library.uint64, handles.uint64);
+    fill(library.int64, handles.int64);
     fill(library.datatype_null, handles.datatype_null);
     fill(library.min, handles.min);
     fill(library.max, handles.max);

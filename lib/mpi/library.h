@@ -25,7 +25,8 @@ struct Library {
     COCO_MPI_FUNCTIONS_4(COCO_MPI_MEMBER)
 #undef COCO_MPI_MEMBER
     Comm comm_world, comm_self, comm_null;
-    Datatype byte, uint64, datatype_null;
+    // Numbers without a sign travel as int64, too: MPICH 4.0's MPI_MIN and MPI_MAX compare MPI_UINT64_T as if it had one.
+    Datatype byte, int64, datatype_null;
     Op min, max;
     Errhandler errors_return, errors_are_fatal;
     Request request_null;

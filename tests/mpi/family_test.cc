@@ -109,7 +109,7 @@ void check_handles() {
     CHECK(value_of(h.comm_self) == bits_of(MPI_COMM_SELF));
     CHECK(value_of(h.comm_null) == bits_of(MPI_COMM_NULL));
     CHECK(value_of(h.byte) == bits_of(MPI_BYTE));
-    CHECK(value_of(h.uint64) == bits_of(MPI_UINT64_T));
+    CHECK(value_of(h.int64) == bits_of(MPI_INT64_T));
     CHECK(value_of(h.datatype_null) == bits_of(MPI_DATATYPE_NULL));
     CHECK(value_of(h.min) == bits_of(MPI_MIN));
     CHECK(value_of(h.max) == bits_of(MPI_MAX));

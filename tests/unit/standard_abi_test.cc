@@ -35,7 +35,7 @@ TEST_CASE("handles of the standard ABI are as published") {
     CHECK(h.request_null.constant == 0x180);
     CHECK(h.datatype_null.constant == 0x200);
     CHECK(h.byte.constant == 0x247);
-    CHECK(h.uint64.constant == 0x259);
+    CHECK(h.int64.constant == 0x258);
 }
 
 TEST_CASE("constants of the standard ABI are as published") {
