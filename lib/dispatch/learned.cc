@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dispatch/learned.h"
 
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -36,18 +37,20 @@ int world_rank() {
     return rank;
 }
 
-// Rank 0's text.
-void broadcast(std::string& text) {
-    std::uint64_t bytes = text.size();
-    mpi::lib().Bcast(&bytes, 1, mpi::lib().int64, 0, mpi::lib().comm_world);
-    text.resize(bytes);
+// Rank 0's text to all ranks, or no text if one of them cannot use it.
+void broadcast(std::string& text, bool can_use) {
+    const bool is_first = world_rank() == 0;
+    std::int64_t mine = is_first ? std::ssize(text) : std::numeric_limits<std::int64_t>::max(), bytes = 0;
+    if (!can_use) mine = 0;
+    mpi::lib().Allreduce(&mine, &bytes, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
+    text.resize(static_cast<std::size_t>(bytes));
     if (bytes != 0)
         mpi::lib().Bcast(text.data(), static_cast<int>(bytes), mpi::lib().byte, 0, mpi::lib().comm_world);
 }
 
 }  // namespace
 
-void fetch_learned_rules(settings::Settings& settings) {
+void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
     std::string text;
     if (world_rank() == 0) {
         const policy::LearnedKey key = key_of(settings);
@@ -57,7 +60,7 @@ void fetch_learned_rules(settings::Settings& settings) {
         if (!trouble.empty()) tell(settings, trouble);
         if (!rules.empty()) text = policy::text_of({key, rules});
     }
-    broadcast(text);
+    broadcast(text, !may_have_chosen);
     policy::Learned learned;
     if (text.empty() || policy::parse_learned(text, "learned rules", learned)) return;
     std::vector<policy::Rule>& all = settings.policy.rules;

@@ -86,7 +86,7 @@ std::atomic<bool> g_disagreed{false};
 void get_acquainted() {
     if (comm::acquaint(choice_hash(), !is_switched_off())) {
         if (learning_in_force().reads && !is_switched_off() && has_world()) {
-            fetch_learned_rules(settings_in_force());
+            fetch_learned_rules(settings_in_force(), g_session.load(std::memory_order_relaxed));
             comm::set_choice_hash(choice_hash());  // which other jobs compare with theirs
         }
         if (comm::can_meet()) comm::bind_world();

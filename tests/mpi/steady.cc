@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that makes the same calls again and again. usage: steady TURNS
+// A program that makes the same calls again and again. usage: steady TURNS [session]
+// With "session" a session is open before MPI_Init, where the MPI library has sessions.
 #include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
+void open_session() {
+#if MPI_VERSION >= 4
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+#endif
+}
+
 int main(int count, char** arguments) {
+    if (count > 2 && std::string_view(arguments[2]) == "session") open_session();
     MPI_Init(&count, &arguments);
     const int turns = count > 1 ? std::atoi(arguments[1]) : 0;
     int rank = 0, ranks = 0;
