@@ -31,6 +31,6 @@ inline constexpr std::uint64_t kCombinedBytes = 4096;
 inline constexpr std::uint64_t kTrain = 64;
 inline constexpr std::uint64_t kRingSegments = 4;
 inline constexpr std::uint64_t kSegmentBytesMax = channel::kStageBytes / kRingSegments / 64 * 64;
-inline constexpr std::uint64_t kInlineBytesMax = channel::kTapeBytes / 16;
+inline constexpr std::uint64_t kInlineBytesMax = channel::kTapeBytes / 32;
 
 }  // namespace coco::exec
