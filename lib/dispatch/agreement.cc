@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dispatch/agreement.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "mpi/library.h"
 #include "os/clock.h"
 
@@ -8,11 +11,12 @@ namespace coco::dispatch {
 
 bool BoardAgreement::agree(std::span<std::int64_t> numbers) {
     const std::uint64_t begin_ns = os::now_ns();
-    std::vector<std::int64_t> mine(numbers.begin(), numbers.end());
+    std::vector<std::int64_t> mine(numbers.begin(), numbers.end()), most(numbers.size());
     mine.back() = -last_ns_;  // the largest is the shortest
-    const int result = mpi::lib().Allreduce(mine.data(), numbers.data(), static_cast<int>(mine.size()),
+    const int result = mpi::lib().Allreduce(mine.data(), most.data(), static_cast<int>(mine.size()),
                                             mpi::lib().int64, mpi::lib().max, comm_);
     if (result != mpi::kSuccess) return false;
+    std::ranges::copy(most, numbers.begin());
     numbers.back() = -numbers.back();
     last_ns_ = static_cast<std::int64_t>(os::now_ns() - begin_ns);
     return true;
