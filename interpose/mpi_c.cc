@@ -174,7 +174,7 @@ template <class Function>
 int start_session(Function next, Function own, Info info, Errhandler errhandler, void* session) {
     if (coco::dispatch::t_inside != 0) return own(info, errhandler, session);
     coco::dispatch::Inside inside;
-    coco::dispatch::before_init();
+    coco::dispatch::before_session_init();
     int result = next(info, errhandler, session);
     if (result == coco::mpi::kSuccess)
         coco::dispatch::after_session_init(coco::mpi::load<coco::mpi::Session>(session));

@@ -67,7 +67,8 @@ int enter(const Args& args, PassOn pass_on) {
 // that they have equal settings.
 void before_init();
 void after_init();
-// A program of sessions alone has no MPI_Finalize: its report is made when it exits.
+// Around MPI_Session_init. A program of sessions alone has no MPI_Finalize: its report is made when it exits.
+void before_session_init();
 void after_session_init(mpi::Session session);
 // Ends a communicator by pass_on, which is MPI_Comm_free or MPI_Comm_disconnect.
 int end_communicator(int (*pass_on)(void*), void* comm);

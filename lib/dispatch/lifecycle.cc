@@ -35,6 +35,10 @@ settings::Settings& settings_in_force() {
 // A session was opened: MPI runs, whatever MPI_Initialized says of the world.
 std::atomic<bool> g_session{false};
 
+// Whoever puts rules into the policy holds the mutex meanwhile; calls of sessions, which may be other threads', only read it.
+std::mutex g_rules_mutex;
+bool g_sessions_choose = false;  // a session begins, or has begun; guarded by g_rules_mutex
+
 bool has_world() {
     int initialized = 0;
     mpi::lib().Initialized(&initialized);
@@ -86,7 +90,10 @@ std::atomic<bool> g_disagreed{false};
 void get_acquainted() {
     if (comm::acquaint(choice_hash(), !is_switched_off())) {
         if (learning_in_force().reads && !is_switched_off() && has_world()) {
-            fetch_learned_rules(settings_in_force(), g_session.load(std::memory_order_relaxed));
+            {
+                std::scoped_lock lock(g_rules_mutex);
+                fetch_learned_rules(settings_in_force(), g_sessions_choose);
+            }
             comm::set_choice_hash(choice_hash());  // which other jobs compare with theirs
         }
         if (comm::can_meet()) comm::bind_world();
@@ -222,6 +229,13 @@ void after_init() {
     if (!is_switched_off()) wake();
     get_acquainted();
     if (!is_switched_off()) mpi::own_comm();  // made where no other thread is in MPI
+}
+
+void before_session_init() {
+    before_init();
+    // A thread waits here while another one's MPI_Init waits for other ranks, as it waits in MPI libraries.
+    std::scoped_lock lock(g_rules_mutex);
+    g_sessions_choose = true;
 }
 
 void after_session_init(mpi::Session session) {
