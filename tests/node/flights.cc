@@ -567,7 +567,7 @@ void play_ahead() {
     // Small bcasts of many lengths, so that the tape is full up to every place in turn.
     std::vector<Kind> small;
     for (std::uint64_t i = 0; i < 19; ++i)
-        small.push_back({"bcast on a full tape", Collective::bcast, "eager", 1608 + 8 * i, true});
+        small.push_back({"bcast on a full tape", Collective::bcast, "eager", 872 + 8 * i, true});
     constexpr std::uint32_t kCalls = 4000;
     World world(2, {});
     struct Side {
@@ -575,16 +575,21 @@ void play_ahead() {
         std::unique_ptr<Part> part;
         std::unique_ptr<exec::Flight> flight;
     } sides[2];
+    int full = 0;
     // Returns: whether the rank's call is over.
     auto advance = [&](std::int32_t rank) {
         Side& side = sides[rank];
-        const Kind& kind = side.call % 24 == 23 ? kLarge : small[side.call * 7 % small.size()];
+        const bool is_small = side.call % 48 != 47;
+        const Kind& kind = is_small ? small[side.call * 7 % small.size()] : kLarge;
         if (side.flight == nullptr) {
             side.part = std::make_unique<Part>(kind, rank, 2, 2 * side.call);  // rank 0 is the root
             side.flight = world.begin(rank, 0, kind, *side.part);
         }
         channel::Polling polling(world.lane(rank, 0).channel);
-        if (!side.flight->advance()) return false;
+        if (!side.flight->advance()) {
+            full += rank == 0 && is_small;  // for which nothing else is waited for
+            return false;
+        }
         judge(*side.flight, *side.part, kind, rank);
         side.flight.reset();
         ++side.call;
@@ -595,9 +600,9 @@ void play_ahead() {
         for (int look = 0; look < 20 && sides[0].call < kCalls; ++look) moved = advance(0);
         if (!moved || sides[0].call == kCalls) static_cast<void>(sides[1].call < kCalls && advance(1));
     }
-    if (sides[0].call == kCalls && sides[1].call == kCalls) return;
-    std::printf("a root that runs ahead waits for ever in call %u, its reader in call %u\n", sides[0].call,
-                sides[1].call);
+    if (sides[0].call == kCalls && sides[1].call == kCalls && full != 0) return;
+    std::printf("a root that runs ahead waits for ever in call %u, its reader in call %u; its tape was full %d times\n",
+                sides[0].call, sides[1].call, full);
     ++g_wrong;
 }
 
