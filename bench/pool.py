@@ -10,16 +10,19 @@ import statistics
 import sys
 
 SIZE = re.compile(r" +(\d+) +[\d.]+ +[\d.]+ +([\d.]+)$")
+HOSTS = re.compile(r"\d+ hosts, \d+ ranks a host$")
 HEAD = re.compile(r"(\w+, \d+ ranks)$")
 
 
 def ratios_of(name):
     """{(MPI, collective and ranks, bytes): ratio} of an output."""
-    ratios, mpi, head = {}, "", ""
+    ratios, library, mpi, head = {}, "", "", ""
     with open(name, encoding="utf-8") as file:
         for line in file:
             if line.startswith("== "):
-                mpi = line[3:].strip()
+                mpi = library = line[3:].strip()
+            elif HOSTS.match(line):
+                mpi = f"{library}, {line.strip()}"
             elif match := HEAD.match(line):
                 head = match[1]
             elif match := SIZE.match(line):
