@@ -153,10 +153,15 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
     if (clocks_ == Clocks::common) {
         numbers[0] = begin_ns;
         numbers[1] = end_ns;
+    } else if (clocks_ == Clocks::apart) {
+        if (place == 0) stretch_begin_ns_ = last_end_ns_;
+        numbers[1 + place] = begin_ns - last_end_ns_;
+        numbers[0] = end_ns - stretch_begin_ns_;
     } else {
-        if (place == 0) stretch_begin_ns_ = clocks_ == Clocks::apart ? last_end_ns_ : begin_ns;
-        if (clocks_ == Clocks::apart) numbers[1 + place] = begin_ns - last_end_ns_;
-        if (place + 1 < calls_per_sample()) return;
+        if (place == 0)
+            stretch_begin_ns_ = begin_ns;
+        else
+            numbers[1] -= begin_ns - last_end_ns_;  // of which the largest is the shortest time outside
         numbers[0] = end_ns - stretch_begin_ns_;
     }
 }
@@ -164,6 +169,7 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
 std::int64_t Learner::sample(int number) const {
     const std::int64_t* const numbers = board_ + number * numbers_per_sample();
     if (clocks_ == Clocks::common) return numbers[1] - numbers[0];
+    if (clocks_ != Clocks::apart) return (numbers[0] + numbers[1]) / calls_per_sample();
     std::int64_t time_ns = numbers[0];
     for (int i = 1; i < numbers_per_sample(); ++i) time_ns -= numbers[i];
     return time_ns / calls_per_sample();

@@ -34,7 +34,9 @@ class Learner {
     enum class Clocks : std::uint8_t {
         common,  // one for all ranks: from the last rank's entry to the last exit
         apart,  // a stretch of calls from exit to exit, less the longest that any rank was outside before each call
-        stretches,  // a stretch of calls with all that lies between them, as ranks run ahead of others: the longest of any rank
+        // A stretch of calls, as ranks run ahead of others: the longest of any rank, less the shortest time that any rank was outside
+        // between the calls.
+        stretches,
         streams  // likewise, from one agreement to the next: ranks that run far ahead leave others much to catch up with
     };
 
@@ -118,10 +120,9 @@ class Learner {
     std::int64_t calls_of(const Part& part) const {
         return part.unmeasured + part.samples * calls_per_sample();
     }
-    // On the board for each sample: a time, and an exit or how long a rank was outside before each call.
-    int numbers_per_sample() const {
-        return clocks_ == Clocks::common ? 2 : clocks_ == Clocks::apart ? 1 + calls_per_sample() : 1;
-    }
+    // On the board for each sample: an entry and an exit; or a time, and how long a rank was outside before each call, or between
+    // all of them, with a minus.
+    int numbers_per_sample() const { return clocks_ == Clocks::apart ? 1 + calls_per_sample() : 2; }
     std::size_t numbers() const { return sample_count() * static_cast<std::size_t>(numbers_per_sample()); }
     std::uint64_t step_calls() const;
     std::uint64_t step_end() const { return step_begin_ + step_calls(); }

@@ -323,6 +323,31 @@ TEST_CASE("a rank that leaves before the others does not fool it", "[learner]") 
             }
 }
 
+TEST_CASE("what ranks do between calls of a stream does not fool it", "[learner]") {
+    for (auto clocks : {Learner::Clocks::stretches, Learner::Clocks::streams})
+        for (double noise : {0.0, 0.2})
+            for (double ratio : {0.7, 1.4})
+                for (std::uint64_t calls_between : {3u, 7u, 12u, 18u, 19u, 40u}) {
+                    Program program{
+                        .clocks = clocks,
+                        .ranks = 4,
+                        .calls = 200'000,
+                        .agreement_ns = 100'000,
+                        .noise = noise,
+                        .cost_ns = [&](int c, std::uint64_t) { return c == 0 ? 80'000.0 : 80'000.0 * ratio; },
+                        // All compute every few calls, some a little longer.
+                        .late_ns =
+                            [&](int rank, std::uint64_t call) {
+                                return call % calls_between == 0 ? 3e6 + 1e4 * rank : 0;
+                            }};
+                    const Played played = play(program);
+                    INFO(text_of(program, played) << ", a pause behind " << calls_between << " calls");
+                    CHECK(played.incumbent == (ratio < 1 ? 1 : 0));
+                    CHECK(played.at_2000 == (ratio < 1 ? 1 : 0));
+                    CHECK(played.spent_ns <= bound_ns(program, played));
+                }
+}
+
 TEST_CASE("ranks that share processors and run far ahead do not fool it", "[learner]") {
     // Samples of 64 calls, of some 20 and of 8.
     for (double scale : {1.0, 3.0, 15.0})
