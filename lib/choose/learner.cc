@@ -25,6 +25,8 @@ constexpr std::uint64_t kRestLeast = 64;
 // An agreement is dear if it takes longer than so many calls, for each call of a sample; of a stream's sample, which holds many
 // calls for another reason, than so many calls alone.
 constexpr std::int64_t kLongAgreement = 16;
+// A program pauses where it is outside for so many times as long as between the quickest quarter of its calls and in a call.
+constexpr std::int64_t kPauseTimes = 8;
 // Ranks that share processors take turns of about a millisecond.
 constexpr std::int64_t kStreamSampleNs = 1'000'000;
 
@@ -32,6 +34,15 @@ std::int64_t median_of(std::span<std::int64_t> times) {
     std::ranges::sort(times);
     const std::size_t middle = times.size() / 2;
     return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+}
+
+// Requires: there are kCallsMost times at most, and one at least.
+std::int64_t quantile_of(std::span<const std::int64_t> times, double share) {
+    std::int64_t sorted[Learner::kCallsMost] = {};
+    const auto end = std::ranges::copy(times, sorted).out;
+    std::int64_t* const at = sorted + static_cast<std::size_t>(share * static_cast<double>(times.size()));
+    std::nth_element(sorted, at, end);
+    return *at;
 }
 
 // Requires: the times are sorted.
@@ -158,18 +169,31 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
         numbers[1 + place] = begin_ns - last_end_ns_;
         numbers[0] = end_ns - stretch_begin_ns_;
     } else {
-        if (place == 0)
-            stretch_begin_ns_ = begin_ns;
-        else
-            numbers[1] -= begin_ns - last_end_ns_;  // of which the largest is the shortest time outside
-        numbers[0] = end_ns - stretch_begin_ns_;
+        before_ns_[place] = place == 0 ? 0 : begin_ns - last_end_ns_;
+        inside_ns_[place] = end_ns - begin_ns;
+        if (place + 1 == calls_per_sample()) numbers[0] = time_without_pauses();
     }
+}
+
+// Of all calls of a stretch, and what lies between them, as if there had been no pauses. A call behind a pause does not count
+// either: a rank may have waited in it for one whose pause was longer.
+std::int64_t Learner::time_without_pauses() const {
+    const auto calls = static_cast<std::size_t>(calls_per_sample());
+    const std::span before(before_ns_, calls), inside(inside_ns_, calls);
+    const std::int64_t limit_ns = std::max<std::int64_t>(
+        kPauseTimes * (quantile_of(before.subspan(1), 0.25) + quantile_of(inside, 0.5)), 0);
+    std::int64_t time_ns = 0, counted = 0;
+    for (std::size_t i = 0; i < calls; ++i) {
+        if (before[i] > limit_ns) continue;
+        time_ns += before[i] + inside[i];
+        ++counted;
+    }
+    return time_ns * static_cast<std::int64_t>(calls) / counted;  // the first call always counts
 }
 
 std::int64_t Learner::sample(int number) const {
     const std::int64_t* const numbers = board_ + number * numbers_per_sample();
     if (clocks_ == Clocks::common) return numbers[1] - numbers[0];
-    if (clocks_ != Clocks::apart) return (numbers[0] + numbers[1]) / calls_per_sample();
     std::int64_t time_ns = numbers[0];
     for (int i = 1; i < numbers_per_sample(); ++i) time_ns -= numbers[i];
     return time_ns / calls_per_sample();

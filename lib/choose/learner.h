@@ -6,7 +6,7 @@
 //   candidate    what may be chosen for a call; number 0 is the rules' own choice
 //   incumbent    the candidate that has all calls which are not tried out
 //   challenger   the candidate that is being compared with it
-//   board        what the ranks agree on: one number for each sample, of which the largest of all ranks counts
+//   board        what the ranks agree on: some numbers for each sample, of which the largest of all ranks counts
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
 // incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
@@ -25,6 +25,7 @@ class Learner {
   public:
     static constexpr int kCandidatesMost = 4;
     // The first calls of a cell go to the rules' choice, more of them where a rank runs ahead of others: agreeing ends its lead.
+    static constexpr std::size_t kCallsMost = 256;  // of a sample
     static constexpr std::uint64_t kFirstLook = 32, kFirstLookAtStretches = 256;
     static constexpr double kSpentShare = 0.005, kFirstShare = 0.1;
     // A challenger that takes so many times as long is not compared.
@@ -34,8 +35,7 @@ class Learner {
     enum class Clocks : std::uint8_t {
         common,  // one for all ranks: from the last rank's entry to the last exit
         apart,  // a stretch of calls from exit to exit, less the longest that any rank was outside before each call
-        // A stretch of calls, as ranks run ahead of others: the longest of any rank, less the shortest time that any rank was outside
-        // between the calls.
+        // A stretch of calls with all that lies between them but pauses, as ranks run ahead of others: the longest of any rank.
         stretches,
         streams  // likewise, from one agreement to the next: ranks that run far ahead leave others much to catch up with
     };
@@ -120,14 +120,16 @@ class Learner {
     std::int64_t calls_of(const Part& part) const {
         return part.unmeasured + part.samples * calls_per_sample();
     }
-    // On the board for each sample: an entry and an exit; or a time, and how long a rank was outside before each call, or between
-    // all of them, with a minus.
-    int numbers_per_sample() const { return clocks_ == Clocks::apart ? 1 + calls_per_sample() : 2; }
+    // On the board for each sample: an entry and an exit; or a time, and how long a rank was outside before each call; or a time.
+    int numbers_per_sample() const {
+        return clocks_ == Clocks::common ? 2 : clocks_ == Clocks::apart ? 1 + calls_per_sample() : 1;
+    }
     std::size_t numbers() const { return sample_count() * static_cast<std::size_t>(numbers_per_sample()); }
     std::uint64_t step_calls() const;
     std::uint64_t step_end() const { return step_begin_ + step_calls(); }
     void note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns);
     std::int64_t sample(int number) const;
+    std::int64_t time_without_pauses() const;
     std::size_t sample_count() const;
     // Board's last number but one: the largest of these on any rank.
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
@@ -164,6 +166,8 @@ class Learner {
     bool is_thorough_ = false, gives_up_ = false;
     unsigned voids_ = 0;  // void looks since the last good one
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
+    // Of each call of a stretch under way: how long the rank was outside before it, and inside.
+    std::int64_t before_ns_[kCallsMost] = {}, inside_ns_[kCallsMost] = {};
 };
 
 }  // namespace coco::choose

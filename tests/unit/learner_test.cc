@@ -348,6 +348,64 @@ TEST_CASE("what ranks do between calls of a stream does not fool it", "[learner]
                 }
 }
 
+namespace {
+
+// A root and a reader that compute, the reader for longer, call, and wait for each other; behind every `calls_between` calls they
+// compute for longer. Candidate 0's root waits in the call until the reader comes, candidate 1's does not.
+struct Uneven {
+    Learner::Clocks clocks;
+    double cost_ns[2];
+    std::uint64_t calls_between;
+    double root_ns = 10'000, reader_ns = 15'000, root_pause_ns = 3e6, reader_pause_ns = 3.5e6;
+};
+
+// Returns: the incumbent after so many calls.
+int play_uneven(const Uneven& program, std::uint64_t calls) {
+    constexpr double kAgreement_ns = 1000, kSync_ns = 200;
+    Learner root(2, program.clocks), reader(2, program.clocks);
+    double now_ns = 1e9;
+    for (std::uint64_t call = 1; call <= calls; ++call) {
+        if (root.must_agree(call)) {
+            std::vector<std::int64_t> most(root.board().begin(), root.board().end());
+            for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], reader.board()[i]);
+            for (Learner* learner : {&root, &reader}) {
+                std::ranges::copy(most, learner->board().begin());
+                learner->board().back() = static_cast<std::int64_t>(kAgreement_ns);
+                learner->decide(call);
+            }
+            now_ns += kAgreement_ns;
+        }
+        const Learner::Span span = root.span(call);
+        static_cast<void>(reader.span(call));
+        const bool pauses = call % program.calls_between == 0;
+        const double root_in = now_ns + program.root_ns + (pauses ? program.root_pause_ns : 0),
+                     reader_in = now_ns + program.reader_ns + (pauses ? program.reader_pause_ns : 0),
+                     cost = program.cost_ns[span.candidate];
+        const double root_out = span.candidate == 0 ? std::max(root_in, reader_in) + cost : root_in + cost / 3,
+                     reader_out =
+                         span.candidate == 0 ? root_out : std::max(root_out, reader_in) + cost * 2 / 3;
+        if (span.is_measured) {
+            root.note(call, static_cast<std::int64_t>(root_in), static_cast<std::int64_t>(root_out));
+            reader.note(call, static_cast<std::int64_t>(reader_in), static_cast<std::int64_t>(reader_out));
+        }
+        now_ns = std::max(root_out, reader_out) + kSync_ns;
+    }
+    return root.incumbent();
+}
+
+}  // namespace
+
+TEST_CASE("a root that waits inside for slower ranks does not fool it", "[learner]") {
+    for (auto clocks : {Learner::Clocks::stretches, Learner::Clocks::streams})
+        for (std::uint64_t calls_between : {7u, 12u, 18u, 40u, 1'000'000u})
+            for (int best : {0, 1}) {
+                Uneven program{clocks, {4000, 4000}, calls_between};
+                program.cost_ns[best] = 1000;
+                INFO("a pause behind " << calls_between << " calls");
+                CHECK(play_uneven(program, 200'000) == best);
+            }
+}
+
 TEST_CASE("ranks that share processors and run far ahead do not fool it", "[learner]") {
     // Samples of 64 calls, of some 20 and of 8.
     for (double scale : {1.0, 3.0, 15.0})
