@@ -25,7 +25,7 @@ constexpr std::uint64_t kRestLeast = 64;
 // An agreement is dear if it takes longer than so many calls, for each call of a sample; of a stream's sample, which holds many
 // calls for another reason, than so many calls alone.
 constexpr std::int64_t kLongAgreement = 16;
-// A program pauses where it is outside for so many times as long as between the quickest quarter of its calls and in a call.
+// A program pauses where it is outside for so many times as long as between the quickest quarter of its calls and in half of them.
 constexpr std::int64_t kPauseTimes = 8;
 // Ranks that share processors take turns of about a millisecond.
 constexpr std::int64_t kStreamSampleNs = 1'000'000;
@@ -36,13 +36,12 @@ std::int64_t median_of(std::span<std::int64_t> times) {
     return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
 }
 
-// Requires: there are kCallsMost times at most, and one at least.
-std::int64_t quantile_of(std::span<const std::int64_t> times, double share) {
+// So many of the times lie below. Requires: there are kCallsMost at most, and more than that.
+std::int64_t quantile_of(std::span<const std::int64_t> times, std::size_t below) {
     std::int64_t sorted[Learner::kCallsMost] = {};
     const auto end = std::ranges::copy(times, sorted).out;
-    std::int64_t* const at = sorted + static_cast<std::size_t>(share * static_cast<double>(times.size()));
-    std::nth_element(sorted, at, end);
-    return *at;
+    std::nth_element(sorted, sorted + below, end);
+    return sorted[below];
 }
 
 // Requires: the times are sorted.
@@ -96,6 +95,7 @@ int Learner::calls_per_sample() const {
     const std::int64_t time_ns = std::min(facts_[incumbent_].time_ns, facts_[challenger_].time_ns);
     const int calls = static_cast<int>(
         std::clamp<std::int64_t>(kStreamSampleNs / std::max<std::int64_t>(time_ns, 1), 8, 64));
+    static_assert(4 * 64 <= kCallsMost);
     return is_thorough_ && facts_[challenger_].comparisons > 0 ? 4 * calls : calls;
 }
 
@@ -169,31 +169,46 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
         numbers[1 + place] = begin_ns - last_end_ns_;
         numbers[0] = end_ns - stretch_begin_ns_;
     } else {
-        before_ns_[place] = place == 0 ? 0 : begin_ns - last_end_ns_;
+        // A stream's sample begins behind an agreement, which is nothing that the program does.
+        const bool is_behind_agreement = place == 0 && clocks_ == Clocks::streams;
+        before_ns_[place] = is_behind_agreement ? 0 : begin_ns - last_end_ns_;
         inside_ns_[place] = end_ns - begin_ns;
-        if (place + 1 == calls_per_sample()) numbers[0] = time_without_pauses();
+        if (place + 1 == calls_per_sample()) sum_up(numbers);
     }
 }
 
-// Of all calls of a stretch, and what lies between them, as if there had been no pauses. A call behind a pause does not count
-// either: a rank may have waited in it for one whose pause was longer.
-std::int64_t Learner::time_without_pauses() const {
+// Of all calls of a stretch and what lies before each: the whole time; the time as if there had been no pauses; and how many calls are
+// left out for them. These are the call behind a pause and the next one: in the one, or before the other, a rank may have waited for
+// one whose pause was longer. Where that would leave less than a quarter, pauses are what is usual, and there are none.
+void Learner::sum_up(std::int64_t* numbers) const {
     const auto calls = static_cast<std::size_t>(calls_per_sample());
     const std::span before(before_ns_, calls), inside(inside_ns_, calls);
-    const std::int64_t limit_ns = std::max<std::int64_t>(
-        kPauseTimes * (quantile_of(before.subspan(1), 0.25) + quantile_of(inside, 0.5)), 0);
-    std::int64_t time_ns = 0, counted = 0;
+    const std::int64_t limit_ns =
+        kPauseTimes * (quantile_of(before, calls / 4) + quantile_of(inside, calls / 2));
+    std::int64_t whole_ns = 0, time_ns = 0, left_out = 0;
+    bool was_behind = false;
     for (std::size_t i = 0; i < calls; ++i) {
-        if (before[i] > limit_ns) continue;
-        time_ns += before[i] + inside[i];
-        ++counted;
+        const std::int64_t one_ns = before[i] + inside[i];
+        const bool is_behind = before[i] > limit_ns;
+        whole_ns += one_ns;
+        if (is_behind || was_behind)
+            ++left_out;
+        else
+            time_ns += one_ns;
+        was_behind = is_behind;
     }
-    return time_ns * static_cast<std::int64_t>(calls) / counted;  // the first call always counts
+    const auto count = static_cast<std::int64_t>(calls);
+    if (4 * left_out > 3 * count) left_out = 0, time_ns = whole_ns;
+    numbers[kWhole] = whole_ns;
+    numbers[kTime] = time_ns * count / (count - left_out);
+    numbers[kLeastLeftOut] = -left_out;
 }
 
 std::int64_t Learner::sample(int number) const {
     const std::int64_t* const numbers = board_ + number * numbers_per_sample();
     if (clocks_ == Clocks::common) return numbers[1] - numbers[0];
+    if (clocks_ != Clocks::apart)
+        return numbers[numbers[kLeastLeftOut] == 0 ? kWhole : kTime] / calls_per_sample();
     std::int64_t time_ns = numbers[0];
     for (int i = 1; i < numbers_per_sample(); ++i) time_ns -= numbers[i];
     return time_ns / calls_per_sample();

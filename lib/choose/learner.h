@@ -24,8 +24,8 @@ namespace coco::choose {
 class Learner {
   public:
     static constexpr int kCandidatesMost = 4;
-    // The first calls of a cell go to the rules' choice, more of them where a rank runs ahead of others: agreeing ends its lead.
     static constexpr std::size_t kCallsMost = 256;  // of a sample
+    // The first calls of a cell go to the rules' choice, more of them where a rank runs ahead of others: agreeing ends its lead.
     static constexpr std::uint64_t kFirstLook = 32, kFirstLookAtStretches = 256;
     static constexpr double kSpentShare = 0.005, kFirstShare = 0.1;
     // A challenger that takes so many times as long is not compared.
@@ -35,7 +35,8 @@ class Learner {
     enum class Clocks : std::uint8_t {
         common,  // one for all ranks: from the last rank's entry to the last exit
         apart,  // a stretch of calls from exit to exit, less the longest that any rank was outside before each call
-        // A stretch of calls with all that lies between them but pauses, as ranks run ahead of others: the longest of any rank.
+        // A stretch of calls with all that lies between them but pauses that all ranks make, as ranks run ahead of others: the longest of
+        // any rank.
         stretches,
         streams  // likewise, from one agreement to the next: ranks that run far ahead leave others much to catch up with
     };
@@ -120,16 +121,19 @@ class Learner {
     std::int64_t calls_of(const Part& part) const {
         return part.unmeasured + part.samples * calls_per_sample();
     }
-    // On the board for each sample: an entry and an exit; or a time, and how long a rank was outside before each call; or a time.
+    // On the board for each sample: an entry and an exit; or a time, and how long a rank was outside before each call; or these.
+    enum Stretch { kWhole, kTime, kLeastLeftOut, kStretchNumbers };
     int numbers_per_sample() const {
-        return clocks_ == Clocks::common ? 2 : clocks_ == Clocks::apart ? 1 + calls_per_sample() : 1;
+        return clocks_ == Clocks::common  ? 2
+               : clocks_ == Clocks::apart ? 1 + calls_per_sample()
+                                          : kStretchNumbers;
     }
     std::size_t numbers() const { return sample_count() * static_cast<std::size_t>(numbers_per_sample()); }
     std::uint64_t step_calls() const;
     std::uint64_t step_end() const { return step_begin_ + step_calls(); }
     void note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns);
     std::int64_t sample(int number) const;
-    std::int64_t time_without_pauses() const;
+    void sum_up(std::int64_t* numbers) const;
     std::size_t sample_count() const;
     // Board's last number but one: the largest of these on any rank.
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };

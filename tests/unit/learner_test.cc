@@ -327,7 +327,7 @@ TEST_CASE("what ranks do between calls of a stream does not fool it", "[learner]
     for (auto clocks : {Learner::Clocks::stretches, Learner::Clocks::streams})
         for (double noise : {0.0, 0.2})
             for (double ratio : {0.7, 1.4})
-                for (std::uint64_t calls_between : {3u, 7u, 12u, 18u, 19u, 40u}) {
+                for (std::uint64_t calls_between : {2u, 3u, 7u, 8u, 12u, 16u, 18u, 19u, 40u}) {
                     Program program{
                         .clocks = clocks,
                         .ranks = 4,
@@ -344,7 +344,8 @@ TEST_CASE("what ranks do between calls of a stream does not fool it", "[learner]
                     INFO(text_of(program, played) << ", a pause behind " << calls_between << " calls");
                     CHECK(played.incumbent == (ratio < 1 ? 1 : 0));
                     CHECK(played.at_2000 == (ratio < 1 ? 1 : 0));
-                    CHECK(played.spent_ns <= bound_ns(program, played));
+                    // Else pauses are what is usual, and looks take their share of them, too.
+                    if (calls_between > 2) CHECK(played.spent_ns <= bound_ns(program, played));
                 }
 }
 
@@ -356,7 +357,7 @@ struct Uneven {
     Learner::Clocks clocks;
     double cost_ns[2];
     std::uint64_t calls_between;
-    double root_ns = 10'000, reader_ns = 15'000, root_pause_ns = 3e6, reader_pause_ns = 3.5e6;
+    double root_ns = 10'000, reader_ns = 15'000, root_pause_ns = 3e6, reader_pause_ns = 3.05e6;
 };
 
 // Returns: the incumbent after so many calls.
@@ -381,7 +382,8 @@ int play_uneven(const Uneven& program, std::uint64_t calls) {
         const double root_in = now_ns + program.root_ns + (pauses ? program.root_pause_ns : 0),
                      reader_in = now_ns + program.reader_ns + (pauses ? program.reader_pause_ns : 0),
                      cost = program.cost_ns[span.candidate];
-        const double root_out = span.candidate == 0 ? std::max(root_in, reader_in) + cost : root_in + cost / 3,
+        const double root_out =
+                         span.candidate == 0 ? std::max(root_in, reader_in) + cost : root_in + cost / 3,
                      reader_out =
                          span.candidate == 0 ? root_out : std::max(root_out, reader_in) + cost * 2 / 3;
         if (span.is_measured) {
@@ -397,7 +399,7 @@ int play_uneven(const Uneven& program, std::uint64_t calls) {
 
 TEST_CASE("a root that waits inside for slower ranks does not fool it", "[learner]") {
     for (auto clocks : {Learner::Clocks::stretches, Learner::Clocks::streams})
-        for (std::uint64_t calls_between : {7u, 12u, 18u, 40u, 1'000'000u})
+        for (std::uint64_t calls_between : {2u, 3u, 7u, 8u, 12u, 16u, 18u, 40u, 1'000'000u})
             for (int best : {0, 1}) {
                 Uneven program{clocks, {4000, 4000}, calls_between};
                 program.cost_ns[best] = 1000;
