@@ -14,10 +14,10 @@ has_sessions=$3
 fail() { echo "FAILED: $*"; exit 1; }
 job() {  # TURNS [session] WORDS...
     turns=$1
-    session=
+    arguments=("$turns")
     shift
-    if [ "$1" = session ]; then session=$1; shift; fi
-    "${words[@]}" -n 2 --env "XDG_CACHE_HOME=$folder/cache" --env COCO_TEST_DELAY=200 "$@" -- "$program" "$turns" $session ||
+    if [ "$1" = session ]; then arguments+=("$1"); shift; fi
+    "${words[@]}" -n 2 --env "XDG_CACHE_HOME=$folder/cache" --env COCO_TEST_DELAY=200 "$@" -- "$program" "${arguments[@]}" ||
         fail "the job with $*"
 }
 shopt -s nullglob

@@ -601,8 +601,10 @@ void play_ahead() {
         if (!moved || sides[0].call == kCalls) static_cast<void>(sides[1].call < kCalls && advance(1));
     }
     if (sides[0].call == kCalls && sides[1].call == kCalls && full != 0) return;
-    std::printf("a root that runs ahead waits for ever in call %u, its reader in call %u; its tape was full %d times\n",
-                sides[0].call, sides[1].call, full);
+    std::printf(
+        "a root that runs ahead waits for ever in call %u, its reader in call %u; its tape was full %d "
+        "times\n",
+        sides[0].call, sides[1].call, full);
     ++g_wrong;
 }
 
