@@ -67,7 +67,7 @@ std::string call(Choices& choices, const policy::Policy& policy, const policy::F
         const Choice& choice = choices.choose(policy, facts, false, learning);
         last = name_of(choice);
         if (choice.is_measured) choice.cell->note(now_ns, now_ns + time_of(last));
-        now_ns += 1'000'000;
+        now_ns += time_of(last) + 1000;
     }
     return last;
 }
