@@ -152,6 +152,7 @@ void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_n
         at -= calls_of(part);
         sample += part.samples;
     }
+    last_before_ns_ = call == step_begin_ ? 0 : begin_ns - last_end_ns_;
     last_end_ns_ = end_ns;
     const bool is_whole = noted_ == sample_count() * static_cast<std::size_t>(calls_per_sample());
     if (is_whole && !gives_up_) mark() = kGood;
@@ -171,6 +172,7 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
     } else {
         // A stream's sample begins behind an agreement, which is nothing that the program does.
         const bool is_behind_agreement = place == 0 && clocks_ == Clocks::streams;
+        if (place == 0) before_first_ns_ = is_behind_agreement ? 0 : last_before_ns_;
         before_ns_[place] = is_behind_agreement ? 0 : begin_ns - last_end_ns_;
         inside_ns_[place] = end_ns - begin_ns;
         if (place + 1 == calls_per_sample()) sum_up(numbers);
@@ -186,7 +188,7 @@ void Learner::sum_up(std::int64_t* numbers) const {
     const std::int64_t limit_ns =
         kPauseTimes * (quantile_of(before, calls / 4) + quantile_of(inside, calls / 2));
     std::int64_t whole_ns = 0, time_ns = 0, left_out = 0;
-    bool was_behind = false;
+    bool was_behind = before_first_ns_ > limit_ns;
     for (std::size_t i = 0; i < calls; ++i) {
         const std::int64_t one_ns = before[i] + inside[i];
         const bool is_behind = before[i] > limit_ns;

@@ -172,6 +172,8 @@ class Learner {
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
     // Of each call of a stretch under way: how long the rank was outside before it, and inside.
     std::int64_t before_ns_[kCallsMost] = {}, inside_ns_[kCallsMost] = {};
+    // How long it was outside before the last call that was noted, and before the one that precedes the stretch.
+    std::int64_t last_before_ns_ = 0, before_first_ns_ = 0;
 };
 
 }  // namespace coco::choose

@@ -146,7 +146,7 @@ class Player {
         behind_ns_ = 0;
     }
 
-    // Ranks leave together; with stretches rank 0 leaves as it enters, until it is a stretch ahead.
+    // Ranks leave together.
     void make_call(int candidate, std::uint64_t call) {
         if (program_.ahead_ns) return make_call_in_burst(candidate, call);
         const double cost = program_.cost_ns(candidate, call) * noise_of(program_, random_);
