@@ -25,7 +25,8 @@ constexpr std::uint64_t kRestLeast = 64;
 // An agreement is dear if it takes longer than so many calls, for each call of a sample; of a stream's sample, which holds many
 // calls for another reason, than so many calls alone.
 constexpr std::int64_t kLongAgreement = 16;
-// A program pauses where it is outside for so many times as long as between the quickest quarter of its calls and in half of them.
+// A pause is a time outside that is longer than so many times the sum of a rank's usual time outside, below which a quarter of
+// these times are, and its usual time inside, the median.
 constexpr std::int64_t kPauseTimes = 8;
 // Ranks that share processors take turns of about a millisecond.
 constexpr std::int64_t kStreamSampleNs = 1'000'000;
@@ -36,7 +37,7 @@ std::int64_t median_of(std::span<std::int64_t> times) {
     return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
 }
 
-// So many of the times lie below. Requires: there are kCallsMost at most, and more than that.
+// Returns: the time that `below` of the times lie below. Requires: there are kCallsMost times at most, and more than `below`.
 std::int64_t quantile_of(std::span<const std::int64_t> times, std::size_t below) {
     std::int64_t sorted[Learner::kCallsMost] = {};
     const auto end = std::ranges::copy(times, sorted).out;

@@ -35,8 +35,8 @@ class Learner {
     enum class Clocks : std::uint8_t {
         common,  // one for all ranks: from the last rank's entry to the last exit
         apart,  // a stretch of calls from exit to exit, less the longest that any rank was outside before each call
-        // A stretch of calls with all that lies between them but pauses that all ranks make, as ranks run ahead of others: the longest of
-        // any rank.
+        // A stretch of calls with all that lies between them but pauses, if all ranks make some, as ranks run ahead of others: the
+        // longest of any rank.
         stretches,
         streams  // likewise, from one agreement to the next: ranks that run far ahead leave others much to catch up with
     };
