@@ -148,11 +148,12 @@ class Machine(InFolder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def start_long(self):
-        """A job that would take ten minutes, with files of its first cells. Returns: the launcher's process."""
+        """A job with files of its first cells, and so many cells left that a signal comes in time however late it is. Its sizes
+        end where nothing can be said of larger ones. Returns: the launcher's process."""
         mpi = mpis.find(WORDS[WORDS.index("--mpi") + 1], to_compile=False)
         shim = ["env", f"LD_PRELOAD={WORDS[WORDS.index('--shim') + 1]}"] if mpi.family == "mpich" else []
-        command = [mpi.launcher, "-n", "2", *shim, *mpi.emulator, COCO, "tune", "--minutes", "10", "--collectives", "alltoall",
-                   "-o", self.policy]
+        command = [mpi.launcher, "-n", "2", *shim, *mpi.emulator, COCO, "tune", "--minutes", "10", "--to", "128K",
+                   "--collectives", "alltoall,alltoallv,allgather,allgatherv,bcast", "-o", self.policy]
         job = subprocess.Popen(command, env=environment(**mpi.environment()), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, start_new_session=True)
         self.addCleanup(self.end, job)
@@ -186,7 +187,7 @@ class Machine(InFolder):
         os.kill(ranks[-1], signal.SIGTERM)
         printed, _ = job.communicate(timeout=120)
         self.assertEqual(job.returncode, 0, printed)
-        self.assertRegex(printed, r"coco tune: interrupted with \d+ of 36 cells")
+        self.assertRegex(printed, r"coco tune: interrupted with \d+ of 150 cells")
         self.check_incomplete()
 
     def is_rank(self, process):
