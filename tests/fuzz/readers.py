@@ -3,8 +3,12 @@
 """Gives `coco report`'s readers real files with something wrong in them: they are read, or refused in one line. Pages are made of some
 of those that are read.
 
-usage: readers.py SOURCES [SEED [INPUTS]]     SOURCES: the root of the sources; INPUTS: of each file. The same seed does the same.
+usage: readers.py [--seed N] [--inputs N | --seconds N] [--found FOLDER] SOURCES
+SOURCES is the root of the sources. Each file is changed as many times as --inputs says, or again and again for as long as --seconds
+says. The same seed makes the same inputs. One that finds a fault is left in FOLDER.
 """
+import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -12,8 +16,16 @@ import random
 import re
 import sys
 import tempfile
+import time
 
-SOURCES = pathlib.Path(sys.argv[1])
+OPTIONS = argparse.ArgumentParser(prog="readers.py")
+OPTIONS.add_argument("--seed", type=int, default=1)
+OPTIONS.add_argument("--inputs", type=int, default=150)
+OPTIONS.add_argument("--seconds", type=float)
+OPTIONS.add_argument("--found", type=pathlib.Path)
+OPTIONS.add_argument("sources", type=pathlib.Path)
+GIVEN = OPTIONS.parse_args()
+SOURCES = GIVEN.sources
 sys.path.insert(0, str(SOURCES / "tools" / "report"))
 
 import reading  # noqa: E402
@@ -100,32 +112,51 @@ def originals():
     yield json.dumps(TUNE), True
 
 
-def main():
-    chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    inputs = int(sys.argv[3]) if len(sys.argv) > 3 else 300
+def keep(text):
+    """Shows and saves an input that found a fault."""
+    print(f"the input: {text[:2000]!r}", file=sys.stderr)
+    if GIVEN.found:
+        GIVEN.found.mkdir(parents=True, exist_ok=True)
+        data = text.encode("utf-8", "surrogatepass")
+        (GIVEN.found / f"readers-{hashlib.sha1(data).hexdigest()}").write_bytes(data)
+
+
+def play_round(chance):
+    """Changes each file so many times. Returns: how many inputs were read, how many refused, and of how many pages were made."""
     read = refused = 0
     pages = []
     for original, is_json in originals():
         assert check_reading(original, is_json), "a file of ours is refused"
-        for _ in range(inputs):
+        for _ in range(GIVEN.inputs):
             change = with_other_values if is_json and chance.random() < 0.7 else with_other_text
             text = change(original, chance)
             try:
                 good = check_reading(text, is_json)
             except Exception:
-                print(f"the input: {text[:2000]!r}", file=sys.stderr)
+                keep(text)
                 raise
             read, refused = read + good, refused + (not good)
             if good:
                 pages.append((text, is_json))
+    made = chance.sample(pages, min(PAGES, len(pages)))
     with tempfile.TemporaryDirectory() as folder:
-        for text, is_json in chance.sample(pages, min(PAGES, len(pages))):
+        for text, is_json in made:
             try:
                 check_page(folder, text, is_json)
             except Exception:
-                print(f"the input: {text[:2000]!r}", file=sys.stderr)
+                keep(text)
                 raise
-    print(f"{read} inputs were read, {refused} refused; pages were made of {min(PAGES, len(pages))}")
+    return read, refused, len(made)
+
+
+def main():
+    chance = random.Random(GIVEN.seed)
+    end = time.monotonic() + (GIVEN.seconds or 0)
+    sums = play_round(chance)
+    while time.monotonic() < end:
+        sums = [one + other for one, other in zip(sums, play_round(chance))]
+    read, refused, pages = sums
+    print(f"{read} inputs were read, {refused} refused; pages were made of {pages}")
     return 0 if read and refused else 1
 
 
