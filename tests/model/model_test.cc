@@ -179,7 +179,7 @@ TEST_CASE("each ordered operation of the library is run", "[model]") {
     }
 }
 
-TEST_CASE("no operation can be weaker, left out or not waited for", "[model]") {
+TEST_CASE("no operation can be weaker, left out or not waited for", "[model][long]") {
     int tried = 0;
     for (const auto& [spot, places] : all_spots())
         for (Fault fault : faults_of(spot.operation)) {
