@@ -256,6 +256,16 @@ void Learner::collect() {
     }
 }
 
+// What the challenger's calls up to the end of this step took longer than the incumbent's would have, as far as anything is known.
+double Learner::lost_in_void_look() const {
+    if (!facts_[challenger_].was_seen) return 0;
+    double calls = challenged_calls_;
+    for (const Parts now = parts(); const Part& part : now.all())
+        if (part.is_challengers) calls += static_cast<double>(calls_of(part));
+    return calls * static_cast<double>(
+                       std::max<std::int64_t>(facts_[challenger_].time_ns - facts_[incumbent_].time_ns, 0));
+}
+
 void Learner::decide(std::uint64_t call) {
     const std::int64_t agreement_ns = board().back();
     look_ns_ += static_cast<double>(agreement_ns);
@@ -268,13 +278,14 @@ void Learner::decide(std::uint64_t call) {
         return;
     }
     if (mark() == kVoid) {
-        ++looks_, ++voids_;
+        ++looks_, ++facts_[challenger_].voids;
+        look_ns_ += lost_in_void_look();
         return end_look(call);
     }
     collect();
     look_ns_ += static_cast<double>(step_calls()) * kNoteNs;
     if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
-    voids_ = 0;
+    facts_[challenger_].voids = 0;
     conclude(agreement_ns, call);
 }
 
@@ -346,14 +357,17 @@ double Learner::share_of(const Facts& challenger) const {
                                                                                : kSmallGainShare;
 }
 
-// In calls from now on: as many as make a look a small share of their time.
-std::uint64_t Learner::rest_for(double share) const {
+// In calls from now on: as many as make a look a small share of their time, and more the more looks at the challenger were void in
+// a row, of which nobody knows how long its calls took.
+std::uint64_t Learner::rest_for(double share, unsigned voids) const {
     constexpr double kNever = 1e15;
-    const std::int64_t time_ns = facts_[incumbent_].time_ns;
     constexpr unsigned kDoublings = 20;
-    if (time_ns == 0) return (2 * kRestLeast) << std::clamp(voids_, 1u, kDoublings);  // nothing was seen
-    return std::max(kRestLeast, static_cast<std::uint64_t>(
-                                    std::min(look_ns_ / (share * static_cast<double>(time_ns)), kNever)));
+    const std::int64_t time_ns = facts_[incumbent_].time_ns;
+    const std::uint64_t doubled = (2 * kRestLeast) << std::clamp(voids, 1u, kDoublings);
+    if (time_ns == 0) return doubled;  // nothing was seen
+    const auto paced =
+        static_cast<std::uint64_t>(std::min(look_ns_ / (share * static_cast<double>(time_ns)), kNever));
+    return std::max(voids != 0 ? doubled : kRestLeast, paced);
 }
 
 void Learner::end_look(std::uint64_t call) {
@@ -369,9 +383,9 @@ void Learner::end_look(std::uint64_t call) {
         if (c == incumbent_) continue;
         Facts& facts = facts_[c];
         if (c == challenger_)
-            facts.next_look = call + rest_for(share_of(facts));
+            facts.next_look = call + rest_for(share_of(facts), facts.voids);
         else if (!facts.was_seen)
-            facts.next_look = call + rest_for(kFirstShare);
+            facts.next_look = std::max(facts.next_look, call + rest_for(kFirstShare, 0));
         rest_end_ = std::min(rest_end_, std::max(facts.next_look, call + 1));
     }
 }

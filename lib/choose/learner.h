@@ -110,6 +110,7 @@ class Learner {
         double comparisons = 0;  // in slow_evidence
         double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
         std::uint64_t next_look;
+        unsigned voids = 0;  // looks at it in a row that were void
         bool was_seen = false;
     };
 
@@ -145,7 +146,8 @@ class Learner {
     void collect();
     void conclude(std::int64_t agreement_ns, std::uint64_t call);
     void judge(double z, double ratio);
-    std::uint64_t rest_for(double share) const;
+    double lost_in_void_look() const;
+    std::uint64_t rest_for(double share, unsigned voids) const;
     void end_look(std::uint64_t call);
     void go_on(std::uint64_t call);
     void change_to(int candidate, double comparisons);
@@ -168,7 +170,6 @@ class Learner {
     std::int64_t board_[kNumbersMost + 2] = {};
     std::size_t noted_ = 0;  // calls of the step's samples
     bool is_thorough_ = false, gives_up_ = false;
-    unsigned voids_ = 0;  // void looks since the last good one
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
     // Of each call of a stretch under way: how long the rank was outside before it, and inside.
     std::int64_t before_ns_[kCallsMost] = {}, inside_ns_[kCallsMost] = {};

@@ -534,6 +534,50 @@ TEST_CASE("void looks come ever more seldom", "[learner]") {
     CHECK(learner.incumbent() == 0);
 }
 
+TEST_CASE("void looks keep to the bound as well", "[learner]") {
+    constexpr std::uint64_t kCalls = 2'000'000;
+    constexpr std::int64_t kBestNs = 1000, kAgreementNs = 1000;
+    for (auto clocks : kAllClocks)
+        for (std::int64_t ratio : {2, 3, 100}) {
+            Learner learner(2, clocks);
+            std::int64_t now_ns = 1000, spent_ns = 0;
+            for (std::uint64_t call = 1; call <= kCalls; ++call) {
+                if (learner.must_agree(call)) {
+                    learner.board().back() = kAgreementNs;
+                    spent_ns += kAgreementNs;
+                    learner.decide(call);
+                }
+                const Learner::Span span = learner.span(call);
+                const std::int64_t cost_ns = span.candidate == 0 ? kBestNs : kBestNs * ratio * 95 / 100;
+                // What was noted once tells the costs; then sizes change all the time, and no look is whole.
+                if (span.is_measured && learner.time_ns(1) == 0) learner.note(call, now_ns, now_ns + cost_ns);
+                const std::uint64_t last = span.is_measured ? call : std::min(span.last_call, kCalls);
+                spent_ns += cost_ns * static_cast<std::int64_t>(last - call + 1);
+                now_ns += cost_ns;
+                call = last;
+            }
+            INFO("ratio " << ratio << ", looks " << learner.looks());
+            CHECK(learner.time_ns(1) > kBestNs);
+            CHECK(learner.looks() > 3);
+            const double best_ns = static_cast<double>(kBestNs * kCalls);
+            CHECK(static_cast<double>(spent_ns) <=
+                  1.01 * best_ns + 400.0 * static_cast<double>(kBestNs * ratio) + 100.0 * kAgreementNs);
+        }
+}
+
+TEST_CASE("void looks at one candidate do not keep others waiting", "[learner]") {
+    Learner learner(3, Learner::Clocks::common);
+    for (std::uint64_t call = 1; call < 4000; ++call) {
+        if (learner.must_agree(call)) {
+            learner.board().back() = 100;
+            learner.decide(call);
+        }
+        const Learner::Span span = learner.span(call);
+        if (span.is_measured && span.candidate != 1) learner.note(call, 0, span.candidate == 0 ? 1000 : 500);
+    }
+    CHECK(learner.incumbent() == 2);
+}
+
 TEST_CASE("a comparison leaves the quartiles of its samples", "[learner]") {
     Learner learner(2, Learner::Clocks::common);
     for (std::uint64_t call = 1; learner.looks() < 2; ++call) {
