@@ -71,9 +71,10 @@ Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learn
 }  // namespace
 
 std::uint64_t Choices::next_bound() {
-    if (left_to_mpi_++ < calls_unseen_) return largest_block_bytes_;
+    ++bounded_calls_;
+    if (left_to_mpi_++ < bounded_seeing_.unseen) return largest_block_bytes_;
     left_to_mpi_ = 0;
-    calls_unseen_ = std::min(2 * calls_unseen_, kMostUnseen);
+    bounded_seeing_.note_seen();
     return 0;
 }
 
@@ -160,22 +161,23 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
 // Takes a call now and then that would be left to the MPI library: the first one where no size is known yet, then more and more
 // seldom. Without them a communicator would stay for ever at a size that is left to MPI. Requires: the cell goes by told sizes
 // and has counted the call.
-void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) const {
+void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) {
     Cell& cell = *choice.cell;
-    if (cell.calls_unseen == 0) {
-        cell.calls_unseen = kLeastUnseen;
-        cell.see_after = cell.size_class < 0 ? 0 : cell.calls - 1 + kLeastUnseen;
+    Seeing& seeing = told_seeing_[static_cast<int>(facts.collective)];
+    if (!cell.see_after) {
+        seeing.note_change(calls(facts.collective));
+        cell.see_after = cell.size_class < 0 ? 0 : cell.calls - 1 + seeing.unseen;
     }
-    if (cell.calls <= cell.see_after || choice.is_measured) {
-        choice.last_of_cell = std::min(choice.last_of_cell, std::max(cell.calls, cell.see_after));
+    if (cell.calls <= *cell.see_after || choice.is_measured) {
+        choice.last_of_cell = std::min(choice.last_of_cell, std::max(cell.calls, *cell.see_after));
         return;
     }
-    cell.see_after = cell.calls + cell.calls_unseen;
-    cell.calls_unseen = std::min(2 * cell.calls_unseen, kMostUnseen);
+    cell.see_after = cell.calls + seeing.unseen;
+    seeing.note_seen();
     facts.calls = calls(facts.collective);
-    const policy::Verdict seeing = policy::select_to_see(policy, facts);
-    choice.algorithm = seeing.choice.algorithm;
-    choice.parameters = seeing.choice.parameters;
+    const policy::Verdict verdict = policy::select_to_see(policy, facts);
+    choice.algorithm = verdict.choice.algorithm;
+    choice.parameters = verdict.choice.parameters;
     choice.last_of_cell = cell.calls;
 }
 
@@ -208,7 +210,7 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
                   &cell_for(facts, is_cells_own ? memo.verdict.rule : kNoRule, size_class),
                   UINT64_MAX};
         choice.cell->goes_by_told_size = by_told_size;
-        choice.cell->calls_unseen = 0;
+        choice.cell->see_after.reset();
     }
     ++choice.cell->calls;
     if (by_told_size) {  // the last call may have been taken to see
@@ -219,7 +221,9 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
     if (learning.is_on && instead.kind == Instead::Kind::nothing)
         learn(choice, policy, facts, memo.verdict, is_peek, learning);
     if (by_told_size && choice.algorithm == nullptr && !choice.by_force) see_sizes(choice, policy, facts);
-    if (bounded && block_bytes != 0 && choice.algorithm != nullptr) calls_unseen_ = kLeastUnseen;
+    // A challenger's calls tell sizes, too, but say nothing of a change.
+    if (bounded && block_bytes != 0 && choice.algorithm != nullptr && !choice.is_measured)
+        bounded_seeing_.note_change(bounded_calls_);
     return choice;
 }
 

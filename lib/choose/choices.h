@@ -101,10 +101,25 @@ class Choices {
     void forget() { *this = {}; }
 
   private:
-    static constexpr std::uint32_t kLeastUnseen = 32, kMostUnseen = 1024;
+    // How often a call is taken to see how large blocks are, where calls are left to MPI, which tell nothing: more seldom the
+    // longer it goes on, as such a call may cost five of MPI's; and soon again where sizes have changed, unless they change so often
+    // that this would be dear.
+    struct Seeing {
+        static constexpr std::uint32_t kLeastUnseen = 32, kMostUnseen = 1024;
+        std::uint32_t unseen = kLeastUnseen;  // as many are left before the next one
+        std::uint64_t seen = 0;
 
-    // The bound for the next call. Calls left to MPI tell nothing: now and then a call is taken to see, and more
-    // seldom the longer it goes on, as such a call may cost five of MPI's.
+        void note_change(std::uint64_t calls) {
+            constexpr std::uint64_t kSeenAtFirst = 8;
+            if (seen <= kSeenAtFirst + calls / kMostUnseen) unseen = kLeastUnseen;
+        }
+        void note_seen() {
+            ++seen;
+            unseen = std::min(2 * unseen, kMostUnseen);
+        }
+    };
+
+    // The bound for the next call.
     std::uint64_t next_bound();
     struct Memo;
     // Whether the choice goes by the largest block of the call before: no rank knows this call's, and somebody asks.
@@ -112,7 +127,7 @@ class Choices {
                                   const Learning& learning);
     static int size_class_of(const policy::Facts& facts);
     Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
-    void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) const;
+    void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts);
     bool lengths_agree(const Learning& learning);
     void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
                const policy::Verdict& verdict, bool is_peek, const Learning& learning);
@@ -132,9 +147,11 @@ class Choices {
     // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most libraries let others pass.
     enum class Lengths : std::uint8_t { unknown, alike, unlike } lengths_ = Lengths::unknown;
     bool saw_other_length_ = false;
-    std::uint64_t largest_block_bytes_ = 0;      // in the last bounded call that ran, on any rank
-    std::uint32_t left_to_mpi_ = 0;              // bounded calls since then
-    std::uint32_t calls_unseen_ = kLeastUnseen;  // as many may be left before one is taken to see
+    Seeing told_seeing_[algorithms::kCollectives];  // where a call goes by the size that was told last
+    std::uint64_t largest_block_bytes_ = 0;         // in the last bounded call that ran, on any rank
+    std::uint32_t left_to_mpi_ = 0;                 // bounded calls since then
+    std::uint64_t bounded_calls_ = 0;
+    Seeing bounded_seeing_;
 };
 
 }  // namespace coco::choose

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <optional>
+#include <random>
 
 using namespace coco;
 using namespace coco::choose;
@@ -301,6 +302,45 @@ TEST_CASE("where the size is left to MPI, a call is taken now and then to see wh
     CHECK(smaller.ends_with("eeee"));
     // Sizes that change are looked for soon again.
     CHECK(call_and_tell(choices, policy, 14, 34) == "e" + std::string(32, 'm') + "e");
+}
+
+TEST_CASE("sizes that change all the time, all left to MPI, are seldom looked for", "[choices]") {
+    const policy::Policy policy = policy_of(kSizedRules);
+    Choices choices;
+    std::minstd_rand random(1);
+    int taken = 0;
+    for (int i = 0; i < 100'000; ++i)
+        taken += call_and_tell(choices, policy, random() % 2 == 0 ? 13 : 14, 1) != "m";
+    CHECK(taken > 50);
+    CHECK(taken < 250);
+}
+
+TEST_CASE("looks at what MPI is compared with do not bring more calls that are taken to see", "[choices]") {
+    const policy::Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoallv"
+block = "-4K"
+algorithm = "multileader"
+)");
+    policy::Facts facts = unknown_sizes();
+    facts.nodes = 2;
+    Alone alone;
+    const Learning learning{.is_on = true, .agreement = &alone};
+    Choices choices;
+    std::uint64_t now_ns = 1000;
+    int taken = 0, measured = 0;
+    for (int i = 0; i < 100'000; ++i) {
+        const Choice& choice = choices.choose(policy, facts, true, learning);
+        const std::uint64_t time_ns = choice.algorithm == nullptr ? 10'000 : 13'000;
+        if (choice.is_measured) choice.cell->note(now_ns, now_ns + time_ns);
+        now_ns += time_ns + 1000;
+        measured += choice.is_measured;
+        taken += i > 10'000 && choice.algorithm != nullptr && !choice.is_measured;
+        if (choice.algorithm != nullptr) choices.note_largest_block(false, 1024);
+    }
+    CHECK(measured > 200);
+    CHECK(taken > 50);
+    CHECK(taken < 200);
 }
 
 TEST_CASE("a choice for a size that is left to MPI holds up to the call that is taken to see", "[choices]") {
