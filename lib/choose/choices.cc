@@ -85,13 +85,21 @@ std::uint64_t Choices::calls(algorithms::Collective collective) const {
     return calls;
 }
 
-bool Choices::goes_by_told_size(Memo& memo, const policy::Policy& policy, const policy::Facts& facts,
+std::span<const int> Choices::rules_for(const policy::Policy& policy, const policy::Facts& facts) {
+    Memo& memo = memo_[static_cast<int>(facts.collective)];
+    if (!memo.rules || memo.degree != facts.degree) {
+        memo.rules = policy::rules_for(policy, facts);
+        memo.degree = facts.degree;
+    }
+    return *memo.rules;
+}
+
+bool Choices::goes_by_told_size(const policy::Policy& policy, const policy::Facts& facts,
                                 const Learning& learning) {
     if (facts.nodes != 1 || (facts.collective != algorithms::Collective::alltoallv &&
                              facts.collective != algorithms::Collective::alltoallw))
         return false;
-    if (!memo.rules_ask) memo.rules_ask = policy::asks_for_block(policy, facts);
-    return learning.is_on || *memo.rules_ask;
+    return learning.is_on || policy::ask_for_block(policy, rules_for(policy, facts));
 }
 
 int Choices::size_class_of(const policy::Facts& facts) {
@@ -175,7 +183,7 @@ void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Fa
     cell.see_after = cell.calls + seeing.unseen;
     seeing.note_seen();
     facts.calls = calls(facts.collective);
-    const policy::Verdict verdict = policy::select_to_see(policy, facts);
+    const policy::Verdict verdict = policy::select_to_see(policy, rules_for(policy, facts), facts);
     choice.algorithm = verdict.choice.algorithm;
     choice.parameters = verdict.choice.parameters;
     choice.last_of_cell = cell.calls;
@@ -187,7 +195,7 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
     Memo& memo = memo_[collective];
     const Instead& instead = instead_[collective];
     if (bounded) facts.block_bytes = next_bound();
-    const bool by_told_size = goes_by_told_size(memo, policy, facts, learning);
+    const bool by_told_size = goes_by_told_size(policy, facts, learning);
     if (const int told = told_class_[collective]; by_told_size && told >= 0)
         facts.block_bytes = std::uint64_t{1} << std::min(told, 62);
     const std::uint64_t block_bytes = facts.block_bytes.value_or(0);
@@ -227,14 +235,14 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
     return choice;
 }
 
-policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy::Facts& facts,
-                                     bool is_peek) const {
+policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek) {
     const Instead& instead = instead_[static_cast<int>(facts.collective)];
     if (instead.kind == Instead::Kind::choice) return {.choice = instead.choice, .forced = true};
-    const policy::Verdict verdict = policy::select(policy, facts);
+    const std::span<const int> rules = rules_for(policy, facts);
+    const policy::Verdict verdict = policy::select(policy, rules, facts);
     // What is left to the MPI library shows nothing.
     const bool is_blind = is_peek && verdict.choice.algorithm == nullptr && !verdict.forced;
-    return is_blind ? policy::select_to_see(policy, facts) : verdict;
+    return is_blind ? policy::select_to_see(policy, rules, facts) : verdict;
 }
 
 void Choices::put_instead(algorithms::Collective collective, const Instead& instead) {

@@ -123,8 +123,8 @@ class Choices {
     std::uint64_t next_bound();
     struct Memo;
     // Whether the choice goes by the largest block of the call before: no rank knows this call's, and somebody asks.
-    static bool goes_by_told_size(Memo& memo, const policy::Policy& policy, const policy::Facts& facts,
-                                  const Learning& learning);
+    bool goes_by_told_size(const policy::Policy& policy, const policy::Facts& facts,
+                           const Learning& learning);
     static int size_class_of(const policy::Facts& facts);
     Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
     void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts);
@@ -136,10 +136,12 @@ class Choices {
         std::uint64_t block_bytes = UINT64_MAX - 1;
         policy::Verdict verdict = {.choice = {}, .last_call = 0};
         Choice choice = {};
-        // Whether rules ask for the block, in forms whose sizes no rank knows.
-        std::optional<bool> rules_ask = std::nullopt;
+        // The rules that hold for the collective here, whatever the block and the call, and the degree by which they were found.
+        std::optional<std::vector<int>> rules = std::nullopt;
+        std::optional<std::uint64_t> degree = std::nullopt;
     };
-    policy::Verdict verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek) const;
+    std::span<const int> rules_for(const policy::Policy& policy, const policy::Facts& facts);
+    policy::Verdict verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek);
     Memo memo_[algorithms::kCollectives];  // the last verdict for each collective
     Instead instead_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;

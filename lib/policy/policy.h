@@ -110,11 +110,15 @@ struct Verdict {
     std::uint64_t last_call = UINT64_MAX;
 };
 Verdict select(const Policy& policy, const Facts& facts);
+// The numbers of the rules that match whatever the block and the call: few of many, once a communicator and a collective are known.
+std::vector<int> rules_for(const Policy& policy, const Facts& facts);
+// The same verdict. Requires: these are the rules for the facts.
+Verdict select(const Policy& policy, std::span<const int> rules, const Facts& facts);
 // For a call that shall show how large blocks are, which calls of the MPI library's own function do not: the first rule that
 // matches whatever the block and chooses an algorithm; mpi where there is none.
-Verdict select_to_see(const Policy& policy, const Facts& facts);
-// Whether a rule that matches but for its conditions on the block and the call asks for the block.
-bool asks_for_block(const Policy& policy, const Facts& facts);
+Verdict select_to_see(const Policy& policy, std::span<const int> rules, const Facts& facts);
+// Whether one of the rules asks for the block.
+bool ask_for_block(const Policy& policy, std::span<const int> rules);
 // A few lines that say which rule applies to these facts and why the ones before it do not.
 std::string explain(const Policy& policy, const Facts& facts);
 

@@ -55,11 +55,17 @@ bool matches(const Rule& rule, const Facts& facts, Whatever whatever = {}) {
     return rule.collective == facts.collective && first_failing(rule, facts, whatever).name == nullptr;
 }
 
+const Rule& rule_at(const Policy& policy, int number) {
+    return policy.rules[static_cast<std::size_t>(number)];
+}
+
 // The number of the last call up to which no rule's condition on `calls` changes.
-std::uint64_t last_call_alike(const Policy& policy, const Facts& facts, Whatever whatever = {}) {
+std::uint64_t last_call_alike(const Policy& policy, std::span<const int> rules, const Facts& facts,
+                              Whatever whatever = {}) {
     whatever.calls = true;
     std::uint64_t last = UINT64_MAX;
-    for (const Rule& rule : policy.rules) {
+    for (const int number : rules) {
+        const Rule& rule = rule_at(policy, number);
         if (!matches(rule, facts, whatever)) continue;
         if (facts.calls < rule.calls.first)
             last = std::min(last, rule.calls.first - 1);
@@ -80,15 +86,15 @@ bool would_divide_ranks(const Rule& rule, const Facts& facts) {
     return facts.block_is_own && facts.block_bytes && !receivers_copy(rule.choice);
 }
 
-Verdict first_match(const Policy& policy, const Facts& facts) {
+Verdict first_match(const Policy& policy, std::span<const int> rules, const Facts& facts) {
     Verdict verdict;
-    verdict.last_call = last_call_alike(policy, facts);
-    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
-        const Rule& rule = policy.rules[i];
+    verdict.last_call = last_call_alike(policy, rules, facts);
+    for (const int number : rules) {
+        const Rule& rule = rule_at(policy, number);
         if (!matches(rule, facts)) continue;
         if (would_divide_ranks(rule, facts)) continue;
         verdict.choice = rule.choice;
-        verdict.rule = static_cast<int>(i);
+        verdict.rule = number;
         break;
     }
     return verdict;
@@ -96,11 +102,11 @@ Verdict first_match(const Policy& policy, const Facts& facts) {
 
 // The facts by which all ranks choose alike: those without the block. If they lead to an algorithm in which
 // receivers copy, then all facts: among such algorithms each rank may choose by its own block.
-Facts common_to_all(const Policy& policy, const Facts& facts) {
+Facts common_to_all(const Policy& policy, std::span<const int> rules, const Facts& facts) {
     if (!facts.block_is_own) return facts;
     Facts common = facts;
     common.block_bytes = std::nullopt;
-    return receivers_copy(first_match(policy, common).choice) ? facts : common;
+    return receivers_copy(first_match(policy, rules, common).choice) ? facts : common;
 }
 
 }  // namespace
@@ -110,26 +116,38 @@ std::string text_of(const Choice& choice) {
            algorithms::text_of(choice.parameters);
 }
 
-Verdict select(const Policy& policy, const Facts& facts) {
-    const auto& forced = policy.forced[static_cast<int>(facts.collective)];
-    if (forced) return {*forced, -1, true};
-    return first_match(policy, common_to_all(policy, facts));
+std::vector<int> rules_for(const Policy& policy, const Facts& facts) {
+    std::vector<int> numbers;
+    for (std::size_t i = 0; i < policy.rules.size(); ++i)
+        if (matches(policy.rules[i], facts, {.calls = true, .block = true}))
+            numbers.push_back(static_cast<int>(i));
+    return numbers;
 }
 
-Verdict select_to_see(const Policy& policy, const Facts& facts) {
+Verdict select(const Policy& policy, std::span<const int> rules, const Facts& facts) {
+    const auto& forced = policy.forced[static_cast<int>(facts.collective)];
+    if (forced) return {*forced, -1, true};
+    return first_match(policy, rules, common_to_all(policy, rules, facts));
+}
+
+Verdict select(const Policy& policy, const Facts& facts) {
+    return select(policy, rules_for(policy, facts), facts);
+}
+
+Verdict select_to_see(const Policy& policy, std::span<const int> rules, const Facts& facts) {
     const Whatever whatever{.block = true};
-    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
-        const Rule& rule = policy.rules[i];
+    for (const int number : rules) {
+        const Rule& rule = rule_at(policy, number);
         if (rule.choice.algorithm != nullptr && matches(rule, facts, whatever))
-            return {rule.choice, static_cast<int>(i), false, last_call_alike(policy, facts, whatever)};
+            return {rule.choice, number, false, last_call_alike(policy, rules, facts, whatever)};
     }
     return {};
 }
 
-bool asks_for_block(const Policy& policy, const Facts& facts) {
-    return std::ranges::any_of(policy.rules, [&](const Rule& rule) {
-        return (rule.block.first != 0 || rule.block.last != UINT64_MAX) &&
-               matches(rule, facts, {.calls = true, .block = true});
+bool ask_for_block(const Policy& policy, std::span<const int> rules) {
+    return std::ranges::any_of(rules, [&](int number) {
+        const Range& block = rule_at(policy, number).block;
+        return block.first != 0 || block.last != UINT64_MAX;
     });
 }
 
@@ -137,7 +155,7 @@ std::string explain(const Policy& policy, const Facts& facts) {
     Verdict verdict = select(policy, facts);
     std::string lines = std::string(base::name_of(facts.collective)) + ": " + text_of(verdict.choice) + '\n';
     if (verdict.forced) return lines + "  forced by the environment, before any rule\n";
-    const Facts used = common_to_all(policy, facts);
+    const Facts used = common_to_all(policy, rules_for(policy, facts), facts);
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {
         const Rule& rule = policy.rules[i];
         if (rule.collective != facts.collective) continue;

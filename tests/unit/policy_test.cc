@@ -171,6 +171,32 @@ TEST_CASE("a rule with block never matches where the block is not common", "[pol
     CHECK(chosen(policy, facts(Collective::alltoallv, {})) == "mpi");
 }
 
+TEST_CASE("the rules for a communicator's calls are those that only the block and the call decide between",
+          "[policy]") {
+    const Policy policy = policy_of(R"(
+[[rule]]
+collective = 'alltoall'
+ranks = 3
+algorithm = 'naive'
+[[rule]]
+collective = ['alltoall', 'bcast']
+block = '-512'
+calls = '10-'
+algorithm = 'eager'
+[[rule]]
+collective = 'alltoall'
+degree = 2
+algorithm = 'naive'
+[[rule]]
+collective = 'alltoall'
+nodes = 1
+algorithm = 'morton'
+)");
+    CHECK(rules_for(policy, facts(Collective::alltoall, 8)) == std::vector{1, 4});
+    CHECK(rules_for(policy, facts(Collective::bcast, {})) == std::vector{2});
+    CHECK(rules_for(policy, facts(Collective::allgather, 8)).empty());
+}
+
 TEST_CASE("a call that shall show sizes goes by the first rule that names an algorithm", "[policy]") {
     const Policy policy = policy_of(R"(
 [[rule]]
@@ -188,17 +214,17 @@ calls = '-100'
 algorithm = 'naive'
 )");
     Facts unknown = facts(Collective::alltoallv, {});
-    CHECK(asks_for_block(policy, unknown));
-    Verdict seeing = select_to_see(policy, unknown);
+    CHECK(ask_for_block(policy, rules_for(policy, unknown)));
+    Verdict seeing = select_to_see(policy, rules_for(policy, unknown), unknown);
     CHECK(text_of(seeing.choice) == "naive");
     CHECK(seeing.rule == 2);
     CHECK(seeing.last_call == 100);
     unknown.calls = 101;
-    CHECK(text_of(select_to_see(policy, unknown).choice) == "mpi");
-    CHECK(asks_for_block(policy, unknown));
+    CHECK(text_of(select_to_see(policy, rules_for(policy, unknown), unknown).choice) == "mpi");
+    CHECK(ask_for_block(policy, rules_for(policy, unknown)));
     unknown.nodes = 2;
-    CHECK(text_of(select_to_see(policy, unknown).choice) == "leader");
-    CHECK_FALSE(asks_for_block(policy, facts(Collective::alltoall, 8)));
+    CHECK(text_of(select_to_see(policy, rules_for(policy, unknown), unknown).choice) == "leader");
+    CHECK_FALSE(ask_for_block(policy, rules_for(policy, facts(Collective::alltoall, 8))));
 }
 
 namespace {
