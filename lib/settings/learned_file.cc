@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -23,7 +25,8 @@ std::string why(const std::string& path, int error) { return path + ": " + std::
 
 class File {
   public:
-    File(const char* path, int flags, mode_t mode = 0) : fd_(open(path, flags | O_CLOEXEC, mode)) {}
+    File(const char* path, int flags) : File(open(path, flags | O_CLOEXEC)) {}
+    explicit File(int fd) : fd_(fd) {}
     ~File() {
         if (fd_ >= 0) close(fd_);
     }
@@ -54,6 +57,25 @@ class File {
   private:
     const int fd_;
 };
+
+// A file that is being written is called PATH.XXXXXX.part.
+constexpr std::string_view kPart = ".part";
+
+// Removes what jobs that were killed while they wrote have left beside the file: nobody takes a day.
+void remove_left_parts(const std::string& path) {
+    constexpr auto kOld = std::chrono::hours(24);
+    const fs::path folder = fs::path(path).parent_path();
+    const std::string begin = fs::path(path).filename().string() + '.';
+    std::error_code error;
+    for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end; !error && at != end;
+         at.increment(error)) {
+        const std::string name = at->path().filename();
+        std::error_code gone;
+        if (name.starts_with(begin) && name.ends_with(kPart) &&
+            fs::file_time_type::clock::now() - at->last_write_time(gone) > kOld && !gone)
+            fs::remove(at->path(), gone);
+    }
+}
 
 // Rules decide what a program runs: they are taken from this user's files alone, and from the administrator's.
 bool is_trusted(const struct stat& facts) {
@@ -150,8 +172,10 @@ bool write_learned(const std::string& path, const policy::Learned& learned, std:
     const fs::path folder = fs::path(path).parent_path();
     if (!folder.empty()) fs::create_directories(folder.parent_path(), error);
     if (!folder.empty()) mkdir(folder.c_str(), S_IRWXU);  // what is wrong shows in the next step
-    const std::string part = path + "." + std::to_string(getpid()) + ".part";
-    File file(part.c_str(), O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    remove_left_parts(path);
+    std::string part = path + ".XXXXXX";
+    part += kPart;
+    File file(mkostemps(part.data(), kPart.size(), O_CLOEXEC));  // readable and writable by its user alone
     if (!file.is_open()) {
         trouble = why(part, errno);
         return false;

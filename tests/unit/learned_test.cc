@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -209,7 +210,23 @@ TEST_CASE("no file of learned rules stops anybody", "[learned]") {
     CHECK_FALSE(
         settings::write_learned(folder.path, {kKey, some_rules()}, trouble));  // a folder cannot be replaced
     CHECK(trouble.find('\n') == std::string::npos);
-    CHECK_FALSE(std::filesystem::exists(folder.path + "." + std::to_string(getpid()) + ".part"));
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);
+}
+
+TEST_CASE("what killed writers have left keeps nobody from writing, and goes after a day", "[learned]") {
+    Folder folder;
+    const std::string path = folder.path + "/rules.toml",
+                      by_number = path + "." + std::to_string(getpid()) + ".part",
+                      young = path + ".aaaaaa.part", other = folder.path + "/other.toml.aaaaaa.part";
+    std::string trouble;
+    for (const std::string& left : {by_number, young, other}) std::ofstream(left) << "half";
+    const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
+    for (const std::string& left : {by_number, other}) std::filesystem::last_write_time(left, long_ago);
+    REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
+    CHECK(settings::read_learned(path, kKey, trouble).size() == 3);
+    CHECK_FALSE(std::filesystem::exists(by_number));
+    CHECK(std::filesystem::exists(young));
+    CHECK(std::filesystem::exists(other));
 }
 
 TEST_CASE("rules of another user, or that others may write, do not count", "[learned]") {
