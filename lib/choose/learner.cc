@@ -304,6 +304,7 @@ void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     const int calls = clocks_ == Clocks::streams ? 1 : calls_per_sample();
     is_thorough_ = agreement_ns > kLongAgreement * calls * incumbent_ns;
     facts_[incumbent_].was_seen = challenger.was_seen = true;
+    ++challenger.whole_looks;
     // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
     challenger.credit_ns -= static_cast<double>(challenger.time_ns - incumbent_ns) * challenged_calls_;
     look_ns_ += std::max(-challenger.credit_ns, 0.0);
@@ -348,8 +349,10 @@ void Learner::change_to(int candidate, double comparisons) {
 }
 
 // The share of the time that looks at this challenger may take from now on. One that seems to be the better one is soon looked at
-// again, the sooner the more there is to gain.
+// again, the sooner the more there is to gain; and so is one that was found hopeless by a first probe, which has a sample or two.
 double Learner::share_of(const Facts& challenger) const {
+    const bool may_have_been_disturbed = challenger.comparisons == 0 && challenger.whole_looks == 1;
+    if (may_have_been_disturbed) return kFirstShare;
     if (challenger.slow_evidence <= 0 || challenger.comparisons >= kFirstComparisons)
         return kSpentShare / (candidates_ - 1);
     const auto incumbent_ns = static_cast<double>(facts_[incumbent_].time_ns);

@@ -110,7 +110,8 @@ class Learner {
         double comparisons = 0;  // in slow_evidence
         double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
         std::uint64_t next_look;
-        unsigned voids = 0;  // looks at it in a row that were void
+        std::uint64_t whole_looks = 0;  // probes and comparisons with it that were not void
+        unsigned voids = 0;             // looks at it in a row that were void
         bool was_seen = false;
     };
 

@@ -262,6 +262,20 @@ TEST_CASE("a third candidate that is better than both is found", "[learner]") {
         }
 }
 
+TEST_CASE("one disturbed probe does not keep a better candidate out for long", "[learner]") {
+    for (auto clocks : kAllClocks) {
+        Program program{
+            .candidates = 3, .clocks = clocks, .calls = 100'000, .cost_ns = [](int c, std::uint64_t call) {
+                const double disturbed_ns = c == 1 && call < 400 ? 200'000 : 0;
+                return disturbed_ns + (c == 0 ? 1000.0 : c == 1 ? 700.0 : 1500.0);
+            }};
+        program.period = 100;
+        const Played played = play(program);
+        INFO(text_of(program, played));
+        CHECK(played.incumbent == 1);
+    }
+}
+
 TEST_CASE("costs that change are followed", "[learner]") {
     for (double noise : {0.0, 0.2, 0.5})
         for (std::uint64_t period : {20'000u, 100'000u, 500'000u})
