@@ -28,6 +28,8 @@ constexpr std::int64_t kLongAgreement = 16;
 // A pause is a time outside that is longer than so many times the sum of a rank's usual time outside, below which a quarter of
 // these times are, and its usual time inside, the median.
 constexpr std::int64_t kPauseTimes = 8;
+// Less is no time, and means that nothing was seen.
+constexpr std::int64_t kLeastTimeNs = 1;
 // Ranks that share processors take turns of about a millisecond.
 constexpr std::int64_t kStreamSampleNs = 1'000'000;
 
@@ -248,22 +250,31 @@ void Learner::go_on(std::uint64_t call) {
 // Takes the samples of the step from the agreed board.
 void Learner::collect() {
     int number = 0;
-    for (const Parts now = parts(); const Part& part : now.all()) {
+    for (const Parts now = parts(); const Part& part : now.all())
         for (int i = 0; i < part.samples; ++i)
             (part.is_challengers ? challengers_ : incumbents_)
-                .add(std::max<std::int64_t>(sample(number++), 1));
-        if (part.is_challengers) challenged_calls_ += static_cast<double>(calls_of(part));
-    }
+                .add(std::max<std::int64_t>(sample(number++), kLeastTimeNs));
 }
 
-// What the challenger's calls up to the end of this step took longer than the incumbent's would have, as far as anything is known.
-double Learner::lost_in_void_look() const {
-    if (!facts_[challenger_].was_seen) return 0;
-    double calls = challenged_calls_;
+void Learner::count_challenged() {
     for (const Parts now = parts(); const Part& part : now.all())
-        if (part.is_challengers) calls += static_cast<double>(calls_of(part));
-    return calls * static_cast<double>(
-                       std::max<std::int64_t>(facts_[challenger_].time_ns - facts_[incumbent_].time_ns, 0));
+        if (part.is_challengers) challenged_calls_ += static_cast<double>(calls_of(part));
+}
+
+// Charges what the challenger's calls took longer than the incumbent's would have, as far as anything is known.
+void Learner::end_void_look(std::uint64_t call) {
+    Facts& challenger = facts_[challenger_];
+    ++looks_, ++challenger.voids;
+    if (challenger.was_seen)
+        look_ns_ += challenged_calls_ * static_cast<double>(std::max<std::int64_t>(
+                                            challenger.time_ns - facts_[incumbent_].time_ns, 0));
+    end_look(call);
+}
+
+// Whether ranks were outside for longer than a stretch took: they do not wait for one another, and what a call takes cannot be told.
+bool Learner::tells_nothing() {
+    return clocks_ == Clocks::apart &&
+           std::min(median_of(incumbents_.all()), median_of(challengers_.all())) <= kLeastTimeNs;
 }
 
 void Learner::decide(std::uint64_t call) {
@@ -277,14 +288,12 @@ void Learner::decide(std::uint64_t call) {
         rest_end_ = UINT64_MAX;
         return;
     }
-    if (mark() == kVoid) {
-        ++looks_, ++facts_[challenger_].voids;
-        look_ns_ += lost_in_void_look();
-        return end_look(call);
-    }
+    count_challenged();
+    if (mark() == kVoid) return end_void_look(call);
     collect();
     look_ns_ += static_cast<double>(step_calls()) * kNoteNs;
     if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
+    if (tells_nothing()) return end_void_look(call);
     facts_[challenger_].voids = 0;
     conclude(agreement_ns, call);
 }

@@ -145,9 +145,11 @@ class Learner {
     void begin(Phase phase, int first_step, std::uint64_t call);
     void begin_step(int step, std::uint64_t call);
     void collect();
+    void count_challenged();
     void conclude(std::int64_t agreement_ns, std::uint64_t call);
     void judge(double z, double ratio);
-    double lost_in_void_look() const;
+    bool tells_nothing();
+    void end_void_look(std::uint64_t call);
     std::uint64_t rest_for(double share, unsigned voids) const;
     void end_look(std::uint64_t call);
     void go_on(std::uint64_t call);

@@ -579,6 +579,30 @@ TEST_CASE("void looks keep to the bound as well", "[learner]") {
         }
 }
 
+TEST_CASE("ranks that do not wait for one another teach nothing, and are seldom looked at", "[learner]") {
+    Learner ranks[2] = {Learner(2, Learner::Clocks::apart), Learner(2, Learner::Clocks::apart)};
+    std::int64_t now_ns[2] = {1000, 1000};
+    for (std::uint64_t call = 1; call <= 100'000; ++call) {
+        if (ranks[0].must_agree(call)) {
+            const auto one = ranks[0].board(), other = ranks[1].board();
+            for (std::size_t i = 0; i < one.size(); ++i) one[i] = other[i] = std::max(one[i], other[i]);
+            one.back() = other.back() = 100;
+            for (Learner& rank : ranks) rank.decide(call);
+        }
+        const Learner::Span span = ranks[0].span(call);
+        CHECK(ranks[1].span(call).candidate == span.candidate);
+        for (std::size_t r = 0; r < 2; ++r) {
+            const std::int64_t begin_ns = now_ns[r] + (call % 2 == r ? 10'000 : 0);
+            now_ns[r] = begin_ns + (span.candidate == 0 ? 200 : 100);
+            if (span.is_measured) ranks[r].note(call, begin_ns, now_ns[r]);
+        }
+    }
+    CHECK(ranks[0].incumbent() == 0);
+    CHECK(ranks[0].time_ns(0) == 0);
+    CHECK(ranks[0].looks() > 5);
+    CHECK(ranks[0].looks() < 20);
+}
+
 TEST_CASE("void looks at one candidate do not keep others waiting", "[learner]") {
     Learner learner(3, Learner::Clocks::common);
     for (std::uint64_t call = 1; call < 4000; ++call) {
