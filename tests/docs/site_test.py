@@ -15,12 +15,16 @@ import tempfile
 import unittest
 import urllib.parse
 
+import PIL.Image
+
 SOURCES = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.dont_write_bytecode = True
 import pages  # noqa: E402
 
 LIMIT_S = 300
+CHROMIUM = ("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 WINDOW, NARROW = 1400, 400  # pixels
+WIDTHS = (NARROW, WINDOW)
 # Loads each page of a list into a frame of a width, and writes how wide the page is there.
 RULER = """<!DOCTYPE html><pre></pre><iframe style="border: 0; height: 800px"></iframe><script>
 const frame = document.querySelector("iframe"), left = %s;
@@ -76,8 +80,7 @@ def make(sources, folder):
 
 def browse(page, folder, *words):
     """Returns: the page as the browser has it when its scripts have run. No script may have complained."""
-    done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--allow-file-access-from-files",
-                           "--enable-logging=stderr", f"--user-data-dir={folder}/profile", "--virtual-time-budget=60000", "--dump-dom", *words, page],
+    done = subprocess.run([*CHROMIUM, "--allow-file-access-from-files", "--enable-logging=stderr", f"--user-data-dir={folder}/profile", "--virtual-time-budget=60000", "--dump-dom", *words, page],
                           capture_output=True, text=True, timeout=LIMIT_S, check=True)
     complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert not complaints, complaints
@@ -156,15 +159,33 @@ class Site(unittest.TestCase):
         self.assertIn("did not match any documents", nothing)
 
     @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
+    def test_picture(self):
+        """The start is not blank, in windows of each width."""
+        for width in WIDTHS:
+            picture = self.folder / f"{width}.png"
+            done = subprocess.run([*CHROMIUM, f"--user-data-dir={self.folder}/profile", f"--window-size={width},1000", "--hide-scrollbars",
+                                   f"--screenshot={picture}", f"file://{self.site}/README.html"],
+                                  capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with PIL.Image.open(picture) as shot:
+                grey = shot.convert("L")
+            dark = sum(grey.histogram()[:100])
+            # Letters and a plot on light paper.
+            self.assertGreater(dark, 0.01 * grey.width * grey.height, width)
+            self.assertLess(dark, 0.3 * grey.width * grey.height, width)
+
+    @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
     def test_width(self):
-        """No page is wider than a narrow window: what is wide scrolls within the page."""
-        asked = [[name.replace(".md", ".html"), NARROW] for name in pages.pages(SOURCES)]
+        """No page is wider than its window: what is wide scrolls within the page."""
+        files = ["files/lib/algorithms/morton.cc.html", "files/bench/results.html"]
+        asked = [[name, width] for name in [*(name.replace(".md", ".html") for name in pages.pages(SOURCES)), *files] for width in WIDTHS]
+        asked += [["docs/policy.html", width] for width in (600, 800, 1000, 1250, 1350, 1920)]
         too_wide = self.site / "too-wide.html"
         too_wide.write_text('<p style="width: 900px">x</p>', encoding="utf-8")
         ruler = self.site / "ruler.html"
         ruler.write_text(RULER % json.dumps([*asked, ["too-wide.html", NARROW]]), encoding="utf-8")
         try:
-            shown = browse(f"file://{ruler}", self.folder, f"--window-size={WINDOW},1000")
+            shown = browse(f"file://{ruler}", self.folder, "--window-size=2000,1000")
         finally:
             ruler.unlink()
             too_wide.unlink()
