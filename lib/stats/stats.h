@@ -12,7 +12,7 @@
 
 namespace coco::stats {
 
-// Why a call was left to the MPI library. Names and hints are in stats.cc's table; append only.
+// Why a call was left to the MPI library. Names and hints are in reason.cc's table; append only.
 enum class Reason : std::uint8_t {
     none,         // not handed back
     policy,       // the policy says mpi
