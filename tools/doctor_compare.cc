@@ -100,6 +100,8 @@ void compare_versions(const std::vector<Statement>& statements, Findings& findin
     if (mpis.size() > 1)
         findings.problem("same MPI", "ranks have different MPI libraries: " + side_by_side(mpis),
                          "use one MPI library on all hosts");
+    else
+        findings.ok("same MPI", "on all ranks");
 }
 
 void compare_settings(const std::vector<Statement>& statements, Findings& findings) {
@@ -193,12 +195,15 @@ void compare(const std::vector<Statement>& statements, std::uint64_t expected_ra
     compare_number(statements, expected_ranks, findings);
     compare_versions(statements, findings);
     compare_settings(statements, findings);
-    const std::size_t before = findings.all().size();
     for (const Group& group : by_host(statements)) {
         compare_places(group, findings);
         compare_crowd(group, findings);
     }
-    if (findings.all().size() == before) findings.ok("crowd", "each rank can have a CPU of its own");
+    auto is_found = [&](std::string_view check) {
+        return std::ranges::find(findings.all(), check, &Finding::check) != findings.all().end();
+    };
+    if (!is_found("containers")) findings.ok("containers", "no rank is kept from the others of its host");
+    if (!is_found("crowd")) findings.ok("crowd", "each rank can have a CPU of its own");
 }
 
 }  // namespace coco::tools

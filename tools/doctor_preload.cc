@@ -170,9 +170,11 @@ std::vector<Preload> preloads() {
 
 void check_library(Findings& findings) {
     const std::string file = library_file();
-    if (file.empty())
-        return findings.problem("library", "there is no libcoco.so beside this command",
-                                "build both with scripts/build, or install both");
+    if (file.empty()) {
+        const std::string why = why_no_library();
+        const std::size_t end = why.find("; ");
+        return findings.problem("library", why.substr(0, end), why.substr(end + 2));
+    }
     const char* before = std::getenv("LD_PRELOAD");
     const bool is_only = before == nullptr || *before == '\0';
     const Preloaded seen = try_preload(is_only ? file : file + ":" + before);

@@ -26,8 +26,7 @@ enum class Form { shell, slurm, mpich, openmpi, json };
 
 std::string preload_value() {
     const std::string library = library_file();
-    if (library.empty())
-        throw std::runtime_error("there is no libcoco.so beside this command; build it with scripts/build");
+    if (library.empty()) throw std::runtime_error(why_no_library());
     if (std::string why = unfit_to_preload(library); !why.empty()) throw std::runtime_error(why);
     return preload_list(library);
 }

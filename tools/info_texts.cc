@@ -14,15 +14,14 @@
 namespace coco::tools {
 namespace {
 
-// A row for each library, of which the first has the heading.
-std::vector<std::vector<std::string>> libraries(const std::string& program) {
-    std::vector<std::vector<std::string>> rows;
+std::string libraries(const std::string& program) {
+    std::string all;
     for (const std::string& candidate : program.empty() ? known_mpi_names() : mpi_files_of(program))
         if (std::optional<MpiFound> mpi = find_mpi(candidate))
-            rows.push_back({rows.empty() ? "MPI" : "", describe(*mpi)});
-    if (!rows.empty()) return rows;
-    return {{"MPI", program.empty() ? "the loader finds none; coco info PROGRAM looks at a program's own"
-                                    : "none among the libraries that " + program + " is linked with"}};
+            all += (all.empty() ? "" : "; and ") + describe(*mpi);
+    if (!all.empty()) return all;
+    return program.empty() ? "the loader finds none; coco info PROGRAM looks at a program's own"
+                           : "none among the libraries that " + program + " is linked with";
 }
 
 std::string counted(std::size_t number, const std::string& what) {
@@ -70,11 +69,10 @@ std::string settings_in_words() {
 std::string in_brief(const settings::Settings& settings, const std::string& program) {
     const std::string library = library_file();
     const policy::Policy& policy = settings.policy;
-    std::vector<std::vector<std::string>> rows = {
-        {"libcoco", COCO_VERSION},
-        {"library", library.empty() ? "there is none beside this command" : library}};
-    for (std::vector<std::string>& row : libraries(program)) rows.push_back(std::move(row));
-    rows.push_back({"machine", machine()});
+    std::vector<std::vector<std::string>> rows = {{"libcoco", COCO_VERSION},
+                                                  {"library", library.empty() ? why_no_library() : library},
+                                                  {"MPI", libraries(program)},
+                                                  {"machine", machine()}};
     rows.push_back({"kernel", kernel_name() + "; huge pages: " + huge_pages("enabled") +
                                   ", in shared memory: " + huge_pages("shmem_enabled")});
     rows.push_back({"heap", heap()});

@@ -62,9 +62,11 @@ std::string interpreter_of(const std::string& path) {
     return fs::path(program).filename() == "env" ? find_program(argument) : program;
 }
 
+constexpr const char* kThisCommand = "/proc/self/exe";
+
 std::string folder_of_this_command() {
     std::error_code ignored;
-    return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+    return fs::read_symlink(kThisCommand, ignored).parent_path();
 }
 
 // Why the loader would not take LD_PRELOAD for this file; empty if it would.
@@ -111,6 +113,7 @@ std::string find_binary(const std::string& program, std::string* why_unfit) {
 
 std::string beside_this_command(std::initializer_list<std::filesystem::path> paths) {
     const fs::path here = folder_of_this_command();
+    if (here.empty()) return {};  // not what lies in the folder where the user happens to be
     for (const fs::path& path : paths)
         if (const fs::path file = here / path; fs::exists(file))
             return fs::weakly_canonical(file.parent_path()) / file.filename();
@@ -121,6 +124,13 @@ std::string library_file() {
     return beside_this_command({"libcoco.so", fs::path("..") / COCO_LIBDIR / "coco/libcoco.so"});
 }
 
+std::string why_no_library() {
+    if (folder_of_this_command().empty())
+        return std::string("this command cannot find out where it lies, as ") + kThisCommand +
+               " cannot be read; mount /proc";
+    return "there is no libcoco.so beside this command; build it with scripts/build, or install both";
+}
+
 int run(const std::vector<std::string>& command) {
     const std::string& name = command.front();
     std::string program = find_program(name), why;
@@ -129,8 +139,7 @@ int run(const std::vector<std::string>& command) {
     if (!why.empty()) return fail(kCannotRun, binary + " " + why);
     if (auto wrong = wrong_setting()) return fail(kWrongUse, *wrong);
     std::string library = library_file();
-    if (library.empty())
-        return fail(kCannotRun, "there is no libcoco.so beside this command; build it with scripts/build");
+    if (library.empty()) return fail(kCannotRun, why_no_library());
     if (why = unfit_to_preload(library); !why.empty()) return fail(kCannotRun, why);
     setenv("LD_PRELOAD", preload_list(library).c_str(), 1);
     execvp(program.c_str(), as_arguments(command).data());

@@ -17,6 +17,8 @@ namespace coco::tools {
 std::string beside_this_command(std::initializer_list<std::filesystem::path> paths);
 // The libcoco.so of the build folder or the installation that this command is in; empty if none.
 std::string library_file();
+// Why library_file() is empty, and what to do, in one line.
+std::string why_no_library();
 // The file that execvp would run for a name; empty if there is none.
 std::string find_program(const std::string& name);
 // The program that the kernel starts for a file: itself, or a script's interpreter. why_unfit: why the loader

@@ -106,8 +106,7 @@ int first_life(const Words& words) {
     std::string why;
     const std::string mpi = mpi_to_tune(words.mpi, why), libcoco = library_file();
     if (mpi.empty()) return fail(why);
-    if (libcoco.empty())
-        return fail("there is no libcoco.so beside this command; build it with scripts/build");
+    if (libcoco.empty()) return fail(why_no_library());
     for (const std::string& library : {libcoco, mpi})
         if (std::string unfit = unfit_to_preload(library); !unfit.empty()) return fail(unfit);
     // libcoco, the MPI library, and what was preloaded already.

@@ -326,8 +326,9 @@ class Machine(DoctorTest):
     @unittest.skipUnless(IS_ROOT, "a mount namespace of its own needs root")
     def test_proc_is_closed(self):
         before = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /proc && exec "$@"', "sh"]
-        # Without /proc the command does not find the library beside itself.
-        self.finds("processes", "problem", "cannot open the descriptors .*No such file", before=before)
+        report = self.report(before=before)
+        self.find(report, "processes", "problem", "cannot open the descriptors .*No such file")
+        self.assertEqual(self.find(report, "library", "problem", "cannot find out where it lies")["remedy"], "mount /proc")
 
     def test_limits(self):
         self.finds("limits", "ok", "open files 1000, locked memory", limits=[(resource.RLIMIT_NOFILE, 1000)])
@@ -385,7 +386,8 @@ class Ranks(DoctorTest):
         self.assertEqual(report["expected_ranks"], 3)
         self.assertEqual([host["ranks"] for host in report["hosts"]], [[0, 1, 2]])
         self.find(report, "ranks", "ok", r"^3 ranks on .* \(0-2\)$")
-        self.find(report, "same libcoco", "ok", "")
+        for check in ("same libcoco", "same MPI", "same settings", "containers"):
+            self.find(report, check, "ok", "")
         self.find(report, "same settings", "ok", "")
         self.find(report, "processes", "ok", "each opens the other's")
         self.assertTrue(all(finding["ranks"] is None for finding in report["findings"]))

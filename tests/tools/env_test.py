@@ -100,6 +100,18 @@ class Preload(unittest.TestCase):
             self.assertEqual(result.returncode, 2)
             self.assertIn("there is no libcoco.so beside this command", result.stderr)
 
+    @unittest.skipUnless(os.geteuid() == 0, "a mount namespace of its own needs root")
+    def test_closed_proc(self):
+        """What lies in the folder where the user happens to be is not taken for the library."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(LIBRARY, os.path.join(folder, "libcoco.so"))
+            for words in (["env"], ["run", "true"]):
+                result = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /proc && exec "$@"', "sh", COCO, *words],
+                                        cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertEqual(result.stdout, "")
+                self.assertIn("cannot find out where it lies", result.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
