@@ -99,7 +99,7 @@ class Recipes(unittest.TestCase):
             self.assertIsInstance(said[field], str, field)
             self.assertTrue(said[field].strip(), field)
         self.assertEqual(set(said) - CITATION_FIELDS, set())
-        self.assertEqual(said["license"], re.search(r"^License:\s+(\S+)$", text_of(FILES["rpm"]), re.M)[1])
+        self.assertEqual(said["license"], re.search(r"^License:\s+(\S+)", text_of(FILES["rpm"]), re.M)[1])
         self.assertTrue(said["authors"])
         for author in said["authors"]:
             self.assertTrue({"name", "family-names"} & set(author), author)
