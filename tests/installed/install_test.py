@@ -142,14 +142,32 @@ def moved(place):
     return shutil.move(configured, os.path.join(place, "elsewhere"))
 
 
+def give_another_version(tree, version):
+    """Makes a tree one of another version of the same length, in which nothing else differs."""
+    other = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), version)
+    for name in ("coco", "libcoco.so"):
+        for path in find(tree, name, os.path.isfile):
+            with open(os.path.realpath(path), "r+b") as file:
+                content = file.read()
+                file.seek(0)
+                file.write(content.replace(version.encode(), other.encode()))
+    return other
+
+
 def check_side_by_side(options, place, prefix):
-    """Of two trees, the command that is named runs its own library, also where the other one is preloaded already."""
+    """Of two versions, the command that is named runs its own library, also where the other one is preloaded already."""
     other = shutil.copytree(prefix, os.path.join(place, "other"), symlinks=True)
+    version = give_another_version(other, options.version)
     first, second = Installed(options, place, prefix), Installed(options, place, other)
     show = ["sh", "-c", 'grep -o "/[^ ]*/libcoco.so[^ ]*" /proc/$$/maps | sort -u']
+    expect(run(second.one("coco"), "--version").strip() == f"coco {version}", "the other tree is of the same version")
     for here, there in ((first, second), (second, first)):
         mapped = run(here.one("coco"), "run", *show, env=dict(os.environ, LD_PRELOAD=there.one("libcoco.so")))
         expect(mapped.strip() == os.path.realpath(here.one("libcoco.so")), f"mapped: {mapped}")
+        said = subprocess.run([here.one("coco"), "doctor"], env=dict(os.environ, LD_PRELOAD=there.one("libcoco.so")), capture_output=True,
+                              text=True, timeout=LIMIT_S, check=False).stdout
+        told = version if there is second else options.version
+        expect(f"of version {told}" in said, f"the doctor does not name the other version, {told}:\n{said}")
 
 
 def main():
