@@ -28,8 +28,10 @@ constexpr std::int64_t kLongAgreement = 16;
 // A pause is a time outside that is longer than so many times the sum of a rank's usual time outside, below which a quarter of
 // these times are, and its usual time inside, the median.
 constexpr std::int64_t kPauseTimes = 8;
-// Less is no time, and means that nothing was seen.
+// No time is less.
 constexpr std::int64_t kLeastTimeNs = 1;
+// No call that exchanges anything between nodes takes less.
+constexpr std::int64_t kLeastApartNs = 100;
 // Ranks that share processors take turns of about a millisecond.
 constexpr std::int64_t kStreamSampleNs = 1'000'000;
 
@@ -219,6 +221,11 @@ std::int64_t Learner::sample(int number) const {
     return time_ns / calls_per_sample();
 }
 
+std::int64_t Learner::whole_sample(int number) const {
+    const std::int64_t* const numbers = board_ + number * numbers_per_sample();
+    return clocks_ == Clocks::apart ? numbers[0] / calls_per_sample() : sample(number);
+}
+
 void Learner::begin(Phase phase, int first_step, std::uint64_t call) {
     phase_ = phase;
     incumbents_.count = challengers_.count = 0;
@@ -242,8 +249,10 @@ void Learner::go_on(std::uint64_t call) {
             challenger_ = c;
     look_ns_ = 0;
     const Facts& facts = facts_[challenger_];
-    const bool is_hopeful = facts.was_seen && static_cast<double>(facts.time_ns) <=
-                                                  kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
+    // Behind a void look a few calls show whether it is hopeful still.
+    const bool is_hopeful =
+        facts.was_seen && facts.voids == 0 &&
+        static_cast<double>(facts.time_ns) <= kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
     begin(is_hopeful ? Phase::comparison : Phase::probe, 0, call);
 }
 
@@ -251,9 +260,9 @@ void Learner::go_on(std::uint64_t call) {
 void Learner::collect() {
     int number = 0;
     for (const Parts now = parts(); const Part& part : now.all())
-        for (int i = 0; i < part.samples; ++i)
+        for (int i = 0; i < part.samples; ++i, ++number)
             (part.is_challengers ? challengers_ : incumbents_)
-                .add(std::max<std::int64_t>(sample(number++), kLeastTimeNs));
+                .add(std::max(sample(number), kLeastTimeNs), std::max(whole_sample(number), kLeastTimeNs));
 }
 
 void Learner::count_challenged() {
@@ -271,10 +280,14 @@ void Learner::end_void_look(std::uint64_t call) {
     end_look(call);
 }
 
-// Whether ranks were outside for longer than a stretch took: they do not wait for one another, and what a call takes cannot be told.
-bool Learner::tells_nothing() {
-    return clocks_ == Clocks::apart &&
-           std::min(median_of(incumbents_.all()), median_of(challengers_.all())) <= kLeastTimeNs;
+// Where ranks do not wait for one another, the times that they were outside may add up to all that a stretch took, or more. Then
+// nobody knows what of it a call took, and candidates are compared by the whole.
+void Learner::judge_wholes_if_times_tell_nothing() {
+    if (clocks_ != Clocks::apart ||
+        std::min(median_of(incumbents_.all()), median_of(challengers_.all())) >= kLeastApartNs)
+        return;
+    incumbents_.take_wholes();
+    challengers_.take_wholes();
 }
 
 void Learner::decide(std::uint64_t call) {
@@ -293,8 +306,8 @@ void Learner::decide(std::uint64_t call) {
     collect();
     look_ns_ += static_cast<double>(step_calls()) * kNoteNs;
     if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
-    if (tells_nothing()) return end_void_look(call);
     facts_[challenger_].voids = 0;
+    judge_wholes_if_times_tell_nothing();
     conclude(agreement_ns, call);
 }
 
@@ -358,10 +371,10 @@ void Learner::change_to(int candidate, double comparisons) {
 }
 
 // The share of the time that looks at this challenger may take from now on. One that seems to be the better one is soon looked at
-// again, the sooner the more there is to gain; and so is one that was found hopeless by a first probe, which has a sample or two.
+// again, the sooner the more there is to gain; and so is one of which no more than a first probe is known, a sample or two, in which
+// a rank may have been put aside.
 double Learner::share_of(const Facts& challenger) const {
-    const bool may_have_been_disturbed = challenger.comparisons == 0 && challenger.whole_looks == 1;
-    if (may_have_been_disturbed) return kFirstShare;
+    if (challenger.comparisons == 0 && challenger.whole_looks <= 1) return kFirstShare;
     if (challenger.slow_evidence <= 0 || challenger.comparisons >= kFirstComparisons)
         return kSpentShare / (candidates_ - 1);
     const auto incumbent_ns = static_cast<double>(facts_[incumbent_].time_ns);
@@ -369,8 +382,8 @@ double Learner::share_of(const Facts& challenger) const {
                                                                                : kSmallGainShare;
 }
 
-// In calls from now on: as many as make a look a small share of their time, and more the more looks at the challenger were void in
-// a row, of which nobody knows how long its calls took.
+// In calls from now on: as many as make a look a small share of their time. Where looks at the challenger were void, nobody knows how
+// long its calls took: each in a row doubles the least rest.
 std::uint64_t Learner::rest_for(double share, unsigned voids) const {
     constexpr double kNever = 1e15;
     constexpr unsigned kDoublings = 20;

@@ -10,12 +10,13 @@
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
 // incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
-// agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, the first at
-// each challenger, kFirstShare; decision 25 derives the bound.
+// agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, the first
+// and the second at each challenger, kFirstShare; decision 25 derives the bound.
 //
 // Called by choices.cc. Knows neither clocks nor ranks: tests play millions of calls in virtual time. Thread safety: that of the
 // communicator. Never fails.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -91,13 +92,17 @@ class Learner {
         std::size_t count;
         std::span<const Part> all() const { return {parts, count}; }
     };
-    // The samples of one phase, of the incumbent or of the challenger.
+    // The samples of one phase, of the incumbent or of the challenger, and the same with all that lay between the calls.
     struct Samples {
         static constexpr std::size_t kMost = 64;
-        std::int64_t times[kMost];
+        std::int64_t times[kMost], wholes[kMost];
         std::size_t count = 0;
 
-        void add(std::int64_t time_ns) { times[count++] = time_ns; }
+        void add(std::int64_t time_ns, std::int64_t whole_ns) {
+            times[count] = time_ns;
+            wholes[count++] = whole_ns;
+        }
+        void take_wholes() { std::ranges::copy(wholes, times); }
         std::span<std::int64_t> all() { return {times, count}; }
     };
     static constexpr std::size_t kNumbersMost = 320;
@@ -135,6 +140,7 @@ class Learner {
     std::uint64_t step_end() const { return step_begin_ + step_calls(); }
     void note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns);
     std::int64_t sample(int number) const;
+    std::int64_t whole_sample(int number) const;
     void sum_up(std::int64_t* numbers) const;
     std::size_t sample_count() const;
     // Board's last number but one: the largest of these on any rank.
@@ -148,7 +154,7 @@ class Learner {
     void count_challenged();
     void conclude(std::int64_t agreement_ns, std::uint64_t call);
     void judge(double z, double ratio);
-    bool tells_nothing();
+    void judge_wholes_if_times_tell_nothing();
     void end_void_look(std::uint64_t call);
     std::uint64_t rest_for(double share, unsigned voids) const;
     void end_look(std::uint64_t call);

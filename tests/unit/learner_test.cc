@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -579,10 +580,13 @@ TEST_CASE("void looks keep to the bound as well", "[learner]") {
         }
 }
 
-TEST_CASE("ranks that do not wait for one another teach nothing, and are seldom looked at", "[learner]") {
+namespace {
+
+// Two ranks, each outside for long in its turn. With one candidate they wait for each other, with the other one they do not.
+int incumbent_where_only_one_waits(int waiting, std::int64_t waiting_ns, std::int64_t other_ns) {
     Learner ranks[2] = {Learner(2, Learner::Clocks::apart), Learner(2, Learner::Clocks::apart)};
     std::int64_t now_ns[2] = {1000, 1000};
-    for (std::uint64_t call = 1; call <= 100'000; ++call) {
+    for (std::uint64_t call = 1; call <= 3000; ++call) {
         if (ranks[0].must_agree(call)) {
             const auto one = ranks[0].board(), other = ranks[1].board();
             for (std::size_t i = 0; i < one.size(); ++i) one[i] = other[i] = std::max(one[i], other[i]);
@@ -590,17 +594,73 @@ TEST_CASE("ranks that do not wait for one another teach nothing, and are seldom 
             for (Learner& rank : ranks) rank.decide(call);
         }
         const Learner::Span span = ranks[0].span(call);
-        CHECK(ranks[1].span(call).candidate == span.candidate);
+        REQUIRE(ranks[1].span(call).candidate == span.candidate);
+        std::int64_t begin_ns[2];
+        for (std::size_t r = 0; r < 2; ++r) begin_ns[r] = now_ns[r] + (call % 2 == r ? 10'000 : 0);
         for (std::size_t r = 0; r < 2; ++r) {
-            const std::int64_t begin_ns = now_ns[r] + (call % 2 == r ? 10'000 : 0);
-            now_ns[r] = begin_ns + (span.candidate == 0 ? 200 : 100);
-            if (span.is_measured) ranks[r].note(call, begin_ns, now_ns[r]);
+            now_ns[r] = span.candidate == waiting ? std::max(begin_ns[0], begin_ns[1]) + waiting_ns
+                                                  : begin_ns[r] + other_ns;
+            if (span.is_measured) ranks[r].note(call, begin_ns[r], now_ns[r]);
         }
     }
-    CHECK(ranks[0].incumbent() == 0);
-    CHECK(ranks[0].time_ns(0) == 0);
-    CHECK(ranks[0].looks() > 5);
-    CHECK(ranks[0].looks() < 20);
+    return ranks[0].incumbent();
+}
+
+}  // namespace
+
+TEST_CASE("a candidate with which ranks do not wait for one another is known by all that passes",
+          "[learner]") {
+    CHECK(incumbent_where_only_one_waits(0, 20'000, 5000) == 1);
+    CHECK(incumbent_where_only_one_waits(1, 20'000, 5000) == 0);
+    // Neither waits.
+    CHECK(incumbent_where_only_one_waits(-1, 0, 5000) == 0);
+    // The other one takes longer in spite of its waiting.
+    CHECK(incumbent_where_only_one_waits(0, 5000, 40'000) == 0);
+    CHECK(incumbent_where_only_one_waits(1, 5000, 40'000) == 1);
+}
+
+TEST_CASE("what is looked at again behind a void look is probed first", "[learner]") {
+    constexpr std::uint64_t kCalls = 4'000'000;
+    constexpr double kBestNs = 1000, kAgreementNs = 20'000;
+    Learner learner(2, Learner::Clocks::common);
+    double spent_ns = 0;
+    for (std::uint64_t call = 1; call <= kCalls; ++call) {
+        if (learner.must_agree(call)) {
+            learner.board().back() = static_cast<std::int64_t>(kAgreementNs);
+            spent_ns += kAgreementNs;
+            learner.decide(call);
+        }
+        const Learner::Span span = learner.span(call);
+        // The challenger becomes much slower when it is known, and no look is whole any more.
+        const bool is_known = learner.time_ns(1) != 0;
+        const double cost_ns = span.candidate == 0 ? kBestNs : kBestNs * (is_known ? 100 : 1.5);
+        if (span.is_measured && !is_known) learner.note(call, 0, static_cast<std::int64_t>(cost_ns));
+        const std::uint64_t last = span.is_measured ? call : std::min(span.last_call, kCalls);
+        spent_ns += cost_ns * static_cast<double>(last - call + 1);
+        call = last;
+    }
+    CHECK(learner.looks() > 10);
+    CHECK(spent_ns <= 1.01 * kBestNs * kCalls + 400 * 100 * kBestNs + 100 * kAgreementNs);
+}
+
+TEST_CASE("a void look at one candidate does not keep it waiting for long", "[learner]") {
+    Learner learner(4, Learner::Clocks::common);
+    std::optional<std::uint64_t> missed_look;
+    std::uint64_t call = 1;
+    for (; learner.incumbent() != 3 && call < 100'000; ++call) {
+        if (learner.must_agree(call)) {
+            learner.board().back() = 30'000;
+            learner.decide(call);
+        }
+        const Learner::Span span = learner.span(call);
+        // The first look at it is void, when others are known.
+        if (span.is_measured && span.candidate == 3 && !missed_look) missed_look = learner.looks();
+        const bool misses = span.candidate == 3 && missed_look == learner.looks();
+        if (span.is_measured && !misses) learner.note(call, 0, span.candidate == 3 ? 500 : 1000);
+    }
+    CHECK(missed_look);
+    CHECK(learner.time_ns(1) != 0);
+    CHECK(call < 10'000);
 }
 
 TEST_CASE("void looks at one candidate do not keep others waiting", "[learner]") {
