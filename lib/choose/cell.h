@@ -6,7 +6,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "choose/learner.h"
@@ -30,8 +29,8 @@ struct Cell {
     bool goes_by_told_size = false;
     std::uint64_t calls = 0;
     // Where told sizes lead to the MPI library's function, whose calls tell none: the number of the cell's last call before one
-    // is taken to see. Without a value: not decided yet.
-    std::optional<std::uint64_t> see_after = std::nullopt;
+    // is taken to see, and how often the told size had changed when that was decided.
+    std::uint64_t see_after = 0, see_decided_at = 0;
     std::unique_ptr<Lessons> lessons = nullptr;  // null: nothing is learned here, or not yet
 
     // Notes the call under way, which is measured, by a clock of this process's.

@@ -89,6 +89,7 @@ std::span<const int> Choices::rules_for(const policy::Policy& policy, const poli
     Memo& memo = memo_[static_cast<int>(facts.collective)];
     if (!memo.rules || memo.degree != facts.degree) {
         memo.rules = policy::rules_for(policy, facts);
+        memo.rules_ask = policy::ask_for_block(policy, *memo.rules);
         memo.degree = facts.degree;
     }
     return *memo.rules;
@@ -99,7 +100,8 @@ bool Choices::goes_by_told_size(const policy::Policy& policy, const policy::Fact
     if (facts.nodes != 1 || (facts.collective != algorithms::Collective::alltoallv &&
                              facts.collective != algorithms::Collective::alltoallw))
         return false;
-    return learning.is_on || policy::ask_for_block(policy, rules_for(policy, facts));
+    static_cast<void>(rules_for(policy, facts));
+    return learning.is_on || memo_[static_cast<int>(facts.collective)].rules_ask;
 }
 
 int Choices::size_class_of(const policy::Facts& facts) {
@@ -172,12 +174,14 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
 void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) {
     Cell& cell = *choice.cell;
     Seeing& seeing = told_seeing_[static_cast<int>(facts.collective)];
-    if (!cell.see_after) {
+    const std::uint64_t changes = told_changes_[static_cast<int>(facts.collective)];
+    if (cell.see_decided_at != changes) {
+        cell.see_decided_at = changes;
         seeing.note_change(calls(facts.collective));
         cell.see_after = cell.size_class < 0 ? 0 : cell.calls - 1 + seeing.unseen;
     }
-    if (cell.calls <= *cell.see_after || choice.is_measured) {
-        choice.last_of_cell = std::min(choice.last_of_cell, std::max(cell.calls, *cell.see_after));
+    if (cell.calls <= cell.see_after || choice.is_measured) {
+        choice.last_of_cell = std::min(choice.last_of_cell, std::max(cell.calls, cell.see_after));
         return;
     }
     cell.see_after = cell.calls + seeing.unseen;
@@ -218,7 +222,6 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
                   &cell_for(facts, is_cells_own ? memo.verdict.rule : kNoRule, size_class),
                   UINT64_MAX};
         choice.cell->goes_by_told_size = by_told_size;
-        choice.cell->see_after.reset();
     }
     ++choice.cell->calls;
     if (by_told_size) {  // the last call may have been taken to see
@@ -248,6 +251,7 @@ policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy:
 void Choices::put_instead(algorithms::Collective collective, const Instead& instead) {
     const int number = static_cast<int>(collective);
     instead_[number] = instead;
+    ++told_changes_[number];
     memo_[number] = {};
 }
 

@@ -65,7 +65,10 @@ struct Instead {
 
 class Choices {
   public:
-    Choices() { std::ranges::fill(told_class_, -1); }
+    Choices() {
+        std::ranges::fill(told_class_, -1);
+        std::ranges::fill(told_changes_, 1);
+    }
     // Chooses for a call, and counts it. facts: all but the calls. bounded: no rank knows the block size, but all
     // know a bound that earlier calls told; facts.block_bytes is empty then. Requires: all ranks make the call.
     const Choice& choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
@@ -83,7 +86,9 @@ class Choices {
 
     // Tells the size class of the largest block that any rank has sent in a call whose cell goes by that.
     void note_size_class(algorithms::Collective collective, int size_class) {
-        told_class_[static_cast<int>(collective)] = size_class;
+        const int number = static_cast<int>(collective);
+        if (told_class_[number] != size_class) ++told_changes_[number];
+        told_class_[number] = size_class;
     }
     // Whether a choice for a call of this cell is still one for the next: the size told last may lead to another cell.
     bool leads_to(const Cell& cell) const {
@@ -106,15 +111,15 @@ class Choices {
     // that this would be dear.
     struct Seeing {
         static constexpr std::uint32_t kLeastUnseen = 32, kMostUnseen = 1024;
-        std::uint32_t unseen = kLeastUnseen;  // as many are left before the next one
-        std::uint64_t seen = 0;
+        std::uint32_t unseen = kLeastUnseen;  // calls that are left before the next one is taken
+        std::uint64_t seen_soon = 0;          // calls that were taken behind fewer than kMostUnseen
 
         void note_change(std::uint64_t calls) {
-            constexpr std::uint64_t kSeenAtFirst = 8;
-            if (seen <= kSeenAtFirst + calls / kMostUnseen) unseen = kLeastUnseen;
+            constexpr std::uint64_t kSeenSoonAtFirst = 8;
+            if (seen_soon <= kSeenSoonAtFirst + calls / kMostUnseen) unseen = kLeastUnseen;
         }
         void note_seen() {
-            ++seen;
+            if (unseen < kMostUnseen) ++seen_soon;
             unseen = std::min(2 * unseen, kMostUnseen);
         }
     };
@@ -136,8 +141,10 @@ class Choices {
         std::uint64_t block_bytes = UINT64_MAX - 1;
         policy::Verdict verdict = {.choice = {}, .last_call = 0};
         Choice choice = {};
-        // The rules that hold for the collective here, whatever the block and the call, and the degree by which they were found.
+        // The rules for the collective that match but for their conditions on the block and the call, whether one asks for the block,
+        // and the degree by which they were found. The policy and all other facts that count are those of the communicator.
         std::optional<std::vector<int>> rules = std::nullopt;
+        bool rules_ask = false;
         std::optional<std::uint64_t> degree = std::nullopt;
     };
     std::span<const int> rules_for(const policy::Policy& policy, const policy::Facts& facts);
@@ -146,6 +153,8 @@ class Choices {
     Instead instead_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;
     int told_class_[algorithms::kCollectives];
+    // All ranks count the same, whichever of them remember a choice.
+    std::uint64_t told_changes_[algorithms::kCollectives];
     // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most libraries let others pass.
     enum class Lengths : std::uint8_t { unknown, alike, unlike } lengths_ = Lengths::unknown;
     bool saw_other_length_ = false;

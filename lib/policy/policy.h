@@ -110,7 +110,8 @@ struct Verdict {
     std::uint64_t last_call = UINT64_MAX;
 };
 Verdict select(const Policy& policy, const Facts& facts);
-// The numbers of the rules that match whatever the block and the call: few of many, once a communicator and a collective are known.
+// The numbers of the rules that match but for their conditions on the block and the call: few of many, once a communicator and a
+// collective are known.
 std::vector<int> rules_for(const Policy& policy, const Facts& facts);
 // The same verdict. Requires: these are the rules for the facts.
 Verdict select(const Policy& policy, std::span<const int> rules, const Facts& facts);

@@ -300,8 +300,13 @@ TEST_CASE("where the size is left to MPI, a call is taken now and then to see wh
     CHECK(taken < 110);
     const std::string smaller = call_and_tell(choices, policy, 3, 1030);
     CHECK(smaller.ends_with("eeee"));
-    // Sizes that change are looked for soon again.
+    // Sizes that change are looked for soon again, each time if they do not change all the time.
     CHECK(call_and_tell(choices, policy, 14, 34) == "e" + std::string(32, 'm') + "e");
+    for (int change = 0; change < 20; ++change) {
+        call_and_tell(choices, policy, 14, 10'000);
+        CHECK(call_and_tell(choices, policy, 3, 1030).ends_with("eeee"));
+        CHECK(call_and_tell(choices, policy, 14, 34) == "e" + std::string(32, 'm') + "e");
+    }
 }
 
 TEST_CASE("sizes that change all the time, all left to MPI, are seldom looked for", "[choices]") {
@@ -313,6 +318,33 @@ TEST_CASE("sizes that change all the time, all left to MPI, are seldom looked fo
         taken += call_and_tell(choices, policy, random() % 2 == 0 ? 13 : 14, 1) != "m";
     CHECK(taken > 50);
     CHECK(taken < 250);
+}
+
+TEST_CASE("a rank that remembers a choice and one that does not take the same calls to see", "[choices]") {
+    const policy::Policy policy = policy_of(kSizedRules);
+    Choices ranks[2];
+    auto choose = [&](Choices& rank) -> const Choice& {
+        return rank.choose(policy, unknown_sizes(), false, {});
+    };
+    auto tell = [&](int size_class) {
+        for (Choices& rank : ranks) rank.note_size_class(Collective::alltoallv, size_class);
+    };
+    Cell* remembered[2];
+    tell(20);
+    for (int r = 0; r < 2; ++r) remembered[r] = choose(ranks[r]).cell;
+    tell(14);
+    for (int call = 0; call < 10; ++call)
+        for (Choices& rank : ranks) CHECK(choose(rank).algorithm == nullptr);
+    // Another thread's call goes by what it remembers on one rank; the other rank has forgotten it.
+    tell(20);
+    ++remembered[0]->calls;
+    CHECK(name_of(choose(ranks[1])) == "naive");
+    tell(14);
+    for (int call = 0; call < 3000; ++call) {
+        const Choice &one = choose(ranks[0]), &other = choose(ranks[1]);
+        REQUIRE(one.algorithm == other.algorithm);
+        REQUIRE(one.last_of_cell == other.last_of_cell);
+    }
 }
 
 TEST_CASE("looks at what MPI is compared with do not bring more calls that are taken to see", "[choices]") {
