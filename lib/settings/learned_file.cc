@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -61,19 +62,33 @@ class File {
 // A file that is being written is called PATH.XXXXXX.part.
 constexpr std::string_view kPart = ".part";
 
+// Whether NAME is a file's name, a dot, by chance six letters and digits, or once a process's number, and kPart.
+bool is_part_of(const std::string& file, std::string_view name) {
+    if (!name.starts_with(file + '.') || !name.ends_with(kPart) ||
+        name.size() <= file.size() + 1 + kPart.size())
+        return false;
+    const std::string_view middle =
+        name.substr(file.size() + 1, name.size() - file.size() - 1 - kPart.size());
+    auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    return std::ranges::all_of(middle, is_digit) ||
+           (middle.size() == 6 &&
+            std::ranges::all_of(middle, [&](char c) { return is_digit(c) || is_letter(c); }));
+}
+
 // Removes what jobs that were killed while they wrote have left beside the file: nobody takes a day.
 void remove_left_parts(const std::string& path) {
     constexpr auto kOld = std::chrono::hours(24);
     const fs::path folder = fs::path(path).parent_path();
-    const std::string begin = fs::path(path).filename().string() + '.';
+    const std::string file = fs::path(path).filename();
     std::error_code error;
     for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end; !error && at != end;
          at.increment(error)) {
-        const std::string name = at->path().filename();
+        if (!is_part_of(file, at->path().filename().string())) continue;
         std::error_code gone;
-        if (name.starts_with(begin) && name.ends_with(kPart) &&
-            fs::file_time_type::clock::now() - at->last_write_time(gone) > kOld && !gone)
-            fs::remove(at->path(), gone);
+        const bool is_file = fs::is_regular_file(at->symlink_status(gone));
+        if (is_file && fs::file_time_type::clock::now() - at->last_write_time(gone) > kOld && !gone)
+            unlink(at->path().c_str());
     }
 }
 

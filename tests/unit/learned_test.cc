@@ -207,26 +207,35 @@ TEST_CASE("no file of learned rules stops anybody", "[learned]") {
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
     CHECK_FALSE(trouble_of(pipe).empty());
     CHECK_FALSE(settings::write_learned("/dev/null/rules", {kKey, some_rules()}, trouble));
-    CHECK_FALSE(
-        settings::write_learned(folder.path, {kKey, some_rules()}, trouble));  // a folder cannot be replaced
+    // A folder cannot be replaced, and nothing is left beside it.
+    REQUIRE(mkdir((folder.path + "/folder").c_str(), 0700) == 0);
+    CHECK_FALSE(settings::write_learned(folder.path + "/folder", {kKey, some_rules()}, trouble));
     CHECK(trouble.find('\n') == std::string::npos);
-    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 3);
 }
 
 TEST_CASE("what killed writers have left keeps nobody from writing, and goes after a day", "[learned]") {
     Folder folder;
     const std::string path = folder.path + "/rules.toml",
                       by_number = path + "." + std::to_string(getpid()) + ".part",
-                      young = path + ".aaaaaa.part", other = folder.path + "/other.toml.aaaaaa.part";
+                      by_chance = path + ".aB3aaa.part", young = path + ".aaaaaa.part";
+    const std::vector<std::string> others{folder.path + "/other.toml.aaaaaa.part", path + ".part",
+                                          path + ".backup-1.part", path + ".my.part"};
     std::string trouble;
-    for (const std::string& left : {by_number, young, other}) std::ofstream(left) << "half";
+    std::vector<std::string> old = others;
+    old.insert(old.end(), {by_number, by_chance});
+    std::ofstream(young) << "half";
+    for (const std::string& left : old) std::ofstream(left) << "half";
     const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
-    for (const std::string& left : {by_number, other}) std::filesystem::last_write_time(left, long_ago);
+    for (const std::string& left : old) std::filesystem::last_write_time(left, long_ago);
     REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
     CHECK(settings::read_learned(path, kKey, trouble).size() == 3);
     CHECK_FALSE(std::filesystem::exists(by_number));
+    CHECK_FALSE(std::filesystem::exists(by_chance));
     CHECK(std::filesystem::exists(young));
-    CHECK(std::filesystem::exists(other));
+    for (const std::string& other : others) CHECK(std::filesystem::exists(other));
+    // With the rules, and without a part of their own.
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 6);
 }
 
 TEST_CASE("rules of another user, or that others may write, do not count", "[learned]") {
