@@ -189,12 +189,14 @@ std::string sentence(const Learned& one) {
                                        : time_text(static_cast<std::uint64_t>(candidate.time_ns))) +
                ")";
     };
+    const bool is_known = one.candidates[one.incumbent].time_ns != 0;
     std::string text =
         std::string(function_of(one.collective)) + " on " + std::to_string(one.nodes) + " x " +
         std::to_string(one.ranks_per_node) + " ranks, " +
         (one.size_class < 0 ? "all blocks"
                             : "blocks to " + base::bytes_text(std::uint64_t{1} << one.size_class)) +
-        ": learned " + timed(one.candidates[one.incumbent]) + " against";
+        (is_known ? ": learned " : ": nothing was learned of ") + timed(one.candidates[one.incumbent]) +
+        (is_known ? " against" : " and");
     bool is_first = true;
     for (std::size_t c = 0; c < one.candidates.size(); ++c) {
         if (c == one.incumbent) continue;

@@ -204,6 +204,10 @@ TEST_CASE("the table says what was learned, and from what", "[stats]") {
               .ends_with("MPI_Alltoall on 1 x 4 ranks, blocks to 64: learned mpi (1.20 us) against eager "
                          "(2.30 us), naive "
                          "(not tried), in 2 looks that took 12.00 us\n"));
+    Learned unknown = learned;
+    for (Learned::Candidate& candidate : unknown.candidates) candidate.time_ns = 0;
+    CHECK(table({&row, 1}, 4, Counted::all_ranks, {&unknown, 1})
+              .find(": nothing was learned of mpi (not tried) and eager (not tried)") != std::string::npos);
     learned.size_class = -1;
     learned.looks = 1;
     CHECK(table({&row, 1}, 4, Counted::all_ranks, {&learned, 1}).find("ranks, all blocks: learned") !=
