@@ -28,9 +28,7 @@ constexpr std::int64_t kLongAgreement = 16;
 // A pause is a time outside that is longer than so many times the sum of a rank's usual time outside, below which a quarter of
 // these times are, and its usual time inside, the median.
 constexpr std::int64_t kPauseTimes = 8;
-// No time is less.
-constexpr std::int64_t kLeastTimeNs = 1;
-// No call that exchanges anything between nodes takes less.
+// No exchange between nodes takes less.
 constexpr std::int64_t kLeastApartNs = 100;
 // Ranks that share processors take turns of about a millisecond.
 constexpr std::int64_t kStreamSampleNs = 1'000'000;
@@ -251,7 +249,7 @@ void Learner::go_on(std::uint64_t call) {
     const Facts& facts = facts_[challenger_];
     // Behind a void look a few calls show whether it is hopeful still.
     const bool is_hopeful =
-        facts.was_seen && facts.voids == 0 &&
+        facts.was_seen && facts.voids == 0 && facts.by_wholes == facts_[incumbent_].by_wholes &&
         static_cast<double>(facts.time_ns) <= kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
     begin(is_hopeful ? Phase::comparison : Phase::probe, 0, call);
 }
@@ -261,8 +259,7 @@ void Learner::collect() {
     int number = 0;
     for (const Parts now = parts(); const Part& part : now.all())
         for (int i = 0; i < part.samples; ++i, ++number)
-            (part.is_challengers ? challengers_ : incumbents_)
-                .add(std::max(sample(number), kLeastTimeNs), std::max(whole_sample(number), kLeastTimeNs));
+            (part.is_challengers ? challengers_ : incumbents_).add(sample(number), whole_sample(number));
 }
 
 void Learner::count_challenged() {
@@ -274,20 +271,43 @@ void Learner::count_challenged() {
 void Learner::end_void_look(std::uint64_t call) {
     Facts& challenger = facts_[challenger_];
     ++looks_, ++challenger.voids;
+    const Facts& incumbent = facts_[incumbent_];
+    // Times of two kinds do not compare.
+    const std::int64_t least_ns = challenger.by_wholes == incumbent.by_wholes ? 0 : challenger.time_ns / 2;
     if (challenger.was_seen)
-        look_ns_ += challenged_calls_ * static_cast<double>(std::max<std::int64_t>(
-                                            challenger.time_ns - facts_[incumbent_].time_ns, 0));
+        look_ns_ += challenged_calls_ *
+                    static_cast<double>(std::max(challenger.time_ns - incumbent.time_ns, least_ns));
     end_look(call);
 }
 
-// Where ranks do not wait for one another, the times that they were outside may add up to all that a stretch took, or more. Then
-// nobody knows what of it a call took, and candidates are compared by the whole.
-void Learner::judge_wholes_if_times_tell_nothing() {
-    if (clocks_ != Clocks::apart ||
-        std::min(median_of(incumbents_.all()), median_of(challengers_.all())) >= kLeastApartNs)
-        return;
+// Where a candidate does not make ranks wait for one another they may wait elsewhere, outside of its calls, and what they were outside
+// may add up to all that a stretch took, or more. So the one that times favour must not have been outside for longer.
+bool Learner::waits_are_hidden() {
+    if (clocks_ != Clocks::apart) return false;
+    const std::int64_t incumbent_ns = median_of(incumbents_.all()),
+                       challenger_ns = median_of(challengers_.all());
+    if (std::min(incumbent_ns, challenger_ns) < kLeastApartNs) return true;
+    if (phase_ == Phase::probe) return false;
+    const double shorter = z_of(incumbents_.all_outsides(), challengers_.all_outsides());
+    return (challenger_ns < incumbent_ns ? shorter : -shorter) > kClearEvidence;
+}
+
+// Returns: whether candidates are compared by all that passed in their stretches, of which calls are a part.
+bool Learner::take_wholes_if_waits_are_hidden() {
+    if (!waits_are_hidden()) return false;
     incumbents_.take_wholes();
     challengers_.take_wholes();
+    return true;
+}
+
+// How many times as long as the incumbent's the challenger's stretches took.
+double Learner::whole_ratio() const {
+    std::int64_t incumbents[Samples::kMost], challengers[Samples::kMost];
+    const auto median = [](const Samples& samples, std::int64_t* copy) {
+        std::copy_n(samples.wholes, samples.count, copy);
+        return static_cast<double>(median_of({copy, samples.count}));
+    };
+    return median(challengers_, challengers) / median(incumbents_, incumbents);
 }
 
 void Learner::decide(std::uint64_t call) {
@@ -306,14 +326,13 @@ void Learner::decide(std::uint64_t call) {
     collect();
     look_ns_ += static_cast<double>(step_calls()) * kNoteNs;
     if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
-    facts_[challenger_].voids = 0;
-    judge_wholes_if_times_tell_nothing();
     conclude(agreement_ns, call);
 }
 
 // Behind the last step of a phase.
 void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     ++looks_;
+    const bool by_wholes = take_wholes_if_waits_are_hidden();
     const std::span<std::int64_t> incumbents = incumbents_.all(), challengers = challengers_.all();
     Facts& challenger = facts_[challenger_];
     const std::int64_t incumbent_ns = median_of(incumbents);
@@ -326,29 +345,40 @@ void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     const int calls = clocks_ == Clocks::streams ? 1 : calls_per_sample();
     is_thorough_ = agreement_ns > kLongAgreement * calls * incumbent_ns;
     facts_[incumbent_].was_seen = challenger.was_seen = true;
-    ++challenger.whole_looks;
+    facts_[incumbent_].by_wholes = challenger.by_wholes = by_wholes;
     // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
     challenger.credit_ns -= static_cast<double>(challenger.time_ns - incumbent_ns) * challenged_calls_;
     look_ns_ += std::max(-challenger.credit_ns, 0.0);
     challenger.credit_ns = std::max(challenger.credit_ns, 0.0);
-    if (phase_ == Phase::comparison) {
-        judge(z_of(challengers, incumbents),
-              static_cast<double>(challenger.time_ns) / static_cast<double>(incumbent_ns));
-        return end_look(call);
-    }
-    // All ranks have just agreed, so a stream need not be stopped for it once more.
-    if (static_cast<double>(challenger.time_ns) <= kHopeless * static_cast<double>(incumbent_ns))
-        return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
+    if (phase_ == Phase::probe) return conclude_probe(by_wholes, call);
+    challenger.voids = 0;
+    judge(z_of(challengers, incumbents),
+          static_cast<double>(challenger.time_ns) / static_cast<double>(incumbent_ns), by_wholes);
     end_look(call);
 }
 
-void Learner::judge(double z, double ratio) {
+void Learner::conclude_probe(bool by_wholes, std::uint64_t call) {
+    Facts& challenger = facts_[challenger_];
+    const bool seems_hopeless =
+        static_cast<double>(challenger.time_ns) > kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
+    // One stretch of some calls may have a pause of the program in it, or less waiting than others.
+    const bool is_hopeless =
+        seems_hopeless && !by_wholes && (clocks_ != Clocks::apart || whole_ratio() > kHopeless);
+    // All ranks have just agreed, so a stream need not be stopped for it once more.
+    if (!is_hopeless) return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
+    challenger.voids = 0;
+    ++challenger.hopeless_probes;
+    end_look(call);
+}
+
+void Learner::judge(double z, double ratio, bool by_wholes) {
     Facts& challenger = facts_[challenger_];
     const bool is_first = challenger.comparisons == 0;
     challenger.evidence = std::max(kFading * challenger.evidence + z, -kMostAgainst);
     challenger.slow_evidence += z;
     challenger.comparisons += 1;
-    if (challenger.evidence > kEnoughEvidence || (is_first && z > kClearEvidence && ratio < kClearGain))
+    if (challenger.evidence > kEnoughEvidence ||
+        (is_first && !by_wholes && z > kClearEvidence && ratio < kClearGain))
         return change_to(challenger_, 0);
     if (challenger.comparisons >= kSlowLeast &&
         challenger.slow_evidence > kSlowDeviations * std::sqrt(challenger.comparisons))
@@ -371,10 +401,10 @@ void Learner::change_to(int candidate, double comparisons) {
 }
 
 // The share of the time that looks at this challenger may take from now on. One that seems to be the better one is soon looked at
-// again, the sooner the more there is to gain; and so is one of which no more than a first probe is known, a sample or two, in which
-// a rank may have been put aside.
+// again, the sooner the more there is to gain; and so is one that was not compared yet, unless two probes have found it hopeless: in
+// one a rank may have been put aside.
 double Learner::share_of(const Facts& challenger) const {
-    if (challenger.comparisons == 0 && challenger.whole_looks <= 1) return kFirstShare;
+    if (challenger.comparisons == 0 && challenger.hopeless_probes <= 1) return kFirstShare;
     if (challenger.slow_evidence <= 0 || challenger.comparisons >= kFirstComparisons)
         return kSpentShare / (candidates_ - 1);
     const auto incumbent_ns = static_cast<double>(facts_[incumbent_].time_ns);

@@ -10,8 +10,8 @@
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
 // incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
-// agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, the first
-// and the second at each challenger, kFirstShare; decision 25 derives the bound.
+// agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
+// a challenger was not compared and not found hopeless twice, kFirstShare; decision 25 derives the bound.
 //
 // Called by choices.cc. Knows neither clocks nor ranks: tests play millions of calls in virtual time. Thread safety: that of the
 // communicator. Never fails.
@@ -35,7 +35,9 @@ class Learner {
     // How the ranks' clocks are read.
     enum class Clocks : std::uint8_t {
         common,  // one for all ranks: from the last rank's entry to the last exit
-        apart,  // a stretch of calls from exit to exit, less the longest that any rank was outside before each call
+        // A stretch of calls from exit to exit, less the longest that any rank was outside before each call; or with that, where it
+        // is no measure of the candidates.
+        apart,
         // A stretch of calls with all that lies between them but pauses, if all ranks make some, as ranks run ahead of others: the
         // longest of any rank.
         stretches,
@@ -92,19 +94,24 @@ class Learner {
         std::size_t count;
         std::span<const Part> all() const { return {parts, count}; }
     };
-    // The samples of one phase, of the incumbent or of the challenger, and the same with all that lay between the calls.
+    // The samples of one phase, of the incumbent or of the challenger: what is believed to be the calls' time, what it was taken
+    // from, and the part of that which was left out.
     struct Samples {
         static constexpr std::size_t kMost = 64;
-        std::int64_t times[kMost], wholes[kMost];
+        std::int64_t times[kMost], wholes[kMost], outsides[kMost];
         std::size_t count = 0;
 
         void add(std::int64_t time_ns, std::int64_t whole_ns) {
-            times[count] = time_ns;
-            wholes[count++] = whole_ns;
+            times[count] = std::max(time_ns, kLeastTimeNs);
+            wholes[count] = std::max(whole_ns, kLeastTimeNs);
+            outsides[count++] = whole_ns - time_ns;
         }
-        void take_wholes() { std::ranges::copy(wholes, times); }
+        void take_wholes() { std::copy_n(wholes, count, times); }
         std::span<std::int64_t> all() { return {times, count}; }
+        std::span<const std::int64_t> all_outsides() const { return {outsides, count}; }
     };
+    // Times are rounded up to this, as ratios are taken of them.
+    static constexpr std::int64_t kLeastTimeNs = 1;
     static constexpr std::size_t kNumbersMost = 320;
 
     struct Facts {
@@ -115,8 +122,9 @@ class Learner {
         double comparisons = 0;  // in slow_evidence
         double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
         std::uint64_t next_look;
-        std::uint64_t whole_looks = 0;  // probes and comparisons with it that were not void
-        unsigned voids = 0;             // looks at it in a row that were void
+        unsigned hopeless_probes = 0;
+        unsigned voids = 0;      // looks at it in a row that were void
+        bool by_wholes = false;  // its time has what lay between the calls in it
         bool was_seen = false;
     };
 
@@ -153,8 +161,11 @@ class Learner {
     void collect();
     void count_challenged();
     void conclude(std::int64_t agreement_ns, std::uint64_t call);
-    void judge(double z, double ratio);
-    void judge_wholes_if_times_tell_nothing();
+    void judge(double z, double ratio, bool by_wholes);
+    bool waits_are_hidden();
+    bool take_wholes_if_waits_are_hidden();
+    double whole_ratio() const;
+    void conclude_probe(bool by_wholes, std::uint64_t call);
     void end_void_look(std::uint64_t call);
     std::uint64_t rest_for(double share, unsigned voids) const;
     void end_look(std::uint64_t call);

@@ -582,11 +582,21 @@ TEST_CASE("void looks keep to the bound as well", "[learner]") {
 
 namespace {
 
-// Two ranks, each outside for long in its turn. With one candidate they wait for each other, with the other one they do not.
-int incumbent_where_only_one_waits(int waiting, std::int64_t waiting_ns, std::int64_t other_ns) {
+// Two ranks, each outside for long in its turn. With one candidate they wait for each other in the call, with the other one they do
+// not, but may do so behind it.
+struct WaitingOfOne {
+    int waiting;              // the candidate
+    std::int64_t waiting_ns;  // from the later rank's entry
+    std::int64_t other_ns;    // of a rank's own
+    bool barrier_follows = false;
+    double noise = 0;
+};
+
+int incumbent_at_end(const WaitingOfOne& program) {
     Learner ranks[2] = {Learner(2, Learner::Clocks::apart), Learner(2, Learner::Clocks::apart)};
+    Random random(5);
     std::int64_t now_ns[2] = {1000, 1000};
-    for (std::uint64_t call = 1; call <= 3000; ++call) {
+    for (std::uint64_t call = 1; call <= 20'000; ++call) {
         if (ranks[0].must_agree(call)) {
             const auto one = ranks[0].board(), other = ranks[1].board();
             for (std::size_t i = 0; i < one.size(); ++i) one[i] = other[i] = std::max(one[i], other[i]);
@@ -595,28 +605,43 @@ int incumbent_where_only_one_waits(int waiting, std::int64_t waiting_ns, std::in
         }
         const Learner::Span span = ranks[0].span(call);
         REQUIRE(ranks[1].span(call).candidate == span.candidate);
+        const double factor = 1 + program.noise * (static_cast<double>(random() % 2001) / 1000 - 1);
         std::int64_t begin_ns[2];
-        for (std::size_t r = 0; r < 2; ++r) begin_ns[r] = now_ns[r] + (call % 2 == r ? 10'000 : 0);
+        for (std::size_t r = 0; r < 2; ++r)
+            begin_ns[r] = now_ns[r] + (call % 2 == r ? static_cast<std::int64_t>(10'000 * factor) : 0);
         for (std::size_t r = 0; r < 2; ++r) {
-            now_ns[r] = span.candidate == waiting ? std::max(begin_ns[0], begin_ns[1]) + waiting_ns
-                                                  : begin_ns[r] + other_ns;
+            now_ns[r] = span.candidate == program.waiting
+                            ? std::max(begin_ns[0], begin_ns[1]) + program.waiting_ns
+                            : begin_ns[r] + program.other_ns;
             if (span.is_measured) ranks[r].note(call, begin_ns[r], now_ns[r]);
         }
+        if (program.barrier_follows) now_ns[0] = now_ns[1] = std::max(now_ns[0], now_ns[1]) + 1000;
     }
     return ranks[0].incumbent();
 }
 
 }  // namespace
 
-TEST_CASE("a candidate with which ranks do not wait for one another is known by all that passes",
+TEST_CASE("a candidate with which ranks do not wait for one another is compared by whole stretches",
           "[learner]") {
-    CHECK(incumbent_where_only_one_waits(0, 20'000, 5000) == 1);
-    CHECK(incumbent_where_only_one_waits(1, 20'000, 5000) == 0);
-    // Neither waits.
-    CHECK(incumbent_where_only_one_waits(-1, 0, 5000) == 0);
-    // The other one takes longer in spite of its waiting.
-    CHECK(incumbent_where_only_one_waits(0, 5000, 40'000) == 0);
-    CHECK(incumbent_where_only_one_waits(1, 5000, 40'000) == 1);
+    for (double noise : {0.0, 0.1}) {
+        CHECK(incumbent_at_end({0, 20'000, 5000, false, noise}) == 1);
+        CHECK(incumbent_at_end({1, 20'000, 5000, false, noise}) == 0);
+        CHECK(incumbent_at_end({0, 20'000, 5200, false, noise}) == 1);
+        // The one that does not wait takes longer all the same.
+        CHECK(incumbent_at_end({0, 5000, 40'000, false, noise}) == 0);
+        CHECK(incumbent_at_end({1, 5000, 40'000, false, noise}) == 1);
+    }
+    CHECK(incumbent_at_end({-1, 0, 5000}) == 0);
+}
+
+TEST_CASE("a candidate that leaves the waiting to a barrier behind it does not fool it", "[learner]") {
+    for (double noise : {0.0, 0.1})
+        for (std::int64_t other_ns : {8000, 12'000, 14'000, 40'000}) {
+            INFO(other_ns << ", noise " << noise);
+            CHECK(incumbent_at_end({0, 5000, other_ns, true, noise}) == 0);
+            CHECK(incumbent_at_end({1, 5000, other_ns, true, noise}) == 1);
+        }
 }
 
 TEST_CASE("what is looked at again behind a void look is probed first", "[learner]") {
