@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -62,7 +62,7 @@ class File {
 // A file that is being written is called PATH.XXXXXX.part.
 constexpr std::string_view kPart = ".part";
 
-// Whether NAME is a file's name, a dot, by chance six letters and digits, or once a process's number, and kPart.
+// Whether NAME is a file's name, a dot, six letters and digits by chance, or a process's number as earlier versions had it, and kPart.
 bool is_part_of(const std::string& file, std::string_view name) {
     if (!name.starts_with(file + '.') || !name.ends_with(kPart) ||
         name.size() <= file.size() + 1 + kPart.size())
@@ -71,23 +71,28 @@ bool is_part_of(const std::string& file, std::string_view name) {
         name.substr(file.size() + 1, name.size() - file.size() - 1 - kPart.size());
     auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    return std::ranges::all_of(middle, is_digit) ||
+    return (middle.size() <= 7 && std::ranges::all_of(middle, is_digit)) ||
            (middle.size() == 6 &&
             std::ranges::all_of(middle, [&](char c) { return is_digit(c) || is_letter(c); }));
 }
 
+// As jobs make them.
+bool is_own_part(const struct stat& facts) {
+    return S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+           (facts.st_mode & 07777) == (S_IRUSR | S_IWUSR);
+}
+
 // Removes what jobs that were killed while they wrote have left beside the file: nobody takes a day.
 void remove_left_parts(const std::string& path) {
-    constexpr auto kOld = std::chrono::hours(24);
+    constexpr time_t kOldSeconds = 24 * 60 * 60;
     const fs::path folder = fs::path(path).parent_path();
     const std::string file = fs::path(path).filename();
     std::error_code error;
     for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end; !error && at != end;
          at.increment(error)) {
-        if (!is_part_of(file, at->path().filename().string())) continue;
-        std::error_code gone;
-        const bool is_file = fs::is_regular_file(at->symlink_status(gone));
-        if (is_file && fs::file_time_type::clock::now() - at->last_write_time(gone) > kOld && !gone)
+        struct stat facts {};
+        if (is_part_of(file, at->path().filename().string()) && lstat(at->path().c_str(), &facts) == 0 &&
+            is_own_part(facts) && time(nullptr) - facts.st_mtime > kOldSeconds)
             unlink(at->path().c_str());
     }
 }

@@ -220,12 +220,16 @@ TEST_CASE("what killed writers have left keeps nobody from writing, and goes aft
                       by_number = path + "." + std::to_string(getpid()) + ".part",
                       by_chance = path + ".aB3aaa.part", young = path + ".aaaaaa.part";
     const std::vector<std::string> others{folder.path + "/other.toml.aaaaaa.part", path + ".part",
-                                          path + ".backup-1.part", path + ".my.part"};
+                                          path + ".backup-1.part", path + ".20240131.part",
+                                          path + ".backup.part"};
     std::string trouble;
     std::vector<std::string> old = others;
     old.insert(old.end(), {by_number, by_chance});
     std::ofstream(young) << "half";
-    for (const std::string& left : old) std::ofstream(left) << "half";
+    for (const std::string& left : old) {
+        std::ofstream(left) << "half";
+        REQUIRE(chmod(left.c_str(), left == others.back() ? 0644 : 0600) == 0);
+    }
     const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
     for (const std::string& left : old) std::filesystem::last_write_time(left, long_ago);
     REQUIRE(settings::write_learned(path, {kKey, some_rules()}, trouble));
@@ -234,8 +238,9 @@ TEST_CASE("what killed writers have left keeps nobody from writing, and goes aft
     CHECK_FALSE(std::filesystem::exists(by_chance));
     CHECK(std::filesystem::exists(young));
     for (const std::string& other : others) CHECK(std::filesystem::exists(other));
-    // With the rules, and without a part of their own.
-    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 6);
+    // With the rules, and no unfinished file.
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) ==
+          static_cast<std::ptrdiff_t>(others.size() + 2));
 }
 
 TEST_CASE("rules of another user, or that others may write, do not count", "[learned]") {
