@@ -153,7 +153,9 @@ class Choices {
     Instead instead_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;
     int told_class_[algorithms::kCollectives];
-    // All ranks count the same, whichever of them remember a choice.
+    // How often the told size, or what stands instead of the rules, has changed: all ranks count the same, whichever of them remember a
+    // choice. (A remembered choice that is left to MPI ends before that: only a call that is taken to see, or a challenger's, tells a
+    // size there, and all choices made before end with that call.)
     std::uint64_t told_changes_[algorithms::kCollectives];
     // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most libraries let others pass.
     enum class Lengths : std::uint8_t { unknown, alike, unlike } lengths_ = Lengths::unknown;
