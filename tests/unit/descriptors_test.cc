@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -137,6 +138,47 @@ TEST_CASE("what another user sends is dropped", "[os]") {
         CHECK(holds(received[0], 5) == !other_user);
         if (received[0] >= 0) close(received[0]);
     }
+}
+
+TEST_CASE("another user who floods the door keeps nobody for longer than it is waited", "[os]") {
+    if (geteuid() != 0) return;  // cannot be two users
+    const std::uint64_t own = coco::os::random_cookie(), mate = coco::os::random_cookie();
+    DescriptorDoor door(own);
+    REQUIRE(door.is_open());
+    pid_t flooders[4];
+    for (pid_t& flooder : flooders) {
+        flooder = fork();
+        if (flooder != 0) continue;
+        if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0) _exit(1);
+        const int stranger = socket(AF_UNIX, SOCK_DGRAM, 0);
+        socklen_t bytes = 0;
+        sockaddr_un address = address_of(own, bytes);
+        for (;;) sendto(stranger, "sixteen bytes of", 16, 0, reinterpret_cast<sockaddr*>(&address), bytes);
+    }
+    // If it never returned this test would be ended from outside.
+    for (int turn = 0; turn < 5; ++turn) {
+        std::vector<int> received(1);
+        exchange_descriptors(door, -1, std::vector<std::uint64_t>{mate}, received, kShort_ns);
+        CHECK(received[0] == -1);
+    }
+    // A mate gets through, or is given up, but nothing else is taken for its memory.
+    const pid_t sender = fork();
+    if (sender == 0) {
+        DescriptorDoor its(mate);
+        std::vector<int> none(1);
+        exchange_descriptors(its, new_memory(5), std::vector<std::uint64_t>{own}, none, 20 * kShort_ns);
+        _exit(0);
+    }
+    std::vector<int> received(1);
+    exchange_descriptors(door, -1, std::vector<std::uint64_t>{mate}, received, 20 * kShort_ns);
+    CHECK((received[0] == -1 || holds(received[0], 5)));
+    int status = 0;
+    for (const pid_t flooder : flooders) {
+        CHECK(kill(flooder, SIGKILL) == 0);
+        CHECK(waitpid(flooder, &status, 0) == flooder);
+        CHECK(WIFSIGNALED(status));
+    }
+    CHECK(waitpid(sender, &status, 0) == sender);
 }
 
 TEST_CASE("memory that ranks share is for their user alone", "[os]") {
