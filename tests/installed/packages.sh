@@ -5,6 +5,7 @@
 # (overlayfs), in a mount namespace of its own: so dpkg has the machine's real packages, and what is left is seen at once. Needs root.
 # MPI_RUN [WORD...]: the driver of MPI tests, with the words that choose the MPI.
 set -euo pipefail
+export CCACHE_DISABLE=1  # a compiler's cache would leave its counts in the copy
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(realpath "$here/../..") self=$here/$(basename "$0")
 
