@@ -197,7 +197,7 @@ bool write_learned(const std::string& path, const policy::Learned& learned, std:
     part += kPart;
     File file(mkostemps(part.data(), kPart.size(), O_CLOEXEC));  // readable and writable by its user alone
     if (!file.is_open()) {
-        trouble = why(part, errno);
+        trouble = why(path, errno);
         return false;
     }
     if (file.write_all(policy::text_of(learned)) && rename(part.c_str(), path.c_str()) == 0) return true;

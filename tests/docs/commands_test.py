@@ -113,7 +113,7 @@ class Place:
                 continue
             text = re.sub(r"(mpiexec|mpirun)( .*)? -n \d+", r"\1\2 -n 2", command.text)
             text = re.sub(r"/opt/libcoco/[\d.]+", str(self.prefix), text)
-            text = re.sub(r"\bcoco tune\b", "coco tune --minutes 0.05", text)  # of five
+            text = re.sub(r"\bcoco tune\b(?!.*--minutes)", "coco tune --minutes 0.05", text)  # of five
             lines += [f"at={shlex.quote(f'{command.where}: {command.text}')}", text]
             ran.append(command)
         return "\n".join(lines) + "\n", ran

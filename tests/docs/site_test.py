@@ -15,8 +15,6 @@ import tempfile
 import unittest
 import urllib.parse
 
-import PIL.Image
-
 SOURCES = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.dont_write_bytecode = True
 import pages  # noqa: E402
@@ -167,6 +165,7 @@ class Site(unittest.TestCase):
                                    f"--screenshot={picture}", f"file://{self.site}/README.html"],
                                   capture_output=True, text=True, timeout=LIMIT_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
+            import PIL.Image
             with PIL.Image.open(picture) as shot:
                 grey = shot.convert("L")
             dark = sum(grey.histogram()[:100])
@@ -227,7 +226,7 @@ class Wrong(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if subprocess.run(["/usr/bin/python3", "-c", "import sphinx, myst_parser, furo"], capture_output=True, check=False).returncode != 0:
-        print("skipped: Sphinx, its parser for Markdown or the theme is not installed (scripts/bootstrap --site)")
+    if subprocess.run(["/usr/bin/python3", "-c", "import sphinx, myst_parser, furo, PIL"], capture_output=True, check=False).returncode != 0:
+        print("skipped: Sphinx, its parser for Markdown, the theme or Pillow is not installed (scripts/bootstrap --site)")
         sys.exit(77)
     unittest.main()

@@ -142,36 +142,46 @@ TEST_CASE("what another user sends is dropped", "[os]") {
 
 TEST_CASE("another user who floods the door keeps nobody for longer than it is waited", "[os]") {
     if (geteuid() != 0) return;  // cannot be two users
-    const std::uint64_t own = coco::os::random_cookie(), mate = coco::os::random_cookie();
-    DescriptorDoor door(own);
-    REQUIRE(door.is_open());
+    const std::uint64_t own = coco::os::random_cookie(), silent = coco::os::random_cookie(),
+                        mate = coco::os::random_cookie();
+    DescriptorDoor door(own), silent_door(silent);
+    REQUIRE((door.is_open() && silent_door.is_open()));
     pid_t flooders[4];
     for (pid_t& flooder : flooders) {
         flooder = fork();
+        REQUIRE(flooder >= 0);
         if (flooder != 0) continue;
         if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0) _exit(1);
         const int stranger = socket(AF_UNIX, SOCK_DGRAM, 0);
         socklen_t bytes = 0;
         sockaddr_un address = address_of(own, bytes);
-        for (;;) sendto(stranger, "sixteen bytes of", 16, 0, reinterpret_cast<sockaddr*>(&address), bytes);
+        while (sendto(stranger, "sixteen bytes of", 16, 0, reinterpret_cast<sockaddr*>(&address), bytes) ==
+               16) {
+        }
+        _exit(2);  // the door is closed
     }
-    // If it never returned this test would be ended from outside.
+    // A mate that says nothing is waited for, and if that never ended this test would be ended from outside.
+    const int memory = new_memory(6);
     for (int turn = 0; turn < 5; ++turn) {
         std::vector<int> received(1);
-        exchange_descriptors(door, -1, std::vector<std::uint64_t>{mate}, received, kShort_ns);
+        exchange_descriptors(door, memory, std::vector<std::uint64_t>{silent}, received, kShort_ns);
         CHECK(received[0] == -1);
     }
     // A mate gets through, or is given up, but nothing else is taken for its memory.
     const pid_t sender = fork();
+    REQUIRE(sender >= 0);
     if (sender == 0) {
         DescriptorDoor its(mate);
         std::vector<int> none(1);
         exchange_descriptors(its, new_memory(5), std::vector<std::uint64_t>{own}, none, 20 * kShort_ns);
         _exit(0);
     }
-    std::vector<int> received(1);
-    exchange_descriptors(door, -1, std::vector<std::uint64_t>{mate}, received, 20 * kShort_ns);
+    std::vector<int> received(2);
+    exchange_descriptors(door, memory, std::vector<std::uint64_t>{mate, silent}, received, 20 * kShort_ns);
     CHECK((received[0] == -1 || holds(received[0], 5)));
+    CHECK(received[1] == -1);
+    if (received[0] >= 0) close(received[0]);
+    close(memory);
     int status = 0;
     for (const pid_t flooder : flooders) {
         CHECK(kill(flooder, SIGKILL) == 0);

@@ -226,6 +226,7 @@ TEST_CASE("what killed writers have left keeps nobody from writing, and goes aft
     std::vector<std::string> old = others;
     old.insert(old.end(), {by_number, by_chance});
     std::ofstream(young) << "half";
+    REQUIRE(chmod(young.c_str(), 0600) == 0);
     for (const std::string& left : old) {
         std::ofstream(left) << "half";
         REQUIRE(chmod(left.c_str(), left == others.back() ? 0644 : 0600) == 0);
