@@ -59,10 +59,11 @@ class File {
     const int fd_;
 };
 
-// A file that is being written is called PATH.XXXXXX.part.
+// A file that is being written has the name of the finished one with a dot, letters and digits that mkostemps() chooses, and this behind it.
 constexpr std::string_view kPart = ".part";
+constexpr std::size_t kChosenLetters = 6;
 
-// Whether NAME is a file's name, a dot, six letters and digits by chance, or a process's number as earlier versions had it, and kPart.
+// Whether this is the name of such a file; earlier versions had a process's number in it.
 bool is_part_of(const std::string& file, std::string_view name) {
     if (!name.starts_with(file + '.') || !name.ends_with(kPart) ||
         name.size() <= file.size() + 1 + kPart.size())
@@ -72,7 +73,7 @@ bool is_part_of(const std::string& file, std::string_view name) {
     auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
     return (middle.size() <= 7 && std::ranges::all_of(middle, is_digit)) ||
-           (middle.size() == 6 &&
+           (middle.size() == kChosenLetters &&
             std::ranges::all_of(middle, [&](char c) { return is_digit(c) || is_letter(c); }));
 }
 
@@ -193,7 +194,7 @@ bool write_learned(const std::string& path, const policy::Learned& learned, std:
     if (!folder.empty()) fs::create_directories(folder.parent_path(), error);
     if (!folder.empty()) mkdir(folder.c_str(), S_IRWXU);  // what is wrong shows in the next step
     remove_left_parts(path);
-    std::string part = path + ".XXXXXX";
+    std::string part = path + '.' + std::string(kChosenLetters, 'X');
     part += kPart;
     File file(mkostemps(part.data(), kPart.size(), O_CLOEXEC));  // readable and writable by its user alone
     if (!file.is_open()) {

@@ -260,6 +260,14 @@ std::string call_and_tell(Choices& choices, const policy::Policy& policy, int si
     return all;
 }
 
+// Over several nodes larger blocks are left to MPI.
+constexpr const char* kSmallOverNodes = R"(
+[[rule]]
+collective = "alltoallv"
+block = "-4K"
+algorithm = "multileader"
+)";
+
 constexpr const char* kSizedRules = R"(
 [[rule]]
 collective = "alltoallv"
@@ -348,12 +356,7 @@ TEST_CASE("a rank that remembers a choice and one that does not take the same ca
 }
 
 TEST_CASE("looks at what MPI is compared with do not bring more calls that are taken to see", "[choices]") {
-    const policy::Policy policy = policy_of(R"(
-[[rule]]
-collective = "alltoallv"
-block = "-4K"
-algorithm = "multileader"
-)");
+    const policy::Policy policy = policy_of(kSmallOverNodes);
     policy::Facts facts = unknown_sizes();
     facts.nodes = 2;
     Alone alone;
@@ -432,14 +435,8 @@ also = ["leader"]
 }
 
 TEST_CASE("calls that are taken to see how large blocks are, are no lesson", "[choices]") {
-    const policy::Policy policy = policy_of(R"(
-[[rule]]
-collective = "alltoallv"
-block = "-4K"
-algorithm = "multileader"
-)");
-    policy::Facts facts = facts_of(Collective::alltoallv, 0);
-    facts.block_bytes = std::nullopt;
+    const policy::Policy policy = policy_of(kSmallOverNodes);
+    policy::Facts facts = unknown_sizes();
     facts.nodes = 2;
     Alone alone;
     const Learning learning{.is_on = true, .agreement = &alone};
