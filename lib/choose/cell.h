@@ -13,6 +13,14 @@
 
 namespace coco::choose {
 
+// The sizes of a class of blocks; all sizes for -1.
+inline policy::Range blocks_of(int size_class) {
+    if (size_class < 0) return {};
+    if (size_class == 0) return {0, 1};
+    return {(std::uint64_t{1} << (size_class - 1)) + 1,
+            size_class < 64 ? std::uint64_t{1} << size_class : UINT64_MAX};
+}
+
 // What a cell has learned, and from which candidates.
 struct Lessons {
     Lessons(std::vector<policy::Choice> all, Learner::Clocks clocks, bool restless)

@@ -16,16 +16,6 @@ constexpr std::size_t kMostRules = 2000;
 
 Range exactly(std::uint64_t value) { return {value, value}; }
 
-Range blocks_of(int size_class) {
-    if (size_class < 0) return {};
-    if (size_class == 0) return {0, 1};
-    return {(std::uint64_t{1} << (size_class - 1)) + 1, std::uint64_t{1} << std::min(size_class, 63)};
-}
-
-Range both(const Range& one, const Range& other) {
-    return {std::max(one.first, other.first), std::min(one.last, other.last)};
-}
-
 bool hold_for_same(const Rule& one, const Rule& other) {
     return one.collective == other.collective && one.nodes == other.nodes && one.ranks == other.ranks &&
            one.domains == other.domains && one.block == other.block && one.degree == other.degree &&
@@ -60,7 +50,7 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     // A rule that ends in the midst of a size class bounds the cell.
     if (lesson.rule >= 0) {
         const Rule& source = policy.rules[static_cast<std::size_t>(lesson.rule)];
-        rule.block = both(rule.block, source.block);
+        rule.block = rule.block.overlap_with(source.block);
         rule.calls = source.calls;
     }
     // The MPI library's function is a candidate of every cell.

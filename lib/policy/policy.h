@@ -24,6 +24,10 @@ struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = UINT64_MAX;
     bool contains(std::uint64_t value) const { return first <= value && value <= last; }
+    // The values of both; where there is none, a range that contains nothing.
+    Range overlap_with(const Range& other) const {
+        return {first > other.first ? first : other.first, last < other.last ? last : other.last};
+    }
     friend bool operator==(const Range&, const Range&) = default;
 };
 // Reads "5", "2-8", "16-" or "-8", with K, M, G or T. Returns: nothing if the text has none of these forms.
