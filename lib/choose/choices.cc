@@ -49,6 +49,13 @@ std::uint64_t first_comparison_of_lengths(const Learning& learning) {
     return learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
 }
 
+// The blocks for which all is chosen as for these. (Empty ones may stand for blocks whose size nobody knows yet.)
+policy::Range blocks_chosen_alike(const policy::Verdict& verdict, int size_class, std::uint64_t block_bytes) {
+    const policy::Range alike = verdict.blocks.overlap_with(blocks_of(size_class));
+    if (size_class < 0) return alike;
+    return alike.overlap_with(block_bytes == 0 ? policy::Range{0, 0} : policy::Range{1, UINT64_MAX});
+}
+
 // Neighbours with blocks of their own sizes choose apart: then no rank knows of the others' candidates. Where the size of
 // blocks is not known calls of one cell may be of any size, but for neighbours, whose blocks seldom change.
 bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict, const Cell& cell) {
@@ -208,10 +215,9 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
     const int size_class = size_class_of(facts);
     Choice& choice = memo.choice;
     const bool holds_for_good = memo.verdict.last_call == UINT64_MAX;
-    const bool is_of_memo = memo.block_bytes == block_bytes && choice.cell->size_class == size_class;
+    const bool is_of_memo = choice.blocks.contains(block_bytes) && choice.cell->size_class == size_class;
     if (!is_of_memo || !holds_for_good) facts.calls = calls(facts.collective) + 1;
     if (!is_of_memo || (!holds_for_good && facts.calls > memo.verdict.last_call)) {
-        memo.block_bytes = block_bytes;
         memo.verdict = verdict_for(policy, facts, is_peek);
         // Calls that are compared with what a cell has learned are none of its own.
         const bool is_cells_own = instead.kind == Instead::Kind::nothing;
@@ -220,7 +226,9 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
                   memo.verdict.forced,
                   memo.verdict.last_call,
                   &cell_for(facts, is_cells_own ? memo.verdict.rule : kNoRule, size_class),
-                  UINT64_MAX};
+                  UINT64_MAX,
+                  false,
+                  blocks_chosen_alike(memo.verdict, size_class, block_bytes)};
         choice.cell->goes_by_told_size = by_told_size;
     }
     ++choice.cell->calls;

@@ -28,6 +28,8 @@ struct Choice {
     Cell* cell = nullptr;            // the call's, which lives as long as the communicator
     std::uint64_t last_of_cell = 0;  // the last of the cell's calls that it holds for
     bool is_measured = false;        // the cell shall note when each such call begins and ends
+    // The sizes of blocks for which it is the choice; of no meaning where no rank knows the size.
+    policy::Range blocks = {1, 0};
 };
 
 // The means by which all ranks of a communicator agree.
@@ -138,7 +140,6 @@ class Choices {
                const policy::Verdict& verdict, bool is_peek, const Learning& learning);
 
     struct Memo {
-        std::uint64_t block_bytes = UINT64_MAX - 1;
         policy::Verdict verdict = {.choice = {}, .last_call = 0};
         Choice choice = {};
         // The rules for the collective that match but for their conditions on the block and the call, whether one asks for the block,

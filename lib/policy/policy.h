@@ -112,6 +112,8 @@ struct Verdict {
     bool forced = false;
     // The number of the last call for which the verdict holds if all other facts stay the same.
     std::uint64_t last_call = UINT64_MAX;
+    // The blocks, this one among them, for which the verdict holds if all other facts stay the same. (There may be more of them.)
+    Range blocks = {};
 };
 Verdict select(const Policy& policy, const Facts& facts);
 // The numbers of the rules that match but for their conditions on the block and the call: few of many, once a communicator and a

@@ -75,6 +75,22 @@ std::uint64_t last_call_alike(const Policy& policy, std::span<const int> rules, 
     return last;
 }
 
+// The blocks for which no rule's condition on `block` changes.
+Range blocks_alike(const Policy& policy, std::span<const int> rules, const Facts& facts) {
+    if (!facts.block_bytes) return {};
+    Range alike;
+    for (const int number : rules) {
+        const Range& block = rule_at(policy, number).block;
+        if (block.contains(*facts.block_bytes))
+            alike = alike.overlap_with(block);
+        else if (*facts.block_bytes < block.first)
+            alike.last = std::min(alike.last, block.first - 1);
+        else
+            alike.first = std::max(alike.first, block.last + 1);
+    }
+    return alike;
+}
+
 bool receivers_copy(const Choice& choice) {
     const algorithms::Algorithm* algorithm = choice.algorithm;
     return algorithm != nullptr && algorithm->one_node() && !algorithm->writes_peer_recv();
@@ -89,6 +105,7 @@ bool would_divide_ranks(const Rule& rule, const Facts& facts) {
 Verdict first_match(const Policy& policy, std::span<const int> rules, const Facts& facts) {
     Verdict verdict;
     verdict.last_call = last_call_alike(policy, rules, facts);
+    verdict.blocks = blocks_alike(policy, rules, facts);
     for (const int number : rules) {
         const Rule& rule = rule_at(policy, number);
         if (!matches(rule, facts)) continue;

@@ -103,6 +103,27 @@ TEST_CASE("sizes and rules have cells of their own", "[choices]") {
     CHECK(choices.cells().size() == 4);
 }
 
+TEST_CASE("a choice names the blocks that it is for: those of its size class and of its rule", "[choices]") {
+    const policy::Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoall"
+block = "-100"
+algorithm = "eager"
+)");
+    Choices choices;
+    auto blocks = [&](std::uint64_t bytes) {
+        return choices.choose(policy, facts_of(Collective::alltoall, bytes), false, {}).blocks;
+    };
+    CHECK(blocks(0) == policy::Range{0, 0});
+    CHECK(blocks(1) == policy::Range{1, 1});
+    CHECK(blocks(2) == policy::Range{2, 2});
+    CHECK(blocks(70) == policy::Range{65, 100});
+    CHECK(blocks(101) == policy::Range{101, 128});
+    CHECK(blocks(100) == policy::Range{65, 100});
+    CHECK(blocks(UINT64_MAX) == policy::Range{(std::uint64_t{1} << 63) + 1, UINT64_MAX});
+    CHECK(choices.calls(Collective::alltoall) == 7);
+}
+
 namespace {
 
 constexpr const char* kBcastRules = R"(

@@ -197,6 +197,45 @@ algorithm = 'morton'
     CHECK(rules_for(policy, facts(Collective::allgather, 8)).empty());
 }
 
+TEST_CASE("a verdict holds for all blocks that it names, and a neighbouring rule bounds them", "[policy]") {
+    const Policy policy = policy_of(R"(
+[[rule]]
+collective = 'alltoall'
+block = '100-200'
+calls = '10-'
+algorithm = 'eager'
+[[rule]]
+collective = 'alltoall'
+block = '50-149'
+algorithm = 'naive'
+[[rule]]
+collective = 'alltoall'
+block = '1K-'
+algorithm = 'morton'
+)");
+    auto blocks = [&](std::optional<std::uint64_t> bytes) {
+        return select(policy, facts(Collective::alltoall, bytes)).blocks;
+    };
+    CHECK(blocks(49) == Range{0, 49});
+    CHECK(blocks(50) == Range{50, 99});
+    CHECK(blocks(120) == Range{100, 149});
+    CHECK(blocks(150) == Range{150, 200});
+    CHECK(blocks(201) == Range{201, 1023});
+    CHECK(blocks(1 << 20) == Range{1024, UINT64_MAX});
+    CHECK(blocks({}) == Range{});
+    for (std::uint64_t bytes = 0; bytes < 1100; ++bytes) {
+        const Verdict verdict = select(policy, facts(Collective::alltoall, bytes));
+        REQUIRE(verdict.blocks.contains(bytes));
+        for (const std::uint64_t other :
+             {verdict.blocks.first, std::min<std::uint64_t>(verdict.blocks.last, 2000)}) {
+            const Verdict same = select(policy, facts(Collective::alltoall, other));
+            REQUIRE(same.rule == verdict.rule);
+            REQUIRE(same.last_call == verdict.last_call);
+            REQUIRE(same.blocks == verdict.blocks);
+        }
+    }
+}
+
 TEST_CASE("a call that shall show sizes goes by the first rule that names an algorithm", "[policy]") {
     const Policy policy = policy_of(R"(
 [[rule]]
