@@ -165,10 +165,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
     if (counting) count_amounts(call, comm, common, taken);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
-    if (!note_sizes(comm, *chosen.cell, outcome)) {
-        taken.measured_for = nullptr;
-        forget(args.collective);
-    }
+    if (!note_sizes(comm, *chosen.cell, outcome)) taken.measured_for = nullptr;
     end_measuring(taken);
     if (counting) {
         taken.count.algorithm = outcome.ran->name.data();
@@ -271,13 +268,10 @@ TakeResult take(const Args& args) noexcept {
             exec::run(*repeat->comm, repeat->call, *repeat->choice.algorithm, repeat->choice.parameters);
         taken.taken = outcome.reason == stats::Reason::none;
         const bool tells = outcome.size_class >= 0 || outcome.lacking || outcome.truncated;
-        const bool is_of_cell = !tells || note_sizes(*repeat->comm, *repeat->choice.cell, outcome);
-        if (!is_of_cell) taken.measured_for = nullptr;
+        if (tells && !note_sizes(*repeat->comm, *repeat->choice.cell, outcome)) taken.measured_for = nullptr;
         if (!repeat->is_usual) [[unlikely]]
             end_measuring(taken);
         taken.error = error_of(outcome);
-        if (!is_of_cell) [[unlikely]]
-            forget(args.collective);
         return taken;
     }
     if (is_left_for_good(args)) {

@@ -2,6 +2,8 @@
 #include "dispatch/repeat.h"
 
 #include <algorithm>
+#include <bit>
+#include <memory>
 
 #include "base/bits.h"
 #include "base/of_thread.h"
@@ -16,13 +18,14 @@ using algorithms::Collective;
 struct Remembered {
     // A call that repeats this one has the same of these.
     std::uint64_t generation = 0;
-    mpi::Comm comm;
-    mpi::Datatype send_type, recv_type;
-    std::int64_t send_count, recv_count;
-    std::uint64_t block_bytes;  // allgatherv: the largest block, by which was chosen
+    mpi::Comm comm = {};
+    mpi::Datatype send_type = {}, recv_type = {};
+    std::int64_t send_count = 0, recv_count = 0;
     // Where an element begins, from the buffer's address, and its size.
     std::int64_t send_offset_bytes, recv_offset_bytes;
     std::uint64_t send_size_bytes, recv_size_bytes;
+    // The counts may differ, as long as the choice is for such blocks.
+    bool takes_counts;
     // How far behind the receive buffer a send buffer is refused (alias.h).
     std::int64_t alias_bytes;
     Repeat repeat;
@@ -30,15 +33,52 @@ struct Remembered {
 
 struct Left {
     std::uint64_t generation = 0;
-    mpi::Comm comm;
+    mpi::Comm comm = {};
+};
+
+// The things of a kind that were used of late. Each has a key, which is the same for those of which one may be sought.
+template <class Thing>
+class OfLate {
+  public:
+    // Returns: the thing that is so; null if none is.
+    template <class Is>
+    Thing* find(std::uint64_t key, Is is) {
+        for (Thing& thing : things_[set_of(key)])
+            if (is(thing)) return &thing;
+        return nullptr;
+    }
+    // Puts the thing in the place of the one that is the same but for its age, or else of any: where a few more are used in turns than
+    // there are places, the oldest would always be the next one to be used.
+    template <class IsSame>
+    void put(std::uint64_t key, const Thing& thing, IsSame is_same) {
+        Thing* same = find(key, is_same);
+        (same != nullptr ? *same : things_[set_of(key)][some_way()]) = thing;
+    }
+
+  private:
+    static constexpr std::size_t kSetsLog = 4, kWays = 4;
+    static std::size_t set_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u >> (64 - kSetsLog); }
+    std::size_t some_way() {
+        random_ = random_ * 1664525 + 1013904223;
+        return (random_ >> 16) % kWays;
+    }
+    Thing things_[1u << kSetsLog][kWays];
+    std::uint32_t random_ = 0;
 };
 
 // Not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI too.
 struct Memory {
-    Remembered remembered[algorithms::kCollectives];
-    Left left[algorithms::kCollectives];
+    std::unique_ptr<OfLate<Remembered>> remembered[algorithms::kCollectives];  // null: none yet
+    std::unique_ptr<OfLate<Left>> left[algorithms::kCollectives];
 };
 Memory& memory() { return base::of_thread<Memory, Memory>(); }
+
+// Counts of one size class have at most two keys.
+std::uint64_t key_of(const Args& args) {
+    return args.comm.bits + args.recv.type.bits * 3 +
+           static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(args.recv.count)));
+}
+std::uint64_t key_of_left(const Args& args) { return args.comm.bits; }
 
 // Both only go up: equal sums are equal summands.
 std::uint64_t generation_now() { return comm::generation() + type_generation(); }
@@ -55,15 +95,60 @@ bool is_plain_pointer(const Args& args, std::int64_t alias_bytes) {
              args.send.buffer != first_byte(args.recv, alias_bytes)));
 }
 
-bool is_like(const Args& args, const Remembered& last) {
-    return last.comm == args.comm && last.recv_type == args.recv.type && last.recv_count == args.recv.count &&
-           last.send_type == args.send.type && last.send_count == args.send.count &&
-           last.generation == generation_now() && is_plain_pointer(args, last.alias_bytes) &&
-           args.root >= 0 && args.root < last.repeat.comm->ranks &&
+// The bytes of so many elements; 0 if there are none, or more than addresses reach.
+std::uint64_t bytes_of(std::int64_t count, std::uint64_t element_bytes) {
+    std::uint64_t bytes = 0;
+    if (count <= 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(count), element_bytes, &bytes))
+        return 0;
+    return bytes;
+}
+
+// Gives the call that is remembered other counts than it has. Returns: whether that is all that it needs, and the choice may still hold.
+bool take_counts(const Args& args, Remembered& last) {
+    if (!last.takes_counts) return false;
+    const std::uint64_t sent_bytes = bytes_of(args.send.count, last.send_size_bytes);
+    const std::uint64_t bytes = bytes_of(args.recv.count, last.recv_size_bytes);
+    exec::Call& call = last.repeat.call;
+    if (args.collective == Collective::allgatherv) {
+        if (sent_bytes == 0) return false;
+        call.local.send.total_bytes = sent_bytes;
+    } else {
+        const bool is_bcast = args.collective == Collective::bcast;
+        if (bytes == 0 || !last.repeat.choice.blocks.contains(bytes) || (!is_bcast && sent_bytes != bytes))
+            return false;
+        call.common.block_bytes = is_bcast ? 0 : bytes;
+        call.local.bytes = bytes;
+        for (blocks::Buffer* side : {&call.local.send, &call.local.recv}) {
+            side->stride_bytes = static_cast<std::int64_t>(bytes);
+            side->block_bytes = bytes;
+        }
+    }
+    last.recv_count = args.recv.count;
+    last.send_count = args.send.count;
+    last.alias_bytes = alias_bytes(args, last.repeat.comm->rank, last.recv_size_bytes);
+    return true;
+}
+
+bool is_like(const Args& args, Remembered& last) {
+    return last.comm == args.comm && last.recv_type == args.recv.type && last.send_type == args.send.type &&
+           last.generation == generation_now() &&
+           ((last.recv_count == args.recv.count && last.send_count == args.send.count) ||
+            take_counts(args, last)) &&
+           is_plain_pointer(args, last.alias_bytes) && args.root >= 0 &&
+           args.root < last.repeat.comm->ranks &&
            last.repeat.choice.cell->calls < last.repeat.choice.last_of_cell &&
            (last.repeat.choice.last_call == UINT64_MAX ||
             last.repeat.comm->choices.calls(args.collective) < last.repeat.choice.last_call) &&
            last.repeat.comm->choices.leads_to(*last.repeat.choice.cell);
+}
+
+// Whether both are of the same calls, so that the newer, whose choice holds longer, takes the place of the other.
+bool is_same(const Remembered& newer, const Remembered& last) {
+    const choose::Choice &chosen = newer.repeat.choice, &was_chosen = last.repeat.choice;
+    return last.comm == newer.comm && last.recv_type == newer.recv_type &&
+           last.send_type == newer.send_type && chosen.cell == was_chosen.cell &&
+           ((last.recv_count == newer.recv_count && last.send_count == newer.send_count) ||
+            (last.takes_counts && newer.takes_counts && chosen.blocks == was_chosen.blocks));
 }
 
 // Returns: whether the counts are such that MPI takes them.
@@ -96,33 +181,46 @@ bool read_sizes(const Args& args, Remembered& last) {
     local.send.blocks = space.send_blocks;
     if (near != nullptr) return true;
     const std::int64_t own = space.recv_blocks[last.repeat.comm->rank].displacement_bytes;
-    return largest == last.block_bytes &&
+    return last.repeat.choice.blocks.contains(largest) &&
            !(mpi::lib().manners.refuses_aliases && local.send.base == base::displaced(local.recv.base, own));
 }
 
-}  // namespace
-
-const Repeat* repeat_of(const Args& args) {
-    Remembered& last = memory().remembered[static_cast<int>(args.collective)];
-    if (!is_like(args, last)) return nullptr;
-    if (last.repeat.is_left) return &last.repeat;
+// Puts what is this call's own into the call that is remembered. Returns: whether all of it can be read in short.
+bool fill_in(const Args& args, Remembered& last) {
+    if (last.repeat.is_left) return true;
     exec::Call& call = last.repeat.call;
     call.common.root = args.root;
     call.local.recv.base = first_byte(args.recv, last.recv_offset_bytes);
     call.local.send.base = args.collective == Collective::bcast
                                ? call.local.recv.base
                                : first_byte(args.send, last.send_offset_bytes);
-    if (call.common.sized && !read_sizes(args, last)) return nullptr;
-    return &last.repeat;
+    return !call.common.sized || read_sizes(args, last);
+}
+
+bool is_simple(const TypeFacts& type) {
+    return type.run && type.extent_bytes == static_cast<std::int64_t>(type.size_bytes);
+}
+
+// Whether all that depends on a call's counts is their product with a type's size. (The two sides of neighbours may differ.)
+bool can_take_counts(const Args& args, const CommonArguments& common) {
+    return common.has_block && !is_neighbor(args.collective) && is_simple(common.recv_type) &&
+           (args.collective == Collective::bcast || is_simple(common.send_type));
+}
+
+}  // namespace
+
+const Repeat* repeat_of(const Args& args) {
+    OfLate<Remembered>* of_late = memory().remembered[static_cast<int>(args.collective)].get();
+    if (of_late == nullptr) return nullptr;
+    Remembered* last =
+        of_late->find(key_of(args), [&](Remembered& it) { return is_like(args, it) && fill_in(args, it); });
+    return last == nullptr ? nullptr : &last->repeat;
 }
 
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat) {
     const exec::LocalFacts& local = repeat.call.local;
-    auto is_simple = [](const TypeFacts& type) {
-        return type.run && type.extent_bytes == static_cast<std::int64_t>(type.size_bytes);
-    };
     bool two_sided = args.collective != Collective::bcast;
-    const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type);
+    const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type.size_bytes);
     if (args.recv.types != nullptr || !is_plain_pointer(args, alias) || common.sends_copy ||
         local.send.packer != nullptr || local.recv.packer != nullptr)
         return;
@@ -131,33 +229,38 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
     if (common.facts.sized && common.has_block && repeat.is_left) return;
     // Otherwise two different addresses could name the same data.
     if (two_sided && common.send_type.offset_bytes != common.recv_type.offset_bytes) return;
-    memory().remembered[static_cast<int>(args.collective)] = {
-        .generation = generation_now(),
-        .comm = args.comm,
-        .send_type = args.send.type,
-        .recv_type = args.recv.type,
-        .send_count = args.send.count,
-        .recv_count = args.recv.count,
-        .block_bytes = common.block_bytes,
-        .send_offset_bytes = common.send_type.offset_bytes,
-        .recv_offset_bytes = common.recv_type.offset_bytes,
-        .send_size_bytes = common.send_type.size_bytes,
-        .recv_size_bytes = common.recv_type.size_bytes,
-        .alias_bytes = alias,
-        .repeat = repeat};
-    memory().remembered[static_cast<int>(args.collective)].repeat.is_usual =
-        !repeat.is_left && !repeat.choice.is_measured;
+    Remembered now = {.generation = generation_now(),
+                      .comm = args.comm,
+                      .send_type = args.send.type,
+                      .recv_type = args.recv.type,
+                      .send_count = args.send.count,
+                      .recv_count = args.recv.count,
+                      .send_offset_bytes = common.send_type.offset_bytes,
+                      .recv_offset_bytes = common.recv_type.offset_bytes,
+                      .send_size_bytes = common.send_type.size_bytes,
+                      .recv_size_bytes = common.recv_type.size_bytes,
+                      .takes_counts = can_take_counts(args, common),
+                      .alias_bytes = alias,
+                      .repeat = repeat};
+    now.repeat.is_usual = !repeat.is_left && !repeat.choice.is_measured;
+    auto& of_late = memory().remembered[static_cast<int>(args.collective)];
+    if (of_late == nullptr) of_late = std::make_unique<OfLate<Remembered>>();
+    of_late->put(key_of(args), now, [&](const Remembered& last) { return is_same(now, last); });
 }
 
-void forget(Collective collective) { memory().remembered[static_cast<int>(collective)] = {}; }
-
 bool is_left_for_good(const Args& args) {
-    const Left& left = memory().left[static_cast<int>(args.collective)];
-    return left.comm == args.comm && left.generation == comm::generation();
+    OfLate<Left>* of_late = memory().left[static_cast<int>(args.collective)].get();
+    const std::uint64_t now = comm::generation();
+    return of_late != nullptr && of_late->find(key_of_left(args), [&](const Left& left) {
+        return left.comm == args.comm && left.generation == now;
+    }) != nullptr;
 }
 
 void remember_left(const Args& args) {
-    memory().left[static_cast<int>(args.collective)] = {comm::generation(), args.comm};
+    auto& of_late = memory().left[static_cast<int>(args.collective)];
+    if (of_late == nullptr) of_late = std::make_unique<OfLate<Left>>();
+    of_late->put(key_of_left(args), {comm::generation(), args.comm},
+                 [&](const Left& left) { return left.comm == args.comm; });
 }
 
 }  // namespace coco::dispatch

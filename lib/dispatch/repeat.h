@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Programs make the same call again and again. What the last call of each collective on this thread came to
-// is remembered, so that the next one, with other buffers, another root, other counts of a v form, goes to
+// Programs make the same few calls again and again. What the last ones of each collective on this thread came to
+// is remembered, so that the next one that is like one of them, with other buffers, another root, other counts of a v form, goes to
 // exec without being read, judged and chosen for anew. Called by entry.cc only. Thread safety: each thread
 // has its own. Invariant: what is remembered holds as long as no communicator and no type was freed and MPI
 // has not ended; nothing is remembered while calls are counted.
@@ -21,16 +21,14 @@ struct Repeat {
     exec::Call call{};
 };
 
-// Returns: the call, read; null if it is unlike the last one, or needs a second look. It stays until this
+// Returns: the call, read; null if it is unlike the last ones, or needs a second look. It stays until this
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
 // Remembers a call that was chosen for, and read unless it is left, if its like can be read in short and the choice holds.
 // Requires: common is valid.
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat);
-// Forgets this thread's last call of a collective: the choice for it holds no more.
-void forget(algorithms::Collective collective);
 
-// Whether such calls on this communicator are handed back whatever they name, as this thread's last one was.
+// Whether such calls on this communicator are handed back whatever they name, as this thread's last ones were.
 bool is_left_for_good(const Args& args);
 void remember_left(const Args& args);
 
