@@ -190,6 +190,7 @@ class Description {
 
     // Returns: whether hwloc can be given the text.
     bool is_harmless() {
+        if (!has_small_indexes()) return false;
         while (objects_ <= kMostDescribed) {
             while (*at_ == ' ' || *at_ == '\n') ++at_;
             if (*at_ == '\0') return true;
@@ -200,6 +201,21 @@ class Description {
     }
 
   private:
+    // hwloc keeps a set for each object, which reaches up to the largest of the numbers that the machine's own would call its objects by.
+    bool has_small_indexes() const {
+        constexpr const char* kWord = "indexes=";
+        for (const char* at = std::strstr(at_, kWord); at != nullptr; at = std::strstr(at, kWord)) {
+            at += std::strlen(kWord);
+            while (*at != '\0' && *at != ' ' && *at != ')') {
+                char* behind = nullptr;
+                const bool is_number = *at >= '0' && *at <= '9';
+                if (is_number && std::strtoul(at, &behind, 0) > kMostDescribed) return false;
+                at = is_number ? behind : at + 1;
+            }
+        }
+        return true;
+    }
+
     bool pass_attached() { return is_of_machine(hwloc_, at_ + 1, true) && pass(std::strchr(at_, ']')); }
     bool pass_level() {
         if (*at_ < '0' || *at_ > '9') {

@@ -163,11 +163,12 @@ TEST_CASE("machines are invented in our words or in hwloc's", "[probe]") {
     CHECK(read("core:4 pu:1") == std::pair{1, 1});
     CHECK(read("2 4 1").first == 1);  // hwloc guesses which level has the memory
     CHECK(read("pack:2 [numa(memory=1GB)] [numa] core:2 pu:2(indexes=0,4,1,5,2,6,3,7)") == std::pair{1, 4});
-    // Of some hwloc's own checks end the process, and some would take it for ever.
+    // Of some hwloc's own checks end the process, and some would take it for ever, or gigabytes.
     for (auto wrong :
          {"numa:", "numa:0", "domino:2 pu:1", "nodes:4,domains:2", "MemCache:1 numa:2 core:4 pu:1",
           "[MemCache] pu:4", "pu:100000", "pack:64 core:64 pu:2", "numa:0x1001", "pu:-1",
-          "pu:99999999999999999999", "pu:2(indexes=0,1"}) {
+          "pu:99999999999999999999", "pu:2(indexes=0,1", "numa:2 pu:1(indexes=0,5555555555)",
+          "[numa(memory=1GB indexes=0xffffff)] pu:2", "1(indexes=5555555555555555555)1()"}) {
         INFO(wrong);
         CHECK_FALSE(invented_machine(wrong, error));
         CHECK_THAT(error, Catch::Contains("hwloc"));
