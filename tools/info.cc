@@ -54,9 +54,14 @@ int list_algorithms() {
 // What jobs on this machine have learned, which goes before the policy's rules; a file for each MPI library.
 void print_learned(const settings::Settings& settings, const policy::Facts& facts) {
     for (const policy::Learned& learned : settings::all_learned(settings.learn.file)) {
-        if (learned.key != settings::key_for(learned.key.mpi, settings.policy.rules)) continue;
+        // Jobs may have other settings of the MPI library's than this shell has.
+        policy::LearnedKey key = settings::key_for(learned.key.mpi, settings.policy.rules);
+        key.transport = learned.key.transport;
+        if (learned.key != key) continue;
         policy::Policy both{.rules = learned.rules, .forced = {}, .source = "learned rules"};
-        std::cout << "Learned with " << learned.key.mpi << ":\n" << policy::explain(both, facts);
+        std::cout << "Learned with " << learned.key.mpi << (key.transport.empty() ? "" : ", " + key.transport)
+                  << ":\n"
+                  << policy::explain(both, facts);
     }
 }
 

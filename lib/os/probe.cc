@@ -10,7 +10,10 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
+#include <vector>
 
 #include "base/env.h"
 #include "base/one_line.h"
@@ -297,6 +300,25 @@ std::string processors() {
     utsname system{};
     if (name.empty() && uname(&system) == 0) name = system.machine;
     return name + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " CPUs";
+}
+
+std::string networks(std::string_view root) {
+    std::vector<std::string> all;
+    for (const char* kind : {"infiniband", "cxi"}) {
+        const std::filesystem::path folder = std::string(root).append("/sys/class/").append(kind);
+        std::error_code error;
+        for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+             at.increment(error)) {
+            std::string rate = read_file(at->path() / "ports/1/rate");
+            if (const std::size_t end_of_line = rate.find('\n'); end_of_line != std::string::npos)
+                rate.resize(end_of_line);
+            all.push_back(at->path().filename().string() + (rate.empty() ? "" : " of " + rate));
+        }
+    }
+    std::ranges::sort(all);
+    std::string text;
+    for (const std::string& network : all) text += (text.empty() ? "" : ", ") + network;
+    return text;
 }
 
 Cpus usable_cpus() {

@@ -34,7 +34,8 @@ class Hash {
 
 std::string hash_of(const LearnedKey& key) {
     Hash hash;
-    for (const std::string& part : {key.libcoco, key.mpi, key.machine, key.policy}) hash.add(part);
+    for (const std::string& part : {key.libcoco, key.mpi, key.machine, key.transport, key.policy})
+        hash.add(part);
     return hash.digits();
 }
 
@@ -49,6 +50,7 @@ std::string text_of(const Learned& learned) {
     key.insert("libcoco", learned.key.libcoco);
     key.insert("mpi", learned.key.mpi);
     key.insert("machine", learned.key.machine);
+    key.insert("transport", learned.key.transport);
     key.insert("policy", learned.key.policy);
     toml::table root;
     root.insert(kHoldsFor, std::move(key));
@@ -64,7 +66,7 @@ std::optional<Error> parse_learned(std::string_view toml, std::string_view sourc
     const toml::parse_result result = toml::parse(toml, source);
     if (!result) return Error{std::string(source) + ": " + std::string(result.error().description())};
     auto part = [&](const char* name) { return result.table()[kHoldsFor][name].value_or(std::string()); };
-    learned.key = {part("libcoco"), part("mpi"), part("machine"), part("policy")};
+    learned.key = {part("libcoco"), part("mpi"), part("machine"), part("transport"), part("policy")};
     if (!toml.ends_with(kEnd)) return Error{std::string(source) + ": was cut off"};
     return parse_rules(toml, source, learned.rules);
 }

@@ -17,10 +17,11 @@ namespace coco::policy {
 // Rules that were learned hold for jobs of the same key alone.
 struct LearnedKey {
     // Each of ASCII letters alone, on one line.
-    std::string libcoco;  // version
-    std::string mpi;      // the MPI library and its version
-    std::string machine;  // processor, and how many a node has
-    std::string policy;   // of the rules from which learning began, a hash
+    std::string libcoco;    // version
+    std::string mpi;        // the MPI library and its version
+    std::string machine;    // processor, and how many a node has
+    std::string transport;  // the node's network, and what the environment says of how bytes shall move
+    std::string policy;     // of the rules from which learning began, a hash
 
     friend bool operator==(const LearnedKey&, const LearnedKey&) = default;
 };

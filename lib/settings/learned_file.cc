@@ -128,6 +128,45 @@ bool read_file(const std::string& path, policy::Learned& learned, std::string& t
     return true;
 }
 
+// Variables that decide by which ways the MPI library's bytes and ours move; with a star all that begin so. None of them differs from
+// job to job or from host to host by itself, as some that launchers set do.
+constexpr std::string_view kTransportVariables[] = {"COCO_HEAP",
+                                                    "FI_PROVIDER",
+                                                    "I_MPI_ADJUST_*",
+                                                    "I_MPI_FABRICS",
+                                                    "I_MPI_OFI_PROVIDER",
+                                                    "MPIR_CVAR_ALLGATHER*",
+                                                    "MPIR_CVAR_ALLTOALL*",
+                                                    "MPIR_CVAR_BCAST*",
+                                                    "MPIR_CVAR_CH4_NETMOD",
+                                                    "MPIR_CVAR_NEMESIS_NETMOD",
+                                                    "MPIR_CVAR_OFI_USE_PROVIDER",
+                                                    "OMPI_MCA_btl",
+                                                    "OMPI_MCA_coll*",
+                                                    "OMPI_MCA_mtl",
+                                                    "OMPI_MCA_pml",
+                                                    "UCX_NET_DEVICES",
+                                                    "UCX_TLS"};
+
+bool is_of_transport(std::string_view name) {
+    return std::ranges::any_of(kTransportVariables, [&](std::string_view known) {
+        return known.ends_with('*') ? name.starts_with(known.substr(0, known.size() - 1)) : name == known;
+    });
+}
+
+// The node's network and the variables, in their order.
+std::string transport() {
+    std::vector<std::string> parts;
+    for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+        const std::string_view variable = *at;
+        if (is_of_transport(variable.substr(0, variable.find('=')))) parts.emplace_back(variable);
+    }
+    std::ranges::sort(parts);
+    std::string text = os::networks();
+    for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+    return text;
+}
+
 }  // namespace
 
 policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule> rules) {
@@ -137,7 +176,7 @@ policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule>
     // TOML is UTF-8, and what names itself here need not be.
     using base::Letters;
     return {COCO_VERSION, base::one_line(mpi, Letters::ascii), base::one_line(machine, Letters::ascii),
-            policy::hash_of(rules)};
+            base::one_line(transport(), Letters::ascii), policy::hash_of(rules)};
 }
 
 // As the base directory specification of freedesktop.org has it: a relative name does not count.

@@ -52,7 +52,7 @@ void check_text(const Rule& rule) {
 
 // A file of learned rules holds what it was made of.
 void check_learned(const std::vector<Rule>& rules) {
-    const policy::Learned learned{{"1", "2", "3", "4"}, rules};
+    const policy::Learned learned{{"1", "2", "3", "4", "5"}, rules};
     policy::Learned again;
     const std::string text = policy::text_of(learned);
     REQUIRE_TRUE(!policy::parse_learned(text, kSource, again), text);

@@ -66,7 +66,7 @@ collective = "alltoall"
 algorithm = "naive"
 )";
 
-const policy::LearnedKey kKey{"1.2.3", "Some MPI \"4.0\"\\", "a processor, 2 CPUs", "0123"};
+const policy::LearnedKey kKey{"1.2.3", "Some MPI \"4.0\"\\", "a processor, 2 CPUs", "a network", "0123"};
 
 // A folder of its own, which goes when the test ends.
 struct Folder {
@@ -166,6 +166,23 @@ TEST_CASE("whatever an MPI library and a machine are called, what was learned wi
     CHECK(again.rules.empty());
 }
 
+TEST_CASE("settings by which bytes move otherwise make another key, those of one job do not", "[learned]") {
+    auto transport_with = [](const char* name, const char* value) {
+        setenv(name, value, 1);
+        const std::string transport = settings::key_for("MPI", {}).transport;
+        unsetenv(name);
+        return transport;
+    };
+    const std::string plain = settings::key_for("MPI", {}).transport;
+    for (const char* name : {"COCO_HEAP", "UCX_TLS", "FI_PROVIDER", "OMPI_MCA_btl",
+                             "OMPI_MCA_coll_tuned_priority", "MPIR_CVAR_CH4_NETMOD"})
+        CHECK(transport_with(name, "off") == plain + (plain.empty() ? "" : "; ") + name + "=off");
+    for (const char* name : {"COCO_HEAP_LIMIT", "OMPI_MCA_ess_base_jobid",
+                             "OMPI_MCA_btl_sm_backing_directory", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "UCX"})
+        CHECK(transport_with(name, "off") == plain);
+    CHECK(transport_with("UCX_TLS", "a\nb").ends_with("UCX_TLS=a\\x0ab"));
+}
+
 TEST_CASE("a file of learned rules is read by jobs of the same key alone", "[learned]") {
     Folder folder;
     const std::string path = folder.path + "/deeper/rules.toml";
@@ -175,7 +192,7 @@ TEST_CASE("a file of learned rules is read by jobs of the same key alone", "[lea
     CHECK(settings::read_learned(path, kKey, trouble).size() == 3);
     for (std::string policy::LearnedKey::*part :
          {&policy::LearnedKey::libcoco, &policy::LearnedKey::mpi, &policy::LearnedKey::machine,
-          &policy::LearnedKey::policy}) {
+          &policy::LearnedKey::transport, &policy::LearnedKey::policy}) {
         policy::LearnedKey other = kKey;
         other.*part += "x";
         CHECK(trouble_of(path, other).empty());

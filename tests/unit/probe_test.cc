@@ -28,6 +28,7 @@ class Root {
         return *this;
     }
     std::int32_t quota() const { return cpu_quota(path_.string()); }
+    std::string networks() const { return os::networks(path_.string()); }
     Caches caches_of(int cpu) const { return kernel_caches(cpu, path_.string()); }
 
   private:
@@ -148,6 +149,15 @@ TEST_CASE("the quota is that of the tightest control group above", "[probe]") {
               .with("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
               .quota() == 4);
     CHECK(Root().with("proc/self/cgroup", "garbage\n0::\n").quota() == 0);
+}
+
+TEST_CASE("a node's networks are named with their rates", "[probe]") {
+    CHECK(Root().networks().empty());
+    CHECK(Root()
+              .with("sys/class/infiniband/mlx5_1/ports/1/rate", "200 Gb/sec (4X HDR)\n")
+              .with("sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n")
+              .with("sys/class/cxi/cxi0/device/vendor", "0x17db\n")
+              .networks() == "cxi0, mlx5_0 of 100 Gb/sec (4X EDR), mlx5_1 of 200 Gb/sec (4X HDR)");
 }
 
 TEST_CASE("machines are invented in our words or in hwloc's", "[probe]") {
