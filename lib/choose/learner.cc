@@ -164,7 +164,7 @@ void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_n
 // place: of the call in its sample.
 void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::int64_t end_ns) {
     ++noted_;
-    std::int64_t* const numbers = board_ + sample * numbers_per_sample();
+    std::int64_t* const numbers = notes_->board + sample * numbers_per_sample();
     if (clocks_ == Clocks::common) {
         numbers[0] = begin_ns;
         numbers[1] = end_ns;
@@ -176,8 +176,8 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
         // A stream's sample begins behind an agreement, which is nothing that the program does.
         const bool is_behind_agreement = place == 0 && clocks_ == Clocks::streams;
         if (place == 0) before_first_ns_ = is_behind_agreement ? 0 : last_before_ns_;
-        before_ns_[place] = is_behind_agreement ? 0 : begin_ns - last_end_ns_;
-        inside_ns_[place] = end_ns - begin_ns;
+        notes_->before_ns[place] = is_behind_agreement ? 0 : begin_ns - last_end_ns_;
+        notes_->inside_ns[place] = end_ns - begin_ns;
         if (place + 1 == calls_per_sample()) sum_up(numbers);
     }
 }
@@ -187,7 +187,7 @@ void Learner::note_in_sample(int sample, int place, std::int64_t begin_ns, std::
 // one whose pause was longer. Where that would leave less than a quarter, pauses are what is usual, and there are none.
 void Learner::sum_up(std::int64_t* numbers) const {
     const auto calls = static_cast<std::size_t>(calls_per_sample());
-    const std::span before(before_ns_, calls), inside(inside_ns_, calls);
+    const std::span before(notes_->before_ns, calls), inside(notes_->inside_ns, calls);
     const std::int64_t limit_ns =
         kPauseTimes * (quantile_of(before, calls / 4) + quantile_of(inside, calls / 2));
     std::int64_t whole_ns = 0, time_ns = 0, left_out = 0;
@@ -210,7 +210,7 @@ void Learner::sum_up(std::int64_t* numbers) const {
 }
 
 std::int64_t Learner::sample(int number) const {
-    const std::int64_t* const numbers = board_ + number * numbers_per_sample();
+    const std::int64_t* const numbers = notes_->board + number * numbers_per_sample();
     if (clocks_ == Clocks::common) return numbers[1] - numbers[0];
     if (clocks_ != Clocks::apart)
         return numbers[numbers[kLeastLeftOut] == 0 ? kWhole : kTime] / calls_per_sample();
@@ -220,13 +220,13 @@ std::int64_t Learner::sample(int number) const {
 }
 
 std::int64_t Learner::whole_sample(int number) const {
-    const std::int64_t* const numbers = board_ + number * numbers_per_sample();
+    const std::int64_t* const numbers = notes_->board + number * numbers_per_sample();
     return clocks_ == Clocks::apart ? numbers[0] / calls_per_sample() : sample(number);
 }
 
 void Learner::begin(Phase phase, int first_step, std::uint64_t call) {
     phase_ = phase;
-    incumbents_.count = challengers_.count = 0;
+    notes_->incumbents.count = notes_->challengers.count = 0;
     challenged_calls_ = 0;
     begin_step(first_step, call);
 }
@@ -235,7 +235,7 @@ void Learner::begin_step(int step, std::uint64_t call) {
     step_ = step;
     step_begin_ = call;
     noted_ = 0;
-    std::ranges::fill(board_, 0);
+    std::ranges::fill(notes_->board, 0);
     mark() = kVoid;
 }
 
@@ -246,6 +246,7 @@ void Learner::go_on(std::uint64_t call) {
         if (c != incumbent_ && (challenger_ < 0 || facts_[c].next_look < facts_[challenger_].next_look))
             challenger_ = c;
     look_ns_ = 0;
+    notes_ = std::make_unique<Notes>();
     const Facts& facts = facts_[challenger_];
     // Behind a void look a few calls show whether it is hopeful still.
     const bool is_hopeful =
@@ -259,7 +260,8 @@ void Learner::collect() {
     int number = 0;
     for (const Parts now = parts(); const Part& part : now.all())
         for (int i = 0; i < part.samples; ++i, ++number)
-            (part.is_challengers ? challengers_ : incumbents_).add(sample(number), whole_sample(number));
+            (part.is_challengers ? notes_->challengers : notes_->incumbents)
+                .add(sample(number), whole_sample(number));
 }
 
 void Learner::count_challenged() {
@@ -284,19 +286,19 @@ void Learner::end_void_look(std::uint64_t call) {
 // may add up to all that a stretch took, or more. So the one that times favour must not have been outside for longer.
 bool Learner::waits_are_hidden() {
     if (clocks_ != Clocks::apart) return false;
-    const std::int64_t incumbent_ns = median_of(incumbents_.all()),
-                       challenger_ns = median_of(challengers_.all());
+    const std::int64_t incumbent_ns = median_of(notes_->incumbents.all()),
+                       challenger_ns = median_of(notes_->challengers.all());
     if (std::min(incumbent_ns, challenger_ns) < kLeastApartNs) return true;
     if (phase_ == Phase::probe) return false;
-    const double shorter = z_of(incumbents_.all_outsides(), challengers_.all_outsides());
+    const double shorter = z_of(notes_->incumbents.all_outsides(), notes_->challengers.all_outsides());
     return (challenger_ns < incumbent_ns ? shorter : -shorter) > kClearEvidence;
 }
 
 // Returns: whether candidates are compared by all that passed in their stretches, of which calls are a part.
 bool Learner::take_wholes_if_waits_are_hidden() {
     if (!waits_are_hidden()) return false;
-    incumbents_.take_wholes();
-    challengers_.take_wholes();
+    notes_->incumbents.take_wholes();
+    notes_->challengers.take_wholes();
     return true;
 }
 
@@ -307,7 +309,7 @@ double Learner::whole_ratio() const {
         std::copy_n(samples.wholes, samples.count, copy);
         return static_cast<double>(median_of({copy, samples.count}));
     };
-    return median(challengers_, challengers) / median(incumbents_, incumbents);
+    return median(notes_->challengers, challengers) / median(notes_->incumbents, incumbents);
 }
 
 void Learner::decide(std::uint64_t call) {
@@ -316,9 +318,8 @@ void Learner::decide(std::uint64_t call) {
     if (mark() == kGivesUp) {
         ++looks_;
         spent_ns_ += look_ns_;
-        phase_ = Phase::rest;
+        rest();
         incumbent_ = 0;
-        rest_end_ = UINT64_MAX;
         return;
     }
     count_challenged();
@@ -333,7 +334,8 @@ void Learner::decide(std::uint64_t call) {
 void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     ++looks_;
     const bool by_wholes = take_wholes_if_waits_are_hidden();
-    const std::span<std::int64_t> incumbents = incumbents_.all(), challengers = challengers_.all();
+    const std::span<std::int64_t> incumbents = notes_->incumbents.all(),
+                                  challengers = notes_->challengers.all();
     Facts& challenger = facts_[challenger_];
     const std::int64_t incumbent_ns = median_of(incumbents);
     // Of a probe the best: the other sample may have met a cold start.
@@ -425,10 +427,16 @@ std::uint64_t Learner::rest_for(double share, unsigned voids) const {
     return std::max(voids != 0 ? doubled : kRestLeast, paced);
 }
 
-void Learner::end_look(std::uint64_t call) {
-    spent_ns_ += look_ns_;
+// For good, unless somebody says until when.
+void Learner::rest() {
     phase_ = Phase::rest;
     rest_end_ = UINT64_MAX;
+    notes_.reset();
+}
+
+void Learner::end_look(std::uint64_t call) {
+    spent_ns_ += look_ns_;
+    rest();
     if (is_restless_) {
         incumbent_ = static_cast<int>((looks_ * 7 + call) % static_cast<std::uint64_t>(candidates_));
         rest_end_ = call + 1 + looks_ % 5;

@@ -18,6 +18,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace coco::choose {
@@ -58,10 +59,10 @@ class Learner {
     bool must_agree(std::uint64_t call) const { return phase_ != Phase::rest && call >= step_end(); }
 
     void note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_ns);
-    // Of this rank; to be replaced by the largest of each number on any rank, but the last one by how long it takes to agree.
+    // Of this rank, while must_agree(); to be replaced by the largest of each number on any rank, but the last one by how long it takes to agree.
     std::span<std::int64_t> board() {
         if (gives_up_) mark() = kGivesUp;
-        return std::span(board_).first(numbers() + 2);
+        return std::span(notes_->board).first(numbers() + 2);
     }
     // Has all ranks stay with the rules' choice for good from the next time that they agree.
     void ask_to_give_up() { gives_up_ = true; }
@@ -113,6 +114,14 @@ class Learner {
     // Times are rounded up to this, as ratios are taken of them.
     static constexpr std::int64_t kLeastTimeNs = 1;
     static constexpr std::size_t kNumbersMost = 320;
+    // What is noted in a look. It has memory as long as the look goes on, which is seldom: a program may have thousands of cells.
+    struct Notes {
+        // The numbers of each sample in turn, then a mark, and what it takes to agree.
+        std::int64_t board[kNumbersMost + 2] = {};
+        Samples incumbents, challengers;  // of the phase
+        // Of each call of a stretch under way: how long the rank was outside before it, and inside.
+        std::int64_t before_ns[kCallsMost] = {}, inside_ns[kCallsMost] = {};
+    };
 
     struct Facts {
         std::int64_t time_ns = 0;
@@ -153,7 +162,7 @@ class Learner {
     std::size_t sample_count() const;
     // Board's last number but one: the largest of these on any rank.
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
-    std::int64_t& mark() { return board_[numbers()]; }
+    std::int64_t& mark() { return notes_->board[numbers()]; }
 
     double share_of(const Facts& challenger) const;
     void begin(Phase phase, int first_step, std::uint64_t call);
@@ -168,6 +177,7 @@ class Learner {
     void conclude_probe(bool by_wholes, std::uint64_t call);
     void end_void_look(std::uint64_t call);
     std::uint64_t rest_for(double share, unsigned voids) const;
+    void rest();
     void end_look(std::uint64_t call);
     void go_on(std::uint64_t call);
     void change_to(int candidate, double comparisons);
@@ -181,18 +191,14 @@ class Learner {
     std::uint64_t step_begin_ = 1;  // its first call
     std::uint64_t rest_end_;        // the first call behind the rest
     Facts facts_[kCandidatesMost];
-    Samples incumbents_, challengers_;  // of the phase
-    double challenged_calls_ = 0;       // calls of the phase that went to the challenger
-    double look_ns_ = 0;                // spent in the look under way
-    double spent_ns_ = 0;               // in all looks
+    double challenged_calls_ = 0;  // calls of the phase that went to the challenger
+    double look_ns_ = 0;           // spent in the look under way
+    double spent_ns_ = 0;          // in all looks
     std::uint64_t looks_ = 0, changes_ = 0;
-    // The numbers of each sample in turn, then a mark, and what it takes to agree.
-    std::int64_t board_[kNumbersMost + 2] = {};
-    std::size_t noted_ = 0;  // calls of the step's samples
+    std::unique_ptr<Notes> notes_;  // null while at rest
+    std::size_t noted_ = 0;         // calls of the step's samples
     bool is_thorough_ = false, gives_up_ = false;
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
-    // Of each call of a stretch under way: how long the rank was outside before it, and inside.
-    std::int64_t before_ns_[kCallsMost] = {}, inside_ns_[kCallsMost] = {};
     // How long it was outside before the last call that was noted, and before the one that precedes the stretch.
     std::int64_t last_before_ns_ = 0, before_first_ns_ = 0;
 };
