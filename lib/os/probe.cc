@@ -205,16 +205,30 @@ class Description {
 
   private:
     // hwloc keeps a set for each object, which reaches up to the largest of the numbers that the machine's own would call its objects by.
+    // They are listed, or are a product's, "1*2:2*4", of whose factors hwloc only checks the product, which may go over.
     bool has_small_indexes() const {
-        constexpr const char* kWord = "indexes=";
-        for (const char* at = std::strstr(at_, kWord); at != nullptr; at = std::strstr(at, kWord)) {
-            at += std::strlen(kWord);
-            while (*at != '\0' && *at != ' ' && *at != ')') {
-                char* behind = nullptr;
-                const bool is_number = *at >= '0' && *at <= '9';
-                if (is_number && std::strtoul(at, &behind, 0) > kMostDescribed) return false;
-                at = is_number ? behind : at + 1;
+        constexpr std::string_view kWord = "indexes=";
+        const std::string_view text = at_;
+        for (std::size_t at = text.find(kWord); at != text.npos; at = text.find(kWord, at + 1)) {
+            const std::string_view rest = text.substr(at + kWord.size());
+            if (!are_small(rest.substr(0, rest.find_first_of(" )")))) return false;
+        }
+        return true;
+    }
+    static bool are_small(std::string_view indexes) {
+        std::uint64_t product = 1;
+        for (std::size_t at = 0; at < indexes.size();) {
+            const std::size_t end = std::min(indexes.find_first_not_of("0123456789", at), indexes.size());
+            if (end != at) {
+                std::uint64_t number = 0;
+                if (!base::parse_number(indexes.substr(at, end - at), number) || number > kMostDescribed)
+                    return false;
+                if (at != 0 && indexes[at - 1] == '*') product *= std::max<std::uint64_t>(number, 1);
+                if (product > kMostDescribed) return false;
             }
+            // hwloc knows no other base in some places, and does in others.
+            if (end < indexes.size() && end != at && (indexes[end] | 0x20) == 'x') return false;
+            at = end + 1;
         }
         return true;
     }
@@ -303,19 +317,28 @@ std::string processors() {
 }
 
 std::string networks(std::string_view root) {
+    namespace fs = std::filesystem;
+    auto first_line = [](const fs::path& path) {
+        const std::string text = read_file(path);
+        return text.substr(0, text.find('\n'));
+    };
     std::vector<std::string> all;
     for (const char* kind : {"infiniband", "cxi"}) {
-        const std::filesystem::path folder = std::string(root).append("/sys/class/").append(kind);
         std::error_code error;
-        for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
-             at.increment(error)) {
-            std::string rate = read_file(at->path() / "ports/1/rate");
-            if (const std::size_t end_of_line = rate.find('\n'); end_of_line != std::string::npos)
-                rate.resize(end_of_line);
-            all.push_back(at->path().filename().string() + (rate.empty() ? "" : " of " + rate));
+        for (fs::directory_iterator at(std::string(root).append("/sys/class/").append(kind), error), end;
+             !error && at != end; at.increment(error)) {
+            const fs::path port = at->path() / "ports/1";
+            const std::string state = first_line(port / "state"), rate = first_line(port / "rate");
+            if (!state.empty() && state.find("ACTIVE") == std::string::npos) continue;
+            // Numbers of devices may differ from job to job.
+            std::string name = at->path().filename();
+            name.resize(name.find_last_not_of("0123456789_") + 1);
+            all.push_back(name + (rate.empty() ? "" : " of " + rate));
         }
     }
     std::ranges::sort(all);
+    const auto twice = std::ranges::unique(all);
+    all.erase(twice.begin(), twice.end());
     std::string text;
     for (const std::string& network : all) text += (text.empty() ? "" : ", ") + network;
     return text;

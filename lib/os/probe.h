@@ -50,7 +50,7 @@ struct Cpus {
 Cpus usable_cpus();
 // What the node's processors are and how many CPUs they have, in words: equal on all nodes that are alike.
 std::string processors();
-// The node's fast networks in words, equal on all nodes that are alike, with `root` in front of /sys; empty where it has none.
+// The kinds of the node's fast networks in words, equal on all nodes that are alike, with `root` in front of /sys; empty where it has none.
 std::string networks(std::string_view root = "");
 // The quota of this process's control group (v1 or v2) and of all above it, with `root` in front of /proc and
 // /sys.
