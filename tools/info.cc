@@ -56,11 +56,12 @@ void print_learned(const settings::Settings& settings, const policy::Facts& fact
     for (const policy::Learned& learned : settings::all_learned(settings.learn.file)) {
         // Jobs may have other settings of the MPI library's than this shell has.
         policy::LearnedKey key = settings::key_for(learned.key.mpi, settings.policy.rules);
+        const bool is_as_here = key == learned.key;
         key.transport = learned.key.transport;
         if (learned.key != key) continue;
         policy::Policy both{.rules = learned.rules, .forced = {}, .source = "learned rules"};
         std::cout << "Learned with " << learned.key.mpi << (key.transport.empty() ? "" : ", " + key.transport)
-                  << ":\n"
+                  << (is_as_here ? "" : " (other network or settings than here)") << ":\n"
                   << policy::explain(both, facts);
     }
 }

@@ -16,9 +16,11 @@ namespace {
 // How many of the policy's first rules are learned.
 std::size_t g_learned = 0;
 
-policy::LearnedKey key_of(const settings::Settings& settings) {
-    return settings::key_for(mpi::version_of(mpi::lib()),
-                             std::span(settings.policy.rules).subspan(g_learned));
+// Made once: what a program puts into its environment later is not for this job's MPI library.
+const policy::LearnedKey& key_of(const settings::Settings& settings) {
+    static const policy::LearnedKey key =
+        settings::key_for(mpi::version_of(mpi::lib()), std::span(settings.policy.rules).subspan(g_learned));
+    return key;
 }
 
 // A file that the user has named is the user's concern; the cache is ours.
@@ -53,7 +55,7 @@ void broadcast(std::string& text, bool can_use) {
 void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
     std::string text;
     if (world_rank() == 0) {
-        const policy::LearnedKey key = key_of(settings);
+        const policy::LearnedKey& key = key_of(settings);
         std::string trouble;
         const std::vector<policy::Rule> rules =
             settings::read_learned(settings::learned_path(settings.learn.file, key), key, trouble);
@@ -71,7 +73,7 @@ void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
 void leave_learned_rules(const settings::Settings& settings, const choose::Journal& journal) {
     const std::vector<choose::Lesson> lessons = journal.lessons();
     if (lessons.empty()) return;
-    const policy::LearnedKey key = key_of(settings);
+    const policy::LearnedKey& key = key_of(settings);
     const std::string path = settings::learned_path(settings.learn.file, key);
     if (path.empty()) return;
     std::string trouble;
