@@ -2,7 +2,7 @@
 //
 // The calls of one collective on one communicator that are chosen for alike: by the same rule, with blocks of about one size.
 // What is learned is learned for a cell. Called by choices.cc, and by dispatch, which counts and notes the calls that repeat
-// the last one. Thread safety: that of the communicator. Never fails.
+// earlier ones. Thread safety: that of the communicator. Never fails.
 #pragma once
 #include <cstdint>
 #include <memory>

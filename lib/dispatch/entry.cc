@@ -149,7 +149,7 @@ int error_of(const exec::Outcome& outcome) {
 }
 
 void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& common,
-                const choose::Choice& chosen, TakeResult& taken) {
+                const choose::Choice& chosen, std::uint64_t generation, TakeResult& taken) {
     Repeat repeat{.comm = &comm, .choice = chosen, .call = {.common = common.facts, .local = {}}};
     exec::Call& call = repeat.call;
     read_local(args, comm, common, workspace(), call.local);
@@ -157,7 +157,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
     comm.lane.channel.timed = counting;
     comm.lane.channel.wait_ns = 0;
     bool bounded = is_bounded(common, comm);  // the next call may be chosen for anew
-    if (!counting && !bounded) remember(args, common, repeat);
+    if (!counting && !bounded) remember(args, common, repeat, generation);
     std::optional<SentCopy> copy;
     if (common.sends_copy) [[unlikely]]
         copy.emplace(call.local.send);
@@ -190,6 +190,7 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
         if (near.has_rank_without_edges && !forced)
             return hand_back_for_good(args, taken, stats::Reason::policy);
     }
+    const std::uint64_t generation = generation_now();
     CommonArguments common = read_common(args, comm);
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
@@ -212,7 +213,7 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     if (chosen.algorithm == nullptr) {
         count_amounts(args, comm, common, taken);
         if (taken.begin_ns == 0 && !is_bounded(common, comm))
-            remember(args, common, {.comm = &comm, .choice = chosen, .is_left = true});
+            remember(args, common, {.comm = &comm, .choice = chosen, .is_left = true}, generation);
         begin_measuring(chosen, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
     }
@@ -222,7 +223,7 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
         return hand_back(taken,
                          comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
     }
-    run_chosen(args, comm, common, chosen, taken);
+    run_chosen(args, comm, common, chosen, generation, taken);
 }
 
 // Counts what the MPI library does alone, to compare with: the report is asked for all the same.

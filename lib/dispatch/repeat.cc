@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <optional>
 
 #include "base/bits.h"
 #include "base/of_thread.h"
@@ -36,52 +37,58 @@ struct Left {
     mpi::Comm comm = {};
 };
 
-// The things of a kind that were used of late. Each has a key, which is the same for those of which one may be sought.
+// The things of a kind that were used of late. Each has a generation, and a key, which is the same for those of which one may be sought.
 template <class Thing>
 class OfLate {
   public:
     // Returns: the thing that is so; null if none is.
     template <class Is>
     Thing* find(std::uint64_t key, Is is) {
-        for (Thing& thing : things_[set_of(key)])
+        Set* set = sets_[set_of(key)].get();
+        if (set == nullptr) return nullptr;
+        for (Thing& thing : set->things)
             if (is(thing)) return &thing;
         return nullptr;
     }
-    // Puts the thing in the place of the one that is the same but for its age, or else of any: where a few more are used in turns than
-    // there are places, the oldest would always be the next one to be used.
+    // Puts the thing in the place of the one that is the same but for its age, of one of another generation, or of any: where a few
+    // more are used in turns than there are places, the oldest would always be the next one to be used.
     template <class IsSame>
     void put(std::uint64_t key, const Thing& thing, IsSame is_same) {
-        Thing* same = find(key, is_same);
-        (same != nullptr ? *same : things_[set_of(key)][some_way()]) = thing;
+        std::unique_ptr<Set>& set = sets_[set_of(key)];
+        if (set == nullptr) set = std::make_unique<Set>();
+        Thing* place = find(key, is_same);
+        if (place == nullptr)
+            place = find(key, [&](const Thing& other) { return other.generation != thing.generation; });
+        (place != nullptr ? *place : set->things[some_way()]) = thing;
     }
 
   private:
     static constexpr std::size_t kSetsLog = 4, kWays = 4;
+    struct Set {
+        Thing things[kWays];
+    };
     static std::size_t set_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u >> (64 - kSetsLog); }
     std::size_t some_way() {
         random_ = random_ * 1664525 + 1013904223;
         return (random_ >> 16) % kWays;
     }
-    Thing things_[1u << kSetsLog][kWays];
+    std::unique_ptr<Set> sets_[1u << kSetsLog];  // null: nothing was put there
     std::uint32_t random_ = 0;
 };
 
 // Not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI too.
 struct Memory {
-    std::unique_ptr<OfLate<Remembered>> remembered[algorithms::kCollectives];  // null: none yet
-    std::unique_ptr<OfLate<Left>> left[algorithms::kCollectives];
+    OfLate<Remembered> remembered[algorithms::kCollectives];
+    OfLate<Left> left[algorithms::kCollectives];
 };
 Memory& memory() { return base::of_thread<Memory, Memory>(); }
 
-// Counts of one size class have at most two keys.
+// The counts of one size class have at most two keys. (allgatherv has a count of its own in sending alone.)
 std::uint64_t key_of(const Args& args) {
-    return args.comm.bits + args.recv.type.bits * 3 +
-           static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(args.recv.count)));
+    const auto counts = static_cast<std::uint64_t>(args.recv.count | args.send.count);
+    return args.comm.bits + args.recv.type.bits * 3 + static_cast<std::uint64_t>(std::bit_width(counts));
 }
 std::uint64_t key_of_left(const Args& args) { return args.comm.bits; }
-
-// Both only go up: equal sums are equal summands.
-std::uint64_t generation_now() { return comm::generation() + type_generation(); }
 
 std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
     return base::displaced(static_cast<std::byte*>(const_cast<void*>(side.buffer)), offset_bytes);
@@ -95,32 +102,31 @@ bool is_plain_pointer(const Args& args, std::int64_t alias_bytes) {
              args.send.buffer != first_byte(args.recv, alias_bytes)));
 }
 
-// The bytes of so many elements; 0 if there are none, or more than addresses reach.
-std::uint64_t bytes_of(std::int64_t count, std::uint64_t element_bytes) {
+// The bytes of so many elements; none if there are fewer than none, or more than addresses reach.
+std::optional<std::uint64_t> bytes_of(std::int64_t count, std::uint64_t element_bytes) {
     std::uint64_t bytes = 0;
-    if (count <= 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(count), element_bytes, &bytes))
-        return 0;
+    if (count < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(count), element_bytes, &bytes))
+        return std::nullopt;
     return bytes;
 }
 
 // Gives the call that is remembered other counts than it has. Returns: whether that is all that it needs, and the choice may still hold.
 bool take_counts(const Args& args, Remembered& last) {
     if (!last.takes_counts) return false;
-    const std::uint64_t sent_bytes = bytes_of(args.send.count, last.send_size_bytes);
-    const std::uint64_t bytes = bytes_of(args.recv.count, last.recv_size_bytes);
+    const auto sent_bytes = bytes_of(args.send.count, last.send_size_bytes),
+               bytes = bytes_of(args.recv.count, last.recv_size_bytes);
+    if (!sent_bytes || !bytes) return false;
     exec::Call& call = last.repeat.call;
     if (args.collective == Collective::allgatherv) {
-        if (sent_bytes == 0) return false;
-        call.local.send.total_bytes = sent_bytes;
+        call.local.send.total_bytes = *sent_bytes;
     } else {
         const bool is_bcast = args.collective == Collective::bcast;
-        if (bytes == 0 || !last.repeat.choice.blocks.contains(bytes) || (!is_bcast && sent_bytes != bytes))
-            return false;
-        call.common.block_bytes = is_bcast ? 0 : bytes;
-        call.local.bytes = bytes;
+        if (!last.repeat.choice.blocks.contains(*bytes) || (!is_bcast && *sent_bytes != *bytes)) return false;
+        call.common.block_bytes = is_bcast ? 0 : *bytes;
+        call.local.bytes = *bytes;
         for (blocks::Buffer* side : {&call.local.send, &call.local.recv}) {
-            side->stride_bytes = static_cast<std::int64_t>(bytes);
-            side->block_bytes = bytes;
+            side->stride_bytes = static_cast<std::int64_t>(*bytes);
+            side->block_bytes = *bytes;
         }
     }
     last.recv_count = args.recv.count;
@@ -209,15 +215,17 @@ bool can_take_counts(const Args& args, const CommonArguments& common) {
 
 }  // namespace
 
+// Both only go up: equal sums are equal summands.
+std::uint64_t generation_now() { return comm::generation() + type_generation(); }
+
 const Repeat* repeat_of(const Args& args) {
-    OfLate<Remembered>* of_late = memory().remembered[static_cast<int>(args.collective)].get();
-    if (of_late == nullptr) return nullptr;
-    Remembered* last =
-        of_late->find(key_of(args), [&](Remembered& it) { return is_like(args, it) && fill_in(args, it); });
+    Remembered* last = memory().remembered[static_cast<int>(args.collective)].find(
+        key_of(args), [&](Remembered& it) { return is_like(args, it) && fill_in(args, it); });
     return last == nullptr ? nullptr : &last->repeat;
 }
 
-void remember(const Args& args, const CommonArguments& common, const Repeat& repeat) {
+void remember(const Args& args, const CommonArguments& common, const Repeat& repeat,
+              std::uint64_t generation) {
     const exec::LocalFacts& local = repeat.call.local;
     bool two_sided = args.collective != Collective::bcast;
     const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type.size_bytes);
@@ -229,7 +237,7 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
     if (common.facts.sized && common.has_block && repeat.is_left) return;
     // Otherwise two different addresses could name the same data.
     if (two_sided && common.send_type.offset_bytes != common.recv_type.offset_bytes) return;
-    Remembered now = {.generation = generation_now(),
+    Remembered now = {.generation = generation,
                       .comm = args.comm,
                       .send_type = args.send.type,
                       .recv_type = args.recv.type,
@@ -243,24 +251,21 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
                       .alias_bytes = alias,
                       .repeat = repeat};
     now.repeat.is_usual = !repeat.is_left && !repeat.choice.is_measured;
-    auto& of_late = memory().remembered[static_cast<int>(args.collective)];
-    if (of_late == nullptr) of_late = std::make_unique<OfLate<Remembered>>();
-    of_late->put(key_of(args), now, [&](const Remembered& last) { return is_same(now, last); });
+    memory().remembered[static_cast<int>(args.collective)].put(
+        key_of(args), now, [&](const Remembered& last) { return is_same(now, last); });
 }
 
 bool is_left_for_good(const Args& args) {
-    OfLate<Left>* of_late = memory().left[static_cast<int>(args.collective)].get();
     const std::uint64_t now = comm::generation();
-    return of_late != nullptr && of_late->find(key_of_left(args), [&](const Left& left) {
+    return memory().left[static_cast<int>(args.collective)].find(key_of_left(args), [&](const Left& left) {
         return left.comm == args.comm && left.generation == now;
     }) != nullptr;
 }
 
 void remember_left(const Args& args) {
-    auto& of_late = memory().left[static_cast<int>(args.collective)];
-    if (of_late == nullptr) of_late = std::make_unique<OfLate<Left>>();
-    of_late->put(key_of_left(args), {comm::generation(), args.comm},
-                 [&](const Left& left) { return left.comm == args.comm; });
+    memory().left[static_cast<int>(args.collective)].put(
+        key_of_left(args), {comm::generation(), args.comm},
+        [&](const Left& left) { return left.comm == args.comm; });
 }
 
 }  // namespace coco::dispatch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Programs make the same few calls again and again. What the last ones of each collective on this thread came to
-// is remembered, so that the next one that is like one of them, with other buffers, another root, other counts of a v form, goes to
+// is remembered, so that the next one that is like one of them, with other buffers, another root, other counts of about the same size, goes to
 // exec without being read, judged and chosen for anew. Called by entry.cc only. Thread safety: each thread
 // has its own. Invariant: what is remembered holds as long as no communicator and no type was freed and MPI
 // has not ended; nothing is remembered while calls are counted.
@@ -25,8 +25,11 @@ struct Repeat {
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
 // Remembers a call that was chosen for, and read unless it is left, if its like can be read in short and the choice holds.
-// Requires: common is valid.
-void remember(const Args& args, const CommonArguments& common, const Repeat& repeat);
+// generation: as it was before the types were looked up, as another thread may have freed one since. Requires: common is valid.
+void remember(const Args& args, const CommonArguments& common, const Repeat& repeat,
+              std::uint64_t generation);
+// Which communicators and types there are: it goes up with each that is freed.
+std::uint64_t generation_now();
 
 // Whether such calls on this communicator are handed back whatever they name, as this thread's last ones were.
 bool is_left_for_good(const Args& args);

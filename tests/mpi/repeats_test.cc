@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Calls that are like earlier ones but for their counts, communicators, types and roots, in an order drawn by chance: what is remembered
-// of a call must serve the next one that is like it, and no other. Each byte that arrives is compared, and each that must stay. Then
-// wrong calls that differ from right ones in their counts alone.
+// of a call must serve the next one that is like it, and no other. Each rank has two threads that take turns, on each rank in another
+// order, so that ranks remember unlike things; types and communicators are freed, and others made, whose handles may be the same. Each byte
+// that arrives is compared, and each that must stay. Then wrong calls that differ from right ones in their counts alone.
 #include <mpi.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "helper.h"
 #include "support/check.h"
 #include "types.h"
 
@@ -35,17 +37,24 @@ struct Laid {
     std::vector<int> places;
 };
 
-std::vector<Laid> make_types() {
+// The first one to be made has the handle that was freed last.
+std::vector<Laid> make_types(int first) {
     auto run = [](int bytes) {
         std::vector<int> places;
         for (int i = 0; i < bytes; ++i) places.push_back(i);
         return places;
     };
-    return {{contiguous(1, MPI_BYTE), 1, run(1)},
-            {contiguous(1, MPI_INT), 4, run(4)},
-            {contiguous(3, MPI_BYTE), 3, run(3)},
-            {resized(MPI_SHORT, 0, 4), 4, run(2)},
-            {vector(2, 1, 2, MPI_BYTE), 3, {0, 2}}};
+    std::vector<Laid> types(5);
+    for (int i = 0; i < 5; ++i) {
+        const int which = (first + i) % 5;
+        Laid& type = types[static_cast<std::size_t>(which)];
+        if (which == 0) type = {contiguous(1, MPI_BYTE), 1, run(1)};
+        if (which == 1) type = {contiguous(1, MPI_INT), 4, run(4)};
+        if (which == 2) type = {contiguous(3, MPI_BYTE), 3, run(3)};
+        if (which == 3) type = {resized(MPI_SHORT, 0, 4), 4, run(2)};
+        if (which == 4) type = {vector(2, 1, 2, MPI_BYTE), 3, {0, 2}};
+    }
+    return types;
 }
 
 struct World {
@@ -64,6 +73,13 @@ std::vector<World> make_comms() {
         MPI_Comm_size(comm.handle, &comm.ranks);
     }
     return comms;
+}
+
+void free_all(std::vector<World>& comms) {
+    for (std::size_t i = 1; i < comms.size(); ++i) MPI_Comm_free(&comms[i].handle);
+}
+void free_all(std::vector<Laid>& types) {
+    for (Laid& type : types) MPI_Type_free(&type.handle);
 }
 
 unsigned char byte_of(int call, int from, int to, int at) {
@@ -189,27 +205,40 @@ void alltoallv(const Kind& k, int call) {
     CHECK(recv.is_untouched());
 }
 
-void call_in_any_order(const std::vector<World>& comms, const std::vector<Laid>& types, int calls) {
+void call_in_any_order(int calls) {
     constexpr void (*kCollectives[])(const Kind&, int) = {alltoall, allgather, bcast, allgatherv, alltoallv};
     constexpr int kCounts[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 511, 513, kMostElements};
+    Helper helper;
+    std::vector<World> comms = make_comms();
+    std::vector<Laid> types = make_types(0);
     std::mt19937 draw(7);
     auto below = [&](std::size_t end) { return static_cast<int>(draw() % end); };
-    auto any_of = [&](const auto& all) -> const auto& {
-        return all[static_cast<std::size_t>(below(std::size(all)))];
-    };
     int collective = 0, count = 0, comm = 0, type = 0;
     for (int call = 0; call < calls; ++call) {
+        if (call % 301 == 300) {
+            free_all(types);
+            types = make_types(call);
+        }
+        if (call % 701 == 700) {
+            free_all(comms);
+            comms = make_comms();
+        }
         // Mostly one thing changes from call to call.
         if (below(3) == 0) collective = below(std::size(kCollectives));
-        if (below(2) == 0) count = any_of(kCounts);
+        if (below(2) == 0) count = kCounts[below(std::size(kCounts))];
         if (below(4) == 0) comm = below(comms.size());
         if (below(6) == 0) type = below(types.size());
         const int root = below(static_cast<std::size_t>(world_size()));
         // The last communicator has one rank on rank 0.
         const World& world = comms[static_cast<std::size_t>(comm)];
         const Kind kind{collective, count, root % world.ranks, world, types[static_cast<std::size_t>(type)]};
-        kCollectives[collective](kind, call);
+        if ((call + world_rank()) % 5 == 0)
+            helper.run([&] { kCollectives[collective](kind, call); });
+        else
+            kCollectives[collective](kind, call);
     }
+    free_all(types);
+    free_all(comms);
 }
 
 int class_of(int code) {
@@ -263,15 +292,11 @@ void refuse_own_blocks() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    const int calls = argc > 1 ? std::stoi(argv[1]) : 2000;
-    std::vector<World> comms = make_comms();
-    std::vector<Laid> types = make_types();
-    call_in_any_order(comms, types, calls);
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    call_in_any_order(argc > 1 ? std::stoi(argv[1]) : 2000);
     refuse_wrong_counts();
     refuse_own_blocks();
-    for (Laid& type : types) MPI_Type_free(&type.handle);
-    for (std::size_t i = 1; i < comms.size(); ++i) MPI_Comm_free(&comms[i].handle);
     const int status = finish("repeats");
     MPI_Finalize();
     return status;

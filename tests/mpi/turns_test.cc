@@ -11,12 +11,10 @@
 #include <mpi.h>
 
 #include <cstdio>
-#include <functional>
-#include <future>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "helper.h"
 #include "support/check.h"
 
 namespace {
@@ -37,35 +35,6 @@ void exchange(MPI_Comm comm, int ints, int turn) {
         for (int i : {0, ints - 1})
             CHECK(recv[static_cast<std::size_t>(from * ints + i)] == 1000 * turn + 10 * from + rank);
 }
-
-// A thread that does one thing at a time, while its asker waits.
-class Helper {
-  public:
-    ~Helper() {
-        work_.set_value({});
-        thread_.join();
-    }
-    void run(std::function<void()> work) {
-        done_ = {};
-        auto done = done_.get_future();
-        work_.set_value(std::move(work));
-        done.wait();
-    }
-
-  private:
-    void loop() {
-        for (;;) {
-            std::function<void()> work = work_.get_future().get();
-            if (!work) return;
-            work();
-            work_ = {};
-            done_.set_value();
-        }
-    }
-    std::promise<std::function<void()>> work_;
-    std::promise<void> done_;
-    std::thread thread_{[this] { loop(); }};
-};
 
 void take_turns(Helper& helper, bool both) {
     MPI_Comm comm;
