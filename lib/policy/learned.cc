@@ -46,17 +46,13 @@ std::string hash_of(std::span<const Rule> rules) {
 }
 
 std::string text_of(const Learned& learned) {
-    toml::table key;
-    key.insert("libcoco", learned.key.libcoco);
-    key.insert("mpi", learned.key.mpi);
-    key.insert("machine", learned.key.machine);
-    key.insert("transport", learned.key.transport);
-    key.insert("policy", learned.key.policy);
-    toml::table root;
-    root.insert(kHoldsFor, std::move(key));
+    const LearnedKey& key = learned.key;
     std::ostringstream text;
     text << "# Written by libcoco (COCO_LEARN) when a job ended. It may be deleted at any time.\n\n"
-         << toml::toml_formatter(root) << '\n'
+         << '[' << kHoldsFor << "]\n"
+         << "libcoco = " << quoted(key.libcoco) << "\nmpi = " << quoted(key.mpi)
+         << "\nmachine = " << quoted(key.machine) << "\ntransport = " << quoted(key.transport)
+         << "\npolicy = " << quoted(key.policy) << "\n\n"
          << toml_of(learned.rules) << '\n'
          << kEnd;
     return text.str();

@@ -3,6 +3,9 @@
 // toml++ as this room uses it: compiled in, without exceptions. Its shared library has them, and libcoco.so must not
 // bring further libraries into a program.
 #pragma once
+#include <string>
+#include <string_view>
+
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
 #define TOML_HEADER_ONLY 1
@@ -16,3 +19,10 @@
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
+
+namespace coco::policy {
+
+// The text as a string of TOML, on one line.
+std::string quoted(std::string_view text);
+
+}  // namespace coco::policy

@@ -9,9 +9,8 @@
 #include "policy/toml.h"
 
 namespace coco::policy {
-namespace {
 
-// In quotes, with what TOML wants escaped.
+// The formatter's own choice of quotes is wrong for some texts: a literal string of several lines may hold its own end.
 std::string quoted(std::string_view text) {
     std::ostringstream out;
     const toml::value<std::string> value{std::string(text)};
@@ -20,6 +19,8 @@ std::string quoted(std::string_view text) {
                                                        toml::format_flags::allow_multi_line_strings));
     return out.str();
 }
+
+namespace {
 
 std::string list_of(const std::vector<std::string>& words) {
     std::string list;

@@ -166,6 +166,16 @@ TEST_CASE("whatever an MPI library and a machine are called, what was learned wi
     CHECK(again.rules.empty());
 }
 
+TEST_CASE("no quotes in a key end it", "[learned]") {
+    for (const std::string text : {"'", "\"", "'''", "\"\"\"", "a '''\nb\tc '''", "\"\"\"\n'''\\"}) {
+        policy::LearnedKey key = kKey;
+        key.machine = key.transport = text;
+        policy::Learned again;
+        CHECK_FALSE(policy::parse_learned(policy::text_of({key, {}}), "file", again));
+        CHECK(again.key == key);
+    }
+}
+
 TEST_CASE("settings by which bytes move otherwise make another key, those of one job do not", "[learned]") {
     // Whatever this is run with.
     auto transport_with = [](const std::string& name, const char* value) {
