@@ -337,8 +337,7 @@ std::string networks(std::string_view root) {
         }
     }
     std::ranges::sort(all);
-    const auto twice = std::ranges::unique(all);
-    all.erase(twice.begin(), twice.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
     std::string text;
     for (const std::string& network : all) text += (text.empty() ? "" : ", ") + network;
     return text;
