@@ -16,11 +16,12 @@ namespace {
 // How many of the policy's first rules are learned.
 std::size_t g_learned = 0;
 
-// Made once: what a program puts into its environment later is not for this job's MPI library.
+// Made once: what a program puts into its environment later is not for this job's MPI library. Never destroyed: a program may end MPI in
+// an exit handler.
 const policy::LearnedKey& key_of(const settings::Settings& settings) {
-    static const policy::LearnedKey key =
-        settings::key_for(mpi::version_of(mpi::lib()), std::span(settings.policy.rules).subspan(g_learned));
-    return key;
+    static const auto* const key = new policy::LearnedKey(
+        settings::key_for(mpi::version_of(mpi::lib()), std::span(settings.policy.rules).subspan(g_learned)));
+    return *key;
 }
 
 // A file that the user has named is the user's concern; the cache is ours.

@@ -216,19 +216,28 @@ class Description {
         return true;
     }
     static bool are_small(std::string_view indexes) {
+        // hwloc reads numbers in base 10 in some places and in base 16, too, in others, and takes signs and blanks in front of them.
+        constexpr std::string_view kDigits = "0123456789",
+                                   kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
         std::uint64_t product = 1;
+        char before = '\0';
         for (std::size_t at = 0; at < indexes.size();) {
-            const std::size_t end = std::min(indexes.find_first_not_of("0123456789", at), indexes.size());
-            if (end != at) {
-                std::uint64_t number = 0;
-                if (!base::parse_number(indexes.substr(at, end - at), number) || number > kMostDescribed)
+            const std::size_t end = std::min(indexes.find_first_not_of(kDigits, at), indexes.size());
+            if (end == at) {
+                const char here = indexes[at++];
+                if (here != ',' && here != ':' && here != '*' && kLetters.find(here) == kLetters.npos)
                     return false;
-                if (at != 0 && indexes[at - 1] == '*') product *= std::max<std::uint64_t>(number, 1);
-                if (product > kMostDescribed) return false;
+                if (before >= '0' && before <= '9' && (here == 'x' || here == 'X')) return false;
+                before = here;
+                continue;
             }
-            // hwloc knows no other base in some places, and does in others.
-            if (end < indexes.size() && end != at && (indexes[end] | 0x20) == 'x') return false;
-            at = end + 1;
+            std::uint64_t number = 0;
+            if (!base::parse_number(indexes.substr(at, end - at), number) || number > kMostDescribed)
+                return false;
+            if (before == '*') product *= std::max<std::uint64_t>(number, 1);
+            if (product > kMostDescribed) return false;
+            before = indexes[end - 1];
+            at = end;
         }
         return true;
     }
@@ -327,13 +336,20 @@ std::string networks(std::string_view root) {
         std::error_code error;
         for (fs::directory_iterator at(std::string(root).append("/sys/class/").append(kind), error), end;
              !error && at != end; at.increment(error)) {
-            const fs::path port = at->path() / "ports/1";
-            const std::string state = first_line(port / "state"), rate = first_line(port / "rate");
-            if (!state.empty() && state.find("ACTIVE") == std::string::npos) continue;
-            // Numbers of devices may differ from job to job.
+            // Numbers of devices, and of their slots, may differ from job to job, and from node to node.
             std::string name = at->path().filename();
-            name.resize(name.find_last_not_of("0123456789_") + 1);
-            all.push_back(name + (rate.empty() ? "" : " of " + rate));
+            name.resize(std::min(name.find_first_of("0123456789"), name.size()));
+            bool has_ports = false;
+            std::error_code none;
+            for (fs::directory_iterator port(at->path() / "ports", none), last; !none && port != last;
+                 port.increment(none)) {
+                has_ports = true;
+                const std::string state = first_line(port->path() / "state"),
+                                  rate = first_line(port->path() / "rate");
+                if (state.empty() || state.find("ACTIVE") != state.npos)
+                    all.push_back(name + (rate.empty() ? "" : " of " + rate));
+            }
+            if (!has_ports) all.push_back(name);
         }
     }
     std::ranges::sort(all);

@@ -12,11 +12,11 @@ while [ "$1" != -- ]; do words+=("$1"); shift; done
 program=$2
 has_sessions=$3
 fail() { echo "FAILED: $*"; exit 1; }
-job() {  # TURNS [session] WORDS...
+job() {  # TURNS [session|late] WORDS...
     turns=$1
     arguments=("$turns")
     shift
-    if [ "$1" = session ]; then arguments+=("$1"); shift; fi
+    if [ "$1" = session ] || [ "$1" = late ]; then arguments+=("$1"); shift; fi
     "${words[@]}" -n 2 --env "XDG_CACHE_HOME=$folder/cache" --env COCO_TEST_DELAY=200 "$@" -- "$program" "${arguments[@]}" ||
         fail "the job with $*"
 }
@@ -48,6 +48,9 @@ if $has_sessions; then job 30 session --env COCO_LEARN=read --ran alltoall=any; 
 job $enough --env COCO_LEARN=on
 found 1 || fail "${#files[@]} files were left: ${files[*]}"
 grep -q 'algorithm  = "mpi"' "${files[0]}" || fail "forgotten: $(cat "${files[0]}")"
+# When MPI ends after all static objects, too.
+job $enough late --env COCO_LEARN=on
+found 1 || fail "${#files[@]} files were left by jobs that ended late: ${files[*]}"
 # Other rules to begin with have a file of their own.
 printf '[[rule]]\nalgorithm = "naive"\ncollective = "alltoall"\n' > "$folder/policy.toml"
 job 30 --env COCO_LEARN=read --env "COCO_POLICY=$folder/policy.toml" --ran alltoall=any

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that makes the same calls again and again. usage: steady TURNS [session]
-// With "session" a session is open before MPI_Init, where the MPI library has sessions.
+// A program that makes the same calls again and again. usage: steady TURNS [session|late]
+// With "session" a session is open before MPI_Init, where the MPI library has sessions; with "late" MPI ends when the program does, in an
+// exit handler that is older than MPI_Init.
 #include <mpi.h>
 
 #include <cstdio>
@@ -15,8 +16,12 @@ void open_session() {
 #endif
 }
 
+void finalize() { MPI_Finalize(); }
+
 int main(int count, char** arguments) {
-    if (count > 2 && std::string_view(arguments[2]) == "session") open_session();
+    const std::string_view how = count > 2 ? arguments[2] : "";
+    if (how == "session") open_session();
+    if (how == "late") std::atexit(finalize);
     MPI_Init(&count, &arguments);
     const int turns = count > 1 ? std::atoi(arguments[1]) : 0;
     int rank = 0, ranks = 0;
@@ -31,6 +36,6 @@ int main(int count, char** arguments) {
             wrong |= in[static_cast<std::size_t>(r)] != turn + 100 * r + 10'000 * rank;
     }
     if (wrong) std::fprintf(stderr, "rank %d: wrong data, or no turns\n", rank);
-    MPI_Finalize();
+    if (how != "late") finalize();
     return wrong;
 }

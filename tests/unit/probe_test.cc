@@ -160,8 +160,12 @@ TEST_CASE("a node's networks are named by their kinds and rates", "[probe]") {
               .with("sys/class/infiniband/mlx5_12/ports/1/state", "4: ACTIVE\n")
               .with("sys/class/infiniband/mlx5_13/ports/1/rate", "10 Gb/sec (4X)\n")
               .with("sys/class/infiniband/mlx5_13/ports/1/state", "1: DOWN\n")
+              .with("sys/class/infiniband/ibp24s0/ports/1/state", "1: DOWN\n")
+              .with("sys/class/infiniband/ibp24s0/ports/2/state", "4: ACTIVE\n")
+              .with("sys/class/infiniband/ibp24s0/ports/2/rate", "40 Gb/sec (4X QDR)\n")
               .with("sys/class/cxi/cxi0/device/vendor", "0x17db\n")
-              .networks() == "cxi, mlx of 100 Gb/sec (4X EDR), mlx of 200 Gb/sec (4X HDR)");
+              .networks() ==
+          "cxi, ibp of 40 Gb/sec (4X QDR), mlx of 100 Gb/sec (4X EDR), mlx of 200 Gb/sec (4X HDR)");
 }
 
 TEST_CASE("machines are invented in our words or in hwloc's", "[probe]") {
@@ -180,13 +184,27 @@ TEST_CASE("machines are invented in our words or in hwloc's", "[probe]") {
     CHECK(read("numa:2 core:2 pu:2(indexes=4*2:2*2:1*2)") == std::pair{1, 2});
     CHECK(read("numa:2 core:2 pu:2(indexes=numa:core)") == std::pair{1, 2});
     // Of some hwloc's own checks end the process, and some would take it for ever, or gigabytes.
-    for (auto wrong :
-         {"numa:", "numa:0", "domino:2 pu:1", "nodes:4,domains:2", "MemCache:1 numa:2 core:4 pu:1",
-          "[MemCache] pu:4", "pu:100000", "pack:64 core:64 pu:2", "numa:0x1001", "pu:-1",
-          "pu:99999999999999999999", "pu:2(indexes=0,1", "numa:2 pu:1(indexes=0,5555555555)",
-          "[numa(memory=1GB indexes=0xffffff)] pu:2", "numa:2 pu:1(indexes=0,010000999)",
-          "pu:2(indexes=1*4096:1*4096:1*4096:1*4096:1*4096:1*16)", "pu:2(indexes=0x1,0)",
-          "1(indexes=5555555555555555555)1()"}) {
+    for (auto wrong : {"numa:",
+                       "numa:0",
+                       "domino:2 pu:1",
+                       "nodes:4,domains:2",
+                       "MemCache:1 numa:2 core:4 pu:1",
+                       "[MemCache] pu:4",
+                       "pu:100000",
+                       "pack:64 core:64 pu:2",
+                       "numa:0x1001",
+                       "pu:-1",
+                       "pu:99999999999999999999",
+                       "pu:2(indexes=0,1",
+                       "numa:2 pu:1(indexes=0,5555555555)",
+                       "[numa(memory=1GB indexes=0xffffff)] pu:2",
+                       "numa:2 pu:1(indexes=0,010000999)",
+                       "pu:2(indexes=1*4096:1*4096:1*4096:1*4096:1*4096:1*16)",
+                       "pu:2(indexes=0x1,0)",
+                       "pu:2(indexes=1*+4096:1*+4096:1*+4096:1*+4096:1*+4096:1*+4096)",
+                       "pu:2(indexes=0,\t1)",
+                       "pu:2(indexes=0,-1)",
+                       "1(indexes=5555555555555555555)1()"}) {
         INFO(wrong);
         CHECK_FALSE(invented_machine(wrong, error));
         CHECK_THAT(error, Catch::Contains("hwloc"));
