@@ -22,7 +22,7 @@ job() {  # TURNS [session|late] WORDS...
 }
 shopt -s nullglob
 found() { files=("$folder"/cache/coco/*); [ ${#files[@]} -eq "$1" ]; }
-found_one() { found 1; }
+has_learned_mpi() { found 1 && grep -q 'algorithm  = "mpi"' "${files[0]}"; }
 # learn HAS_LEARNED WORDS...: jobs until that command says yes. On a busy machine both choices take as long as other programs let them;
 # then a later job learns what the first one did not.
 learn() {
@@ -32,22 +32,19 @@ learn() {
         job $enough "$@"
         if $has_learned; then return; fi
     done
-    fail "nothing was left by jobs with $*: $(find "$folder" -type f)"
+    fail "not learned, or forgotten, by jobs with $*: $(find "$folder" -type f -print -exec cat {} +)"
 }
 
 job $enough --env COCO_LEARN=off
 job $enough --env COCO_LEARN=read
 found 0 || fail "a job that does not learn has left rules"
-learn found_one --env COCO_LEARN=on --ran alltoall=any
-grep -q 'algorithm  = "mpi"' "${files[0]}" || fail "not learned: $(cat "${files[0]}")"
+learn has_learned_mpi --env COCO_LEARN=on --ran alltoall=any
 cp "${files[0]}" "$folder/first"
 job 30 --env COCO_LEARN=read --left alltoall
 cmp -s "${files[0]}" "$folder/first" || fail "a job that only reads has written"
 # Where a session was opened before MPI_Init its calls may have chosen already: the job goes by the rules that it had then.
 if $has_sessions; then job 30 session --env COCO_LEARN=read --ran alltoall=any; fi
-job $enough --env COCO_LEARN=on
-found 1 || fail "${#files[@]} files were left: ${files[*]}"
-grep -q 'algorithm  = "mpi"' "${files[0]}" || fail "forgotten: $(cat "${files[0]}")"
+learn has_learned_mpi --env COCO_LEARN=on
 # When MPI ends after all static objects, too.
 job $enough late --env COCO_LEARN=on
 found 1 || fail "${#files[@]} files were left by jobs that ended late: ${files[*]}"
