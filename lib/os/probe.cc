@@ -204,8 +204,8 @@ class Description {
     }
 
   private:
-    // hwloc keeps a set for each object, which reaches up to the largest of the numbers that the machine's own would call its objects by.
-    // They are listed, or are a product's, "1*2:2*4", of whose factors hwloc only checks the product, which may go over.
+    // "indexes=" gives the objects numbers. hwloc keeps a bit set for each object, which is as long as the largest number says. The numbers
+    // stand in a list, or come of factors, "1*2:2*4", which hwloc multiplies and divides by: a product that overflows may be 0.
     bool has_small_indexes() const {
         constexpr std::string_view kWord = "indexes=";
         const std::string_view text = at_;
@@ -216,7 +216,7 @@ class Description {
         return true;
     }
     static bool are_small(std::string_view indexes) {
-        // hwloc reads numbers in base 10 in some places and in base 16, too, in others, and takes signs and blanks in front of them.
+        // Only plain numbers in base 10, words, and what stands between them: hwloc would also take signs, blanks and, in some places, base 16.
         constexpr std::string_view kDigits = "0123456789",
                                    kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
         std::uint64_t product = 1;
