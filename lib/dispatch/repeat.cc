@@ -37,11 +37,11 @@ struct Left {
     mpi::Comm comm = {};
 };
 
-// The things of a kind that were used of late. Each has a generation, and a key, which is the same for those of which one may be sought.
+// The things of one kind that were put in of late, 256 at most. Each is sought by a key, which others may have, too, and has a generation.
 template <class Thing>
 class OfLate {
   public:
-    // Returns: the thing that is so; null if none is.
+    // Returns: a thing with this key for which `is` holds; null if there is none.
     template <class Is>
     Thing* find(std::uint64_t key, Is is) {
         Set* set = sets_[set_of(key)].get();
@@ -50,8 +50,8 @@ class OfLate {
             if (is(thing)) return &thing;
         return nullptr;
     }
-    // Puts the thing in the place of the one that is the same but for its age, of one of another generation, or of any: where a few
-    // more are used in turns than there are places, the oldest would always be the next one to be used.
+    // Puts the thing in the place of an older one for which `is_same` holds; else of one of another generation, which is of no use any
+    // more; else of one drawn by chance: where a few more are used in turns than there are places, the oldest is the next to be used.
     template <class IsSame>
     void put(std::uint64_t key, const Thing& thing, IsSame is_same) {
         std::unique_ptr<Set>& set = sets_[set_of(key)];
@@ -63,7 +63,7 @@ class OfLate {
     }
 
   private:
-    static constexpr std::size_t kSetsLog = 4, kWays = 4;
+    static constexpr std::size_t kSetsLog = 6, kWays = 4;
     struct Set {
         Thing things[kWays];
     };
