@@ -50,6 +50,8 @@ bool read_option(Timing& t, const std::string& word, const std::function<std::st
         t.batch_us = read_number(word, value(), 0, 1e9);
     else if (word == "--figure-us")
         t.figure_us = read_number(word, value(), 1, 1e12);
+    else if (word == "--settle-us")
+        t.settle_us = read_number(word, value(), 0, 1e9);
     else if (word == "--cold")
         t.cold = true;
     else if (word == "--fresh")
@@ -157,6 +159,9 @@ Figure measure(const Pair& pair, const Timing& t, const Buffers& b) {
     if (batch * rounds > most) batch = std::max(1, static_cast<int>(most / rounds));
     if (batch * rounds > most)
         rounds = std::clamp(static_cast<int>(most / batch), std::min(3, rounds), rounds);
+    // All ranks spend as long, as a batch takes as long as on its slowest rank.
+    for (double spent_us = 0; spent_us < t.settle_us;)
+        spent_us += batch * std::max(time_batch(pair.ours, batch, t, b), 0.01);
     std::vector<double> ours, library;
     for (int i = 0; i < rounds; ++i) {
         ours.push_back(time_batch(pair.ours, batch, t, b));

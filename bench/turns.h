@@ -31,6 +31,7 @@ struct Timing {
     int rounds = 15;
     double batch_us = 3000;   // about what one batch takes the library
     double figure_us = 1e12;  // about what a size may take: else fewer rounds, 3 at least, of fewer calls
+    double settle_us = 0;     // about so long ours is called before a size is measured, and learns
     bool cold = false;        // caches flushed, own buffers touched, barrier, one call
     bool fresh = false;       // the send buffer written to before each call
     bool csv = false;
@@ -40,7 +41,7 @@ struct Timing {
 // it is known.
 using Taker = std::function<bool(const std::string& word, const std::function<std::string()>& value)>;
 
-// Reads a command line: --from --to (8, 64K, 1M), --rounds, --batch-us, --figure-us, --cold, --fresh, --csv,
+// Reads a command line: --from --to (8, 64K, 1M), --rounds, --batch-us, --figure-us, --settle-us, --cold, --fresh, --csv,
 // the rest by `take`.
 Timing read_timing(int argc, char** argv, Timing defaults, const Taker& take);
 
