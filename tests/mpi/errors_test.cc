@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "call.h"
+#include "support/refused.h"
 
 namespace {
 
@@ -17,12 +18,6 @@ using namespace test;
 
 int handled = 0;
 void handler(MPI_Comm*, int*, ...) { ++handled; }
-
-int class_of(int code) {
-    int error_class = code;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
-    return error_class;
-}
 
 struct Case {
     const char* what;

@@ -12,25 +12,20 @@
 #include <vector>
 
 #include "call.h"
+#include "support/refused.h"
 
 namespace {
 
 using namespace test;
 
 #ifdef OPEN_MPI
-constexpr bool kRefusesAliases = false, kRefusesLongReceivers = false;
+constexpr bool kRefusesLongReceivers = false;
 #else
-constexpr bool kRefusesAliases = true, kRefusesLongReceivers = true;
+constexpr bool kRefusesLongReceivers = true;
 #endif
 
 int handled = 0;
 void handler(MPI_Comm*, int*, ...) { ++handled; }
-
-int class_of(int code) {
-    int error_class = code;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
-    return error_class;
-}
 
 // A communicator of its own for each wrong call: the library may leave messages behind.
 MPI_Comm fresh_comm() {

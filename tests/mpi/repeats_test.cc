@@ -15,17 +15,12 @@
 
 #include "helper.h"
 #include "support/check.h"
+#include "support/refused.h"
 #include "types.h"
 
 namespace {
 
 using namespace test;
-
-#ifdef OPEN_MPI
-constexpr bool kRefusesAliases = false;
-#else
-constexpr bool kRefusesAliases = true;
-#endif
 
 constexpr int kMostElements = 1200;
 constexpr unsigned char kUntouched = 0xEE;
@@ -239,12 +234,6 @@ void call_in_any_order(int calls) {
     }
     free_all(types);
     free_all(comms);
-}
-
-int class_of(int code) {
-    int error_class = code;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
-    return error_class;
 }
 
 // On a communicator of its own: the library may leave messages behind.

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "call.h"
+#include "support/refused.h"
 
 namespace {
 
@@ -32,12 +33,6 @@ void handler(MPI_Comm*, int*, ...) { ++handled; }
 
 constexpr int kUntouched = 0x5A5A5A5A;
 constexpr int kGuardInts = 64;
-
-int class_of(int code) {
-    int error_class = code;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
-    return error_class;
-}
 
 // Ints that lie `stride` ints apart, in blocks between guards.
 class Ints {
