@@ -61,7 +61,8 @@ class Installed:
         for name in ("libcoco.so", so_file, "coco", "coco.h", "coco.pc", "cocoConfig.cmake", "cocoConfigVersion.cmake",
                      self.options.version, f"{self.options.version}.lua"):
             self.one(name)
-        for place in ("man/man1/coco.1", "man/man7/libcoco.7", "bash-completion/completions/coco", "zsh/site-functions/_coco"):
+        for place in ("man/man1/coco.1", "man/man7/libcoco.7", "bash-completion/completions/coco", "zsh/site-functions/_coco",
+                      "doc/libcoco/LICENSE", "doc/libcoco/THIRD-PARTY.txt"):
             path = os.path.join(self.prefix, "share", place)
             expect(os.path.isfile(path) and os.path.getsize(path) > 1000, f"there is no {path}")
         library = self.one("libcoco.so")
