@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 COCO, WITHOUT_CALLS, SCHEMA = sys.argv[1:4]
@@ -23,6 +24,39 @@ HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env"]  # only a second program has lost root's rights for good
 LIMIT_S = 60
 IS_ROOT = os.geteuid() == 0
+# Another user's process that has no part in the job. It sits at the door of the ranks before they come, or comes to it when it is
+# there. It prints what it hears from each rank that it meets.
+STRANGER = """
+import socket, sys, time
+end = time.monotonic() + 60
+name, how, meets = "\\0" + sys.argv[1], sys.argv[2], int(sys.argv[3])
+sitting = socket.socket(socket.AF_UNIX)
+if how == "sits":
+    sitting.bind(name)
+    sitting.listen()
+    print("sits", flush=True)
+sitting.settimeout(60)
+def meet():
+    if how == "sits":
+        return sitting.accept()[0]
+    while True:
+        try:
+            own = socket.socket(socket.AF_UNIX)
+            own.connect(name)
+            own.sendall(b"{}" * 4096)
+            return own
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+for _ in range(meets):
+    met = meet()
+    met.settimeout(60)
+    try:
+        print("heard", met.recv(100), flush=True)
+    except ConnectionResetError:
+        print("heard", b"", flush=True)
+"""
 
 
 def environment(extra):
@@ -462,6 +496,42 @@ class Ranks(DoctorTest):
         report = self.launch(2, coco=lambda rank: coco, before=lambda rank: NOBODY)
         self.find(report, "processes", "note", "^ranks 0-1 cannot open the descriptors of each other.*passed by sockets")
         self.assertTrue(report["works"])
+
+    def stranger(self, how, meets):
+        """Starts one that is no child of this launcher. Returns: the file that has what it prints."""
+        with open("/proc/self/stat", encoding="ascii") as stat:
+            started = stat.read().rsplit(")", 1)[1].split()[19]
+        said = pathlib.Path(self.folder, how)
+        with open(said, "w", encoding="ascii") as out:
+            subprocess.run(["sh", "-c", '"$@" &', "sh", *NOBODY, "python3", "-c", STRANGER, f"coco-doctor-{os.getpid()}-{started}", how,
+                            str(meets)], stdout=out, check=True, timeout=LIMIT_S)
+        return said
+
+    def wait_for(self, said, lines):
+        end = time.monotonic() + LIMIT_S
+        while len(said.read_text(encoding="ascii").splitlines()) < lines:
+            self.assertLess(time.monotonic(), end, said.read_text(encoding="ascii"))
+            time.sleep(0.01)
+        return said.read_text(encoding="ascii").splitlines()
+
+    @unittest.skipUnless(IS_ROOT, "needs root")
+    def test_stranger_comes(self):
+        """The ranks let it not in, and tell it nothing."""
+        said = self.stranger("comes", 1)
+        report = self.launch(2, "--no-mpi", before=lambda rank: ["sh", "-c", 'sleep 2; exec "$@"', "sh"] if rank else [])
+        self.assertEqual(self.wait_for(said, 1), ["heard b''"])
+        self.find(report, "ranks", "ok", r"^2 ranks on .* \(0-1\)$")
+
+    @unittest.skipUnless(IS_ROOT, "needs root")
+    def test_stranger_sits_there(self):
+        """The ranks tell it nothing; each is alone, and says so."""
+        said = self.stranger("sits", 2)
+        self.wait_for(said, 1)
+        processes = [start("--json", "--no-mpi", PMI_SIZE="2", MPI_LOCALNRANKS="2", PMI_RANK=str(rank)) for rank in range(2)]
+        for status, output, errors in map(finish, processes):
+            self.assertEqual(status, 0, errors)
+            self.find(json.loads(output), "ranks", "note", "^1 rank on .* answered, of 2$")
+        self.assertEqual(self.wait_for(said, 3), ["sits", "heard b''", "heard b''"])
 
     @unittest.skipUnless(IS_ROOT, "needs root")
     def test_network_namespaces(self):
