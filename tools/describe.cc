@@ -23,6 +23,7 @@ ordered_json describe(const CLI::Option& option) {
             {"description", option.get_description()},
             {"type", is_flag ? "" : option.get_type_name()},
             {"words", is_flag ? 0 : option.get_items_expected_max()},
+            {"default", is_flag ? "" : option.get_default_str()},
             {"required", option.get_required()}};
 }
 

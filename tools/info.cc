@@ -130,6 +130,7 @@ void add_info(CLI::App& app, int& status) {
         ->type_name("COLLECTIVE RANKS BLOCK")
         ->expected(3);
     command->add_option("--nodes", words->question.nodes, "nodes, for --explain")
+        ->capture_default_str()
         ->check(CLI::Range(1, 1 << 20));
     command
         ->add_option("--domains", words->question.domains,
@@ -138,9 +139,11 @@ void add_info(CLI::App& app, int& status) {
     command
         ->add_option("--degree", words->question.degree,
                      "for --explain of neighbours: edges from a rank to other nodes, the mean")
+        ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
     command
         ->add_option("--calls", words->question.calls, "for --explain: which call on the communicator it is")
+        ->capture_default_str()
         ->check(CLI::PositiveNumber);
     command->add_flag("--rules", words->rules,
                       "the rules of the policy, of which the first that matches a call holds");

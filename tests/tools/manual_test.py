@@ -78,7 +78,7 @@ class Manual(unittest.TestCase):
         """A command with a subcommand, an option and a setting more."""
         more = json.loads(json.dumps(self.about))
         option = {"names": ["--deep"], "positional": "", "description": "look 'deeper': .so", "type": "TEXT:{a,b}", "words": 1,
-                  "required": False}
+                  "default": "a", "required": False}
         more["commands"].append({"name": "dream", "description": "dreams.", "options": [option]})
         more["settings"].append({"name": "COCO_DREAM", "choices": "1 or 0", "default": "0", "summary": "dreams"})
         with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ class Manual(unittest.TestCase):
                 file.write(made["docs/man/coco.1.in"])
             text, errors = shown(page)
             self.assertEqual(errors, "")
-            self.assertRegex(text, r"(?s)   dream\n.*--deep a\|b\n +Look 'deeper': .so\.")
+            self.assertRegex(text, r"(?s)   dream\n.*--deep a\|b\n +Look 'deeper': .so\. +Default: a\.")
         self.assertIn("COCO_DREAM", made["docs/man/libcoco.7.in"])
         self.assertRegex(made["tools/completion/coco.bash.in"], "--deep\\) following=\\('list:a,b'\\)")
         self.assertIn("'--deep[look '\\''deeper'\\''\\: .so]:value:(a b)'", made["tools/completion/_coco.in"])
