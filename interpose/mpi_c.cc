@@ -69,6 +69,8 @@ Function left_alone(Own<Function>, const char* name, const void* caller) {
         if (lib().Name == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__); \
         if (coco::dispatch::t_inside != 0) return lib().Name arguments;                    \
         static const auto next = next_or("MPI_" #Name, lib().Name);                        \
+        if (coco::dispatch::is_left_again(Args __VA_ARGS__))                               \
+            return coco::dispatch::leave_again([&] { return next arguments; });            \
         return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });    \
     }                                                                                      \
     COCO_DOOR int PMPI_##Name parameters {                                                 \
@@ -76,6 +78,8 @@ Function left_alone(Own<Function>, const char* name, const void* caller) {
         const auto own = lib().Name;                                                       \
         if (own == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);        \
         if (coco::dispatch::t_inside != 0) return own arguments;                           \
+        if (coco::dispatch::is_left_again(Args __VA_ARGS__))                               \
+            return coco::dispatch::leave_again([&] { return own arguments; });             \
         return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });     \
     }
 

@@ -21,9 +21,10 @@
 #include "os/cpu.h"
 
 namespace coco::comm {
-namespace {
 
 std::atomic<std::uint64_t> g_generation{1};
+
+namespace {
 
 struct LastUsed {
     mpi::Comm handle;
@@ -111,10 +112,6 @@ bool spans_worlds(const Comm& comm) {
 }
 
 }  // namespace
-
-std::uint64_t generation() {
-    return g_generation.load(std::memory_order_acquire);  // pairs with forget_handles()
-}
 
 void forget_handles() { g_generation.fetch_add(1, std::memory_order_release); }
 

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "mpi/handles.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -162,7 +163,10 @@ class EndingScope {
     const EndingScope* const outer_;
 };
 // A counter that goes up when a communicator is freed or MPI ends: what others remember of handles is stale then.
-std::uint64_t generation();
+extern std::atomic<std::uint64_t> g_generation;
+inline std::uint64_t generation() {
+    return g_generation.load(std::memory_order_acquire);  // pairs with forget_handles()
+}
 // Makes the generation go up.
 void forget_handles();
 // Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call

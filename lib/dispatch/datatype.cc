@@ -2,7 +2,6 @@
 #include "dispatch/datatype.h"
 
 #include <array>
-#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -11,6 +10,9 @@
 #include "mpi/progress.h"
 
 namespace coco::dispatch {
+
+std::atomic<std::uint64_t> g_type_generation{1};
+
 namespace {
 
 using blocks::Layout;
@@ -249,12 +251,9 @@ Known read_type(mpi::Datatype type, std::size_t pieces_max) {
     return known;
 }
 
-// Goes up when a remembered type is freed.
-std::atomic<std::uint64_t> g_generation{1};
-
 int delete_facts(mpi::Datatype, int, void* value, void*) {
     delete static_cast<Known*>(value);
-    g_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in facts_of()
+    g_type_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in facts_of()
     return mpi::kSuccess;
 }
 
@@ -322,8 +321,6 @@ struct Remembered {
 };
 
 }  // namespace
-
-std::uint64_t type_generation() { return g_generation.load(std::memory_order_acquire); }
 
 TypeFacts facts_of(mpi::Datatype type) {
     constexpr std::size_t kEntries = 16;

@@ -4,6 +4,7 @@
 // signature, and otherwise its layout. They are read once for each type and remembered until it is freed. Thread safety: any
 // thread.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -38,6 +39,7 @@ struct TypeLayout {
 // Requires: the type is valid.
 std::shared_ptr<const TypeLayout> layout_of(mpi::Datatype type);
 // A counter that goes up when a remembered type is freed: facts kept elsewhere by its handle are stale then.
-std::uint64_t type_generation();
+extern std::atomic<std::uint64_t> g_type_generation;
+inline std::uint64_t type_generation() { return g_type_generation.load(std::memory_order_acquire); }
 
 }  // namespace coco::dispatch

@@ -5,6 +5,7 @@
 #pragma once
 #include "comm/bond.h"
 #include "dispatch/args.h"
+#include "dispatch/left.h"
 #include "mpi/library.h"
 #include "stats/stats.h"
 
@@ -43,7 +44,15 @@ void count_handed_back(TakeResult& taken);
 // Raises an error as the MPI library would. Returns: the error, if the handler returns.
 int raise_error(mpi::Comm comm, int error);
 
-// The one path of every call. pass_on: calls the MPI library (or the next tool) with the program's own
+// Passes a call on that is_left_again().
+template <class PassOn>
+int leave_again(PassOn pass_on) {
+    heap::tend();
+    Inside inside;
+    return pass_on();
+}
+
+// The one path of every other call. pass_on: calls the MPI library (or the next tool) with the program's own
 // arguments.
 template <class PassOn>
 int enter(const Args& args, PassOn pass_on) {

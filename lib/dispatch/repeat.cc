@@ -10,6 +10,7 @@
 #include "base/of_thread.h"
 
 #include "dispatch/alias.h"
+#include "dispatch/left.h"
 
 namespace coco::dispatch {
 namespace {
@@ -30,11 +31,17 @@ struct Remembered {
     // How far behind the receive buffer a send buffer is refused (alias.h).
     std::int64_t alias_bytes;
     Repeat repeat;
-};
 
-struct Left {
-    std::uint64_t generation = 0;
-    mpi::Comm comm = {};
+    // Whether such calls are left to the MPI library until the cell has had so many, whatever else calls tell.
+    bool is_left_until_its_last_call() const {
+        const choose::Choice& choice = repeat.choice;
+        return repeat.is_left && !choice.is_measured && choice.last_call == UINT64_MAX &&
+               !choice.cell->goes_by_told_size;
+    }
+    LeftByChoice as_left() const {
+        return {generation, comm,        send_type,          recv_type,          send_count,
+                recv_count, alias_bytes, repeat.comm->ranks, repeat.choice.cell, repeat.choice.last_of_cell};
+    }
 };
 
 // The things of one kind that were put in of late, 256 at most. Each is sought by a key, which others may have, too, and has a generation.
@@ -79,7 +86,7 @@ class OfLate {
 // Not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI too.
 struct Memory {
     OfLate<Remembered> remembered[algorithms::kCollectives];
-    OfLate<Left> left[algorithms::kCollectives];
+    OfLate<LeftForGood> left[algorithms::kCollectives];
 };
 Memory& memory() { return base::of_thread<Memory, Memory>(); }
 
@@ -92,14 +99,6 @@ std::uint64_t key_of_left(const Args& args) { return args.comm.bits; }
 
 std::byte* first_byte(const BufferArgs& side, std::int64_t offset_bytes) {
     return base::displaced(static_cast<std::byte*>(const_cast<void*>(side.buffer)), offset_bytes);
-}
-
-// Whether no buffer needs a second look, as null ones, sentinels, and those that both sides share do.
-bool is_plain_pointer(const Args& args, std::int64_t alias_bytes) {
-    return args.recv.buffer != nullptr && args.recv.buffer != mpi::lib().constants.in_place &&
-           (args.collective == Collective::bcast ||
-            (args.send.buffer != nullptr && args.send.buffer != mpi::lib().constants.in_place &&
-             args.send.buffer != first_byte(args.recv, alias_bytes)));
 }
 
 // The bytes of so many elements; none if there are fewer than none, or more than addresses reach.
@@ -215,13 +214,13 @@ bool can_take_counts(const Args& args, const CommonArguments& common) {
 
 }  // namespace
 
-// Both only go up: equal sums are equal summands.
-std::uint64_t generation_now() { return comm::generation() + type_generation(); }
-
 const Repeat* repeat_of(const Args& args) {
     Remembered* last = memory().remembered[static_cast<int>(args.collective)].find(
         key_of(args), [&](Remembered& it) { return is_like(args, it) && fill_in(args, it); });
-    return last == nullptr ? nullptr : &last->repeat;
+    if (last == nullptr) return nullptr;
+    if (last->is_left_until_its_last_call()) [[unlikely]]
+        leave_again_by_choice(args, last->as_left());
+    return &last->repeat;
 }
 
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat,
@@ -256,16 +255,16 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
 }
 
 bool is_left_for_good(const Args& args) {
-    const std::uint64_t now = comm::generation();
-    return memory().left[static_cast<int>(args.collective)].find(key_of_left(args), [&](const Left& left) {
-        return left.comm == args.comm && left.generation == now;
-    }) != nullptr;
+    const LeftForGood* left = memory().left[static_cast<int>(args.collective)].find(
+        key_of_left(args), [&](const LeftForGood& one) { return one.is_of(args); });
+    if (left != nullptr) leave_again_for_good(args, left->generation);
+    return left != nullptr;
 }
 
 void remember_left(const Args& args) {
     memory().left[static_cast<int>(args.collective)].put(
         key_of_left(args), {comm::generation(), args.comm},
-        [&](const Left& left) { return left.comm == args.comm; });
+        [&](const LeftForGood& left) { return left.comm == args.comm; });
 }
 
 }  // namespace coco::dispatch

@@ -28,8 +28,6 @@ const Repeat* repeat_of(const Args& args);
 // generation: as it was before the types were looked up, as another thread may have freed one since. Requires: common is valid.
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat,
               std::uint64_t generation);
-// Which communicators and types there are: it goes up with each that is freed.
-std::uint64_t generation_now();
 
 // Whether such calls on this communicator are handed back whatever they name, as this thread's last ones were.
 bool is_left_for_good(const Args& args);

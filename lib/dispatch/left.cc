@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dispatch/left.h"
+
+#include "base/of_thread.h"
+
+namespace coco::dispatch {
+
+constinit thread_local LeftCalls* t_left_calls = nullptr;
+
+LeftCalls::~LeftCalls() { t_left_calls = nullptr; }
+
+namespace {
+
+LeftCalls& left_calls() {
+    if (t_left_calls == nullptr) t_left_calls = &base::of_thread<LeftCalls, LeftCalls>();
+    return *t_left_calls;
+}
+
+}  // namespace
+
+void leave_again_for_good(const Args& args, std::uint64_t generation) {
+    left_calls().for_good[static_cast<int>(args.collective)] = {generation, args.comm};
+}
+
+void leave_again_by_choice(const Args& args, const LeftByChoice& left) {
+    left_calls().by_choice[static_cast<int>(args.collective)][LeftCalls::place_of(args)] = left;
+}
+
+}  // namespace coco::dispatch
