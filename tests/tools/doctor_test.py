@@ -518,7 +518,7 @@ class Ranks(DoctorTest):
     def test_stranger_comes(self):
         """The ranks let it not in, and tell it nothing."""
         said = self.stranger("comes", 1)
-        report = self.launch(2, "--no-mpi", before=lambda rank: ["sh", "-c", 'sleep 2; exec "$@"', "sh"] if rank else [])
+        report = self.launch(2, "--no-mpi", before=lambda rank: ["sh", "-c", f'until [ -s {said} ]; do sleep 0.01; done; exec "$@"', "sh"] if rank else [])
         self.assertEqual(self.wait_for(said, 1), ["heard b''"])
         self.find(report, "ranks", "ok", r"^2 ranks on .* \(0-1\)$")
 
