@@ -63,24 +63,24 @@ Function left_alone(Own<Function>, const char* name, const void* caller) {
 
 // Both names of one function: its parameters in brackets, the Args they make, and its arguments to pass on. A
 // large-count form that the library does not have is served by its int form.
-#define COCO_BOTH(Name, parameters, arguments, ...)                                        \
-    COCO_DOOR int MPI_##Name parameters {                                                  \
-        COCO_UNLESS_SERVED("MPI_", Name, arguments)                                        \
-        if (lib().Name == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__); \
-        if (coco::dispatch::t_inside != 0) return lib().Name arguments;                    \
-        static const auto next = next_or("MPI_" #Name, lib().Name);                        \
-        if (coco::dispatch::is_left_again(Args __VA_ARGS__))                               \
-            return coco::dispatch::leave_again([&] { return next arguments; });            \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });    \
-    }                                                                                      \
-    COCO_DOOR int PMPI_##Name parameters {                                                 \
-        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                                       \
-        const auto own = lib().Name;                                                       \
-        if (own == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);        \
-        if (coco::dispatch::t_inside != 0) return own arguments;                           \
-        if (coco::dispatch::is_left_again(Args __VA_ARGS__))                               \
-            return coco::dispatch::leave_again([&] { return own arguments; });             \
-        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });     \
+#define COCO_BOTH(Name, parameters, arguments, ...)                                               \
+    COCO_DOOR int MPI_##Name parameters {                                                         \
+        COCO_UNLESS_SERVED("MPI_", Name, arguments)                                               \
+        if (lib().Name == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);        \
+        if (coco::dispatch::t_inside != 0) return lib().Name arguments;                           \
+        static const auto next = next_or("MPI_" #Name, lib().Name);                               \
+        if (const auto passing = coco::dispatch::pass_again(Args __VA_ARGS__); passing.passes_on) \
+            return coco::dispatch::hand_on(passing, [&] { return next arguments; });              \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });           \
+    }                                                                                             \
+    COCO_DOOR int PMPI_##Name parameters {                                                        \
+        COCO_UNLESS_SERVED("PMPI_", Name, arguments)                                              \
+        const auto own = lib().Name;                                                              \
+        if (own == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);               \
+        if (coco::dispatch::t_inside != 0) return own arguments;                                  \
+        if (const auto passing = coco::dispatch::pass_again(Args __VA_ARGS__); passing.passes_on) \
+            return coco::dispatch::hand_on(passing, [&] { return own arguments; });               \
+        return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });            \
     }
 
 // The collectives by what they are told of their blocks. `name`: algorithms::Collective.

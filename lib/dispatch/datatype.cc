@@ -253,7 +253,7 @@ Known read_type(mpi::Datatype type, std::size_t pieces_max) {
 
 int delete_facts(mpi::Datatype, int, void* value, void*) {
     delete static_cast<Known*>(value);
-    g_type_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in facts_of()
+    g_type_generation.fetch_add(1, std::memory_order_release);  // pairs with the acquire in type_generation()
     return mpi::kSuccess;
 }
 

@@ -6,7 +6,9 @@
 #include "comm/bond.h"
 #include "dispatch/args.h"
 #include "dispatch/left.h"
+#include "heap/heap.h"
 #include "mpi/library.h"
+#include "os/clock.h"
 #include "stats/stats.h"
 
 namespace coco::choose {
@@ -44,12 +46,17 @@ void count_handed_back(TakeResult& taken);
 // Raises an error as the MPI library would. Returns: the error, if the handler returns.
 int raise_error(mpi::Comm comm, int error);
 
-// Passes a call on that is_left_again().
+// The path of a call that passes_on (left.h).
 template <class PassOn>
-int leave_again(PassOn pass_on) {
+int hand_on(const Passing& passing, PassOn pass_on) {
     heap::tend();
     Inside inside;
-    return pass_on();
+    if (passing.measured_for == nullptr) [[likely]]
+        return pass_on();
+    const std::uint64_t begin_ns = os::now_ns();
+    const int result = pass_on();
+    passing.measured_for->note(begin_ns, os::now_ns());
+    return result;
 }
 
 // The one path of every other call. pass_on: calls the MPI library (or the next tool) with the program's own

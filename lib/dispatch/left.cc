@@ -18,12 +18,12 @@ LeftCalls& left_calls() {
 
 }  // namespace
 
-void leave_again_for_good(const Args& args, std::uint64_t generation) {
-    left_calls().for_good[static_cast<int>(args.collective)] = {generation, args.comm};
+void remember_left_for_good(const Args& args, std::uint64_t generation) {
+    left_calls().place_of(args).for_good = {generation, args.comm};
 }
 
-void leave_again_by_choice(const Args& args, const LeftByChoice& left) {
-    left_calls().by_choice[static_cast<int>(args.collective)][LeftCalls::place_of(args)] = left;
+void remember_left_by_choice(const Args& args, const LeftByChoice& left) {
+    left_calls().place_of(args).by_choice = left;
 }
 
 }  // namespace coco::dispatch

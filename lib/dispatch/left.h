@@ -3,14 +3,15 @@
 // The short way of calls that go to the MPI library as earlier ones of this thread did. Some of the library's small calls take
 // 0.1 to 0.3 us, of which a look at what is remembered of calls (repeat.h) would take a sixth. The doors ask here first.
 //
-// Called by the doors, and by repeat.cc and entry.cc, which remember. Thread safety: each thread has its own. Invariant: what is
-// remembered holds as long as no communicator and no type was freed and MPI has not ended. Never fails.
+// Called by the doors, and by repeat.cc, which remembers. Thread safety: each thread has its own. Invariants: what is remembered holds
+// as long as the generation is the same (no communicator and no type was freed, MPI has not ended, nothing was put in the place of
+// the rules), and, where a choice left the call, for so many calls of its cell; nothing is remembered while calls are counted. Never fails.
 #pragma once
+#include "base/bits.h"
 #include "choose/cell.h"
 #include "comm/comm.h"
 #include "dispatch/args.h"
 #include "dispatch/datatype.h"
-#include "heap/heap.h"
 #include "mpi/library.h"
 
 namespace coco::dispatch {
@@ -45,6 +46,7 @@ struct LeftByChoice {
     std::int32_t ranks = 0;
     choose::Cell* cell = nullptr;
     std::uint64_t last_of_cell = 0;  // of the cell's calls the last for which the choice holds
+    bool is_measured = false;        // the cell shall note when each such call begins and ends
 
     bool is_of(const Args& args) const {
         return comm == args.comm && recv_type == args.recv.type && recv_count == args.recv.count &&
@@ -57,34 +59,41 @@ struct LeftByChoice {
 // What a thread remembers. It is not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI
 // too.
 struct LeftCalls {
-    static constexpr std::size_t kPlaces = 4;  // for programs that call with a few counts in turns
-    LeftForGood for_good[algorithms::kCollectives];
-    LeftByChoice by_choice[algorithms::kCollectives][kPlaces];
+    static constexpr int kPlacesLog =
+        2;  // for programs that call with a few counts, or on a few communicators, in turns
+    struct Place {
+        LeftForGood for_good;
+        LeftByChoice by_choice;
+    };
+    Place places[algorithms::kCollectives][1 << kPlacesLog];
 
     ~LeftCalls();
-    static std::size_t place_of(const Args& args) {
-        const auto count = static_cast<std::uint64_t>(args.recv.count) + args.comm.bits;
-        return count * 0x9E3779B97F4A7C15u >> 62;
+    Place& place_of(const Args& args) {
+        const auto key = static_cast<std::uint64_t>(args.recv.count) + args.comm.bits;
+        return places[static_cast<int>(args.collective)][key * 0x9E3779B97F4A7C15u >> (64 - kPlacesLog)];
     }
 };
 extern constinit thread_local LeftCalls* t_left_calls;  // null: nothing is remembered
 
-// Whether this call goes to the library as earlier ones did; its cell has counted it then. False: it has to be looked at.
-inline bool is_left_again(const Args& args) {
-    LeftCalls* const left = t_left_calls;
-    if (left == nullptr) return false;
-    const int collective = static_cast<int>(args.collective);
-    if (left->for_good[collective].is_of(args)) return true;
-    const LeftByChoice& one = left->by_choice[collective][LeftCalls::place_of(args)];
-    if (!one.is_of(args)) return false;
-    ++one.cell->calls;
-    return true;
+struct Passing {
+    bool passes_on = false;
+    choose::Cell* measured_for = nullptr;  // not null: the cell that shall note the call
+};
+// Asks whether a call goes to the library as earlier ones did, and if so has its cell count it. If not, the call has to be looked at.
+inline Passing pass_again(const Args& args) {
+    if (t_left_calls == nullptr) return {};
+    const LeftCalls::Place& place = t_left_calls->place_of(args);
+    if (place.for_good.is_of(args)) return {.passes_on = true};
+    if (!place.by_choice.is_of(args)) return {};
+    choose::Cell* const cell = place.by_choice.cell;
+    ++cell->calls;
+    return {.passes_on = true, .measured_for = place.by_choice.is_measured ? cell : nullptr};
 }
 
-// Remembers that all such calls on this communicator are handed back, whatever they name, since a communicator of such a
-// generation.
-void leave_again_for_good(const Args& args, std::uint64_t generation);
-// Remembers a call that was left by a choice which holds until its cell's sizes change, or has had so many calls.
-void leave_again_by_choice(const Args& args, const LeftByChoice& left);
+// Remembers that all such calls on the communicator are handed back, whatever they name. generation: comm::generation() when this
+// was found.
+void remember_left_for_good(const Args& args, std::uint64_t generation);
+// Remembers a call that was left by a choice which holds for `last_of_cell` calls of its cell, whatever calls tell.
+void remember_left_by_choice(const Args& args, const LeftByChoice& left);
 
 }  // namespace coco::dispatch

@@ -34,13 +34,21 @@ struct Remembered {
 
     // Whether such calls are left to the MPI library until the cell has had so many, whatever else calls tell.
     bool is_left_until_its_last_call() const {
-        const choose::Choice& choice = repeat.choice;
-        return repeat.is_left && !choice.is_measured && choice.last_call == UINT64_MAX &&
-               !choice.cell->goes_by_told_size;
+        return repeat.is_left && repeat.choice.last_call == UINT64_MAX &&
+               !repeat.choice.cell->goes_by_told_size;
     }
     LeftByChoice as_left() const {
-        return {generation, comm,        send_type,          recv_type,          send_count,
-                recv_count, alias_bytes, repeat.comm->ranks, repeat.choice.cell, repeat.choice.last_of_cell};
+        return {.generation = generation,
+                .comm = comm,
+                .send_type = send_type,
+                .recv_type = recv_type,
+                .send_count = send_count,
+                .recv_count = recv_count,
+                .alias_bytes = alias_bytes,
+                .ranks = repeat.comm->ranks,
+                .cell = repeat.choice.cell,
+                .last_of_cell = repeat.choice.last_of_cell,
+                .is_measured = repeat.choice.is_measured};
     }
 };
 
@@ -219,7 +227,7 @@ const Repeat* repeat_of(const Args& args) {
         key_of(args), [&](Remembered& it) { return is_like(args, it) && fill_in(args, it); });
     if (last == nullptr) return nullptr;
     if (last->is_left_until_its_last_call()) [[unlikely]]
-        leave_again_by_choice(args, last->as_left());
+        remember_left_by_choice(args, last->as_left());
     return &last->repeat;
 }
 
@@ -257,7 +265,7 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
 bool is_left_for_good(const Args& args) {
     const LeftForGood* left = memory().left[static_cast<int>(args.collective)].find(
         key_of_left(args), [&](const LeftForGood& one) { return one.is_of(args); });
-    if (left != nullptr) leave_again_for_good(args, left->generation);
+    if (left != nullptr) remember_left_for_good(args, left->generation);
     return left != nullptr;
 }
 

@@ -21,6 +21,7 @@ struct Repeat {
     exec::Call call{};
 };
 
+// (What is left to the MPI library goes by left.h from the next call on.)
 // Returns: the call, read; null if it is unlike the last ones, or needs a second look. It stays until this
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
