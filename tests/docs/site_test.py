@@ -23,20 +23,23 @@ LIMIT_S = 300
 CHROMIUM = ("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 WINDOW, NARROW = 1400, 400  # pixels
 WIDTHS = (NARROW, WINDOW)
-# Loads each page of a list into a frame of a width, and writes how wide the page is there.
+# Loads each page of a list into a frame, gives that one width after the other, and writes how wide the page is there.
 RULER = """<!DOCTYPE html><pre></pre><iframe style="border: 0; height: 800px"></iframe><script>
 const frame = document.querySelector("iframe"), left = %s;
 frame.onload = () => {
-    const [page, width] = left[0];
+    const [page, widths] = left[0];
     if (!frame.src.endsWith(page)) return;
-    document.querySelector("pre").append(JSON.stringify([page, width, frame.contentDocument.documentElement.scrollWidth]) + "\\n");
+    for (const width of widths) {
+        frame.style.width = width + "px";
+        const is_so_wide = frame.offsetWidth == width && frame.contentWindow.innerWidth == width;
+        const line = [page, is_so_wide ? width : null, frame.contentDocument.documentElement.scrollWidth];
+        document.querySelector("pre").append(JSON.stringify(line) + "\\n");
+    }
     left.shift();
     next();
 };
 function next() {
-    if (!left.length) return;
-    frame.style.width = left[0][1] + "px";
-    frame.src = left[0][0];
+    if (left.length) frame.src = left[0][0];
 }
 next();
 </script>"""
@@ -158,31 +161,41 @@ class Site(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
     def test_picture(self):
-        """The start is not blank, in windows of each width."""
-        for width in WIDTHS:
-            picture = self.folder / f"{width}.png"
-            done = subprocess.run([*CHROMIUM, f"--user-data-dir={self.folder}/profile", f"--window-size={width},1000", "--hide-scrollbars",
-                                   f"--screenshot={picture}", f"file://{self.site}/README.html"],
+        """The start is not blank, in frames of each width, which one picture has beside each other."""
+        lefts, height = [sum(WIDTHS[:number]) for number in range(len(WIDTHS))], 1000
+        frames = self.site / "frames.html"
+        frames.write_text("<!DOCTYPE html>" + "".join(
+            f'<iframe src="README.html" style="position: absolute; left: {left}px; top: 0; width: {width}px; height: {height}px; border: 0"></iframe>'
+            for left, width in zip(lefts, WIDTHS)), encoding="utf-8")
+        picture = self.folder / "picture.png"
+        try:
+            done = subprocess.run([*CHROMIUM, f"--user-data-dir={self.folder}/profile", f"--window-size={sum(WIDTHS)},{height}", "--hide-scrollbars",
+                                   f"--screenshot={picture}", f"file://{frames}"],
                                   capture_output=True, text=True, timeout=LIMIT_S, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            import PIL.Image
-            with PIL.Image.open(picture) as shot:
-                grey = shot.convert("L")
-            dark = sum(grey.histogram()[:100])
+        finally:
+            frames.unlink()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        import PIL.Image
+        with PIL.Image.open(picture) as shot:
+            grey = shot.convert("L")
+        for left, width in zip(lefts, WIDTHS):
+            part = grey.crop((left, 0, left + width, height))
+            dark = sum(part.histogram()[:100])
             # Letters and a plot on light paper.
-            self.assertGreater(dark, 0.01 * grey.width * grey.height, width)
-            self.assertLess(dark, 0.3 * grey.width * grey.height, width)
+            self.assertGreater(dark, 0.01 * width * height, width)
+            self.assertLess(dark, 0.3 * width * height, width)
 
     @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
     def test_width(self):
         """No page is wider than its window: what is wide scrolls within the page."""
         files = ["files/lib/algorithms/morton.cc.html", "files/bench/results.html"]
-        asked = [[name, width] for name in [*(name.replace(".md", ".html") for name in pages.pages(SOURCES)), *files] for width in WIDTHS]
-        asked += [["docs/policy.html", width] for width in (600, 800, 1000, 1250, 1350, 1920)]
+        widths = {name: list(WIDTHS) for name in [*(name.replace(".md", ".html") for name in pages.pages(SOURCES)), *files]}
+        widths["docs/policy.html"] += [600, 800, 1000, 1250, 1350, 1920]
+        asked = [[name, width] for name, all_of_it in widths.items() for width in all_of_it]
         too_wide = self.site / "too-wide.html"
         too_wide.write_text('<p style="width: 900px">x</p>', encoding="utf-8")
         ruler = self.site / "ruler.html"
-        ruler.write_text(RULER % json.dumps([*asked, ["too-wide.html", NARROW]]), encoding="utf-8")
+        ruler.write_text(RULER % json.dumps([*widths.items(), ("too-wide.html", [NARROW])]), encoding="utf-8")
         try:
             shown = browse(f"file://{ruler}", self.folder, "--window-size=2000,1000")
         finally:
