@@ -10,6 +10,7 @@
 namespace coco::dispatch {
 
 bool BoardAgreement::agree(std::span<std::int64_t> numbers) {
+    was_asked_ = true;
     const std::uint64_t begin_ns = os::now_ns();
     std::vector<std::int64_t> mine(numbers.begin(), numbers.end()), most(numbers.size());
     mine.back() = -last_ns_;  // the largest is the shortest

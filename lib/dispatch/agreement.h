@@ -15,8 +15,10 @@ class BoardAgreement final : public choose::Agreement {
     BoardAgreement(mpi::Comm comm, std::int64_t& last_ns) : comm_(comm), last_ns_(last_ns) {}
     // The last number becomes how long the rank that came last took the last time: others waited for it.
     bool agree(std::span<std::int64_t> numbers) override;
+    bool was_asked() const { return was_asked_; }
 
   private:
+    bool was_asked_ = false;
     const mpi::Comm comm_;
     std::int64_t& last_ns_;
 };

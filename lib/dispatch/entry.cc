@@ -43,23 +43,33 @@ policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
 }
 
 // Counts the call. Requires: all ranks make it, and ask.
-const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common) {
+const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common, TakeResult& taken) {
     BoardAgreement agreement(comm.handle, comm.agreement_ns);
     const settings::Learn& learn = learning_in_force();
     const choose::Learning learning{learn.is_on, learn.is_restless, &agreement, &the_journal()};
-    return comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm), learning);
+    const choose::Choice& choice =
+        comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm), learning);
+    if (agreement.was_asked()) taken.measured_from_ns = 0;  // what it took is no part of the call
+    return choice;
 }
 
-// Whether this thread's last call was measured, so that the next one is likely to be: then its time begins as it comes in, since
-// what it takes to know a call again is a part of what the call takes.
-constinit thread_local bool t_measures = false;
+// Whether this thread's last call of the collective that was looked at here was measured, so that the next one is likely to be. Then
+// its time begins as it comes in: what it takes to read it, or to know it again, is a part of what the call takes.
+constinit thread_local bool t_measures[algorithms::kCollectives] = {};
 
-// from_ns: when the call began; 0: now.
-void begin_measuring(const choose::Choice& chosen, TakeResult& taken, std::uint64_t from_ns = 0) {
+void expect_to_measure(Collective collective, TakeResult& taken) {
+    bool& measures = t_measures[static_cast<int>(collective)];
+    if (!measures) [[likely]]
+        return;
+    measures = false;
+    taken.measured_from_ns = os::now_ns();
+}
+
+void begin_measuring(Collective collective, const choose::Choice& chosen, TakeResult& taken) {
     if (!chosen.is_measured) return;
     taken.measured_for = chosen.cell;
-    taken.measured_from_ns = from_ns != 0 ? from_ns : os::now_ns();
-    t_measures = true;
+    if (taken.measured_from_ns == 0) taken.measured_from_ns = os::now_ns();
+    t_measures[static_cast<int>(collective)] = true;
 }
 
 // Of a call that is answered here; one that is handed back is measured to its end.
@@ -138,7 +148,7 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose
     if (taken.begin_ns != 0 && neighbor && wire == nullptr) wire = comm.neighbors->wire.get();
     std::uint64_t messages = wire != nullptr ? wire->messages_sent() : 0;
     std::uint64_t bytes = wire != nullptr ? wire->bytes_sent() : 0;
-    begin_measuring(chosen, taken);
+    begin_measuring(call.common.collective, chosen, taken);
     exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
     if (wire != nullptr) {
         taken.count.messages = wire->messages_sent() - messages;
@@ -201,7 +211,7 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     taken.count.block_bytes = common.block_bytes;
     if (!common.valid) [[unlikely]] {
         // The choice counts the call, as the other ranks do.
-        const bool ours = common.doubtful && choose_for(comm, common).algorithm != nullptr;
+        const bool ours = common.doubtful && choose_for(comm, common, taken).algorithm != nullptr;
         if (ours && comm.wire == nullptr) exec::refuse_together(comm, args.collective);
         return hand_back(taken, stats::Reason::bad_arguments);
     }
@@ -215,17 +225,17 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
         if (common.refused_alias) taken.error = mpi::lib().constants.err_buffer;
         return;
     }
-    const choose::Choice chosen = choose_for(comm, common);
+    const choose::Choice chosen = choose_for(comm, common, taken);
     if (chosen.algorithm == nullptr) {
         count_amounts(args, comm, common, taken);
         if (taken.begin_ns == 0 && !is_bounded(common, comm))
             remember(args, common, {.comm = &comm, .choice = chosen, .is_left = true}, generation);
-        begin_measuring(chosen, taken);
+        begin_measuring(args.collective, chosen, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
     }
     if (!choose::runs_on(*chosen.algorithm, args.collective, comm.wire != nullptr)) {
         count_amounts(args, comm, common, taken);
-        begin_measuring(chosen, taken);
+        begin_measuring(args.collective, chosen, taken);
         return hand_back(taken,
                          comm.wire != nullptr ? stats::Reason::several_nodes : stats::Reason::one_node);
     }
@@ -264,16 +274,12 @@ std::uint64_t plain_block_bytes(const Args& args) {
 TakeResult take(const Args& args) noexcept {
     Undivided undivided(args.collective);
     TakeResult taken;
-    std::uint64_t entered_ns = 0;
-    if (t_measures) [[unlikely]] {
-        t_measures = false;
-        entered_ns = os::now_ns();
-    }
+    expect_to_measure(args.collective, taken);
     if (const Repeat* repeat = repeat_of(args)) {
         ++repeat->choice.cell->calls;
         heap::tend();
         if (!repeat->is_usual) [[unlikely]] {
-            begin_measuring(repeat->choice, taken, entered_ns);
+            begin_measuring(args.collective, repeat->choice, taken);
             if (repeat->is_left) return taken;
         }
         exec::Outcome outcome =

@@ -33,8 +33,8 @@ struct TakeResult {
     bool taken = false;                    // answered here; else the door passes it on
     int error = mpi::kSuccess;             // to be raised when it is answered
     std::uint64_t begin_ns = 0;            // 0: nothing is counted
-    choose::Cell* measured_for = nullptr;  // not null: the cell that shall note the call, which began then:
-    std::uint64_t measured_from_ns;
+    choose::Cell* measured_for = nullptr;  // not null: the cell that shall note the call
+    std::uint64_t measured_from_ns = 0;    // when the call began, if it is measured; 0: not known yet
     stats::Call count;  // unset where nothing is counted: clearing it took a tenth of a small bcast
 };
 

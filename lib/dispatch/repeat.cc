@@ -260,6 +260,7 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
     now.repeat.is_usual = !repeat.is_left && !repeat.choice.is_measured;
     memory().remembered[static_cast<int>(args.collective)].put(
         key_of(args), now, [&](const Remembered& last) { return is_same(now, last); });
+    if (now.is_left_until_its_last_call()) remember_left_by_choice(args, now.as_left());
 }
 
 bool is_left_for_good(const Args& args) {
