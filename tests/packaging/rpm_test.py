@@ -9,6 +9,7 @@ holds. So all of the spec is read, and all but its compiling is carried out.
 """
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -92,7 +93,11 @@ def check_use(packages, tree, version, root):
     before = files_in(root)
     run(*rpm, "--install", *packages)
     present = {file.removesuffix(".gz") for file in files_in(root)}  # man pages
-    missing = {f"usr/{file}" for file in files_in(tree)} - present
+    licences = {file for file in files_in(tree) if file.startswith("share/doc/libcoco/")}
+    expect({os.path.basename(file) for file in licences} == {"LICENSE", "THIRD-PARTY.txt"}, f"the licences of the tree: {licences}")
+    for name in map(os.path.basename, licences):
+        expect(any(re.fullmatch(rf"usr/share/licenses/libcoco[^/]*/{name}", file) for file in present), f"no {name} in the packages")
+    missing = {f"usr/{file}" for file in files_in(tree) - licences} - present
     expect(not missing, f"not in the packages: {missing}")
     expect(run(f"{root}/usr/bin/coco", "--version") == f"coco {version}\n", "another version's command")
     expect("export LD_PRELOAD=" in run(f"{root}/usr/bin/coco", "env"), "coco env does not find the library")
