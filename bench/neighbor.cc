@@ -8,7 +8,7 @@
 //
 // Words: allgather allgatherv alltoall alltoallv alltoallw; the v and w forms with blocks from half of
 // to one and a half times the size. Options: --graph NAME (several), --shuffle (neighbours named in any
-// order), --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --csv, --cold, --fresh as in
+// order), --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --settle-us T, --csv, --cold, --fresh as in
 // bench/collective, --check (checks the sizes and times nothing).
 //
 // Below a table: what the first three calls on a new communicator take, when libcoco makes itself ready, and
