@@ -5,7 +5,7 @@
 //
 // Called by the doors, and by repeat.cc, which remembers. Thread safety: each thread has its own. Invariants: what is remembered holds
 // as long as the generation is the same (no communicator and no type was freed, MPI has not ended, nothing was put in the place of
-// the rules), and, where a choice left the call, for so many calls of its cell; nothing is remembered while calls are counted. Never fails.
+// the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls; nothing is remembered while calls are counted. Never fails.
 #pragma once
 #include "base/bits.h"
 #include "choose/cell.h"
@@ -59,8 +59,8 @@ struct LeftByChoice {
 // What a thread remembers. It is not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI
 // too.
 struct LeftCalls {
-    static constexpr int kPlacesLog =
-        2;  // for programs that call with a few counts, or on a few communicators, in turns
+    // More than one place, for programs that call with a few counts, or on a few communicators, in turns.
+    static constexpr int kPlacesLog = 2;
     struct Place {
         LeftForGood for_good;
         LeftByChoice by_choice;

@@ -517,7 +517,7 @@ class Ranks(DoctorTest):
 
     @unittest.skipUnless(IS_ROOT, "needs root")
     def test_stranger_comes(self):
-        """The ranks let it not in, and tell it nothing."""
+        """The ranks do not let it in, and tell it nothing."""
         said = self.stranger("comes", 1)
         report = self.launch(2, "--no-mpi", before=lambda rank: ["sh", "-c", f'n=0; until [ -s {said} ] || [ $((n += 1)) -gt 3000 ]; do sleep 0.01; done; exec "$@"',
                                                                        "sh"] if rank else [])
