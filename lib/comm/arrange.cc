@@ -37,13 +37,18 @@ void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
     }
 }
 
-void choose_waiting(Comm& comm, bool crowded) {
+void note_crowding(Comm& comm, const Crowding& crowding, std::uint64_t host) {
+    comm.crowded_here = crowding.is_crowded(host);
+    comm.crowded = crowding.is_any_crowded();
+}
+
+void choose_waiting(Comm& comm) {
     comm.lane.channel.waiting = {};
     comm.lane.channel.waiting.progress = mpi::drive_progress;
     comm.lane.post.yields = false;
     // For a network's latency it does not pay to spin, nor to keep a mate from running who shares the core.
     if (comm.wire != nullptr) comm.lane.channel.waiting.spins = 100;
-    if (!crowded) return;
+    if (!comm.crowded_here) return;
     comm.lane.channel.waiting.spins = 0;
     comm.lane.post.yields = !library_yields();
     comm.lane.channel.waiting.yields = 2000;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/comm.h"
+#include "comm/crowding.h"
 #include "comm/limits.h"
 
 namespace coco::comm {
@@ -14,8 +15,9 @@ namespace coco::comm {
 // Fills in the map and what follows from it, from labels by rank.
 void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
               const std::vector<std::uint64_t>& domain_labels);
-// crowded: there are more ranks than CPUs that they may use between them, so that a rank that spins keeps
-// another one from running.
-void choose_waiting(Comm& comm, bool crowded);
+// host: this rank's.
+void note_crowding(Comm& comm, const Crowding& crowding, std::uint64_t host);
+// By whether this rank's host is crowded.
+void choose_waiting(Comm& comm);
 
 }  // namespace coco::comm

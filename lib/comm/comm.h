@@ -60,7 +60,8 @@ struct Comm {
     // null: they meet by a collective.
     std::uint64_t id = 0;
     const std::vector<std::int32_t>* world_ranks = nullptr;
-    bool crowded = false;  // there are more ranks than CPUs
+    // There are more ranks than CPUs, on any host of the communicator (the same on all ranks), or on this rank's.
+    bool crowded = false, crowded_here = false;
     // Not null: this is no communicator's state, but stands in for the state of the one with this bond, which has been
     // called too seldom to get its own.
     Bond* unused = nullptr;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/discover.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -19,7 +17,6 @@
 #include "heap/segment.h"
 #include "mpi/library.h"
 #include "os/probe.h"
-#include "os/process.h"
 
 namespace coco::comm {
 namespace {
@@ -33,9 +30,9 @@ struct Card {
     std::uint64_t choice_hash;
     std::uint64_t node_label;
     std::uint64_t domain_label;
-    std::uint64_t local_ranks;  // ranks of the whole job on this node, as the launcher says; 0: unknown
-    std::uint64_t wires;        // private communicators that this process has
-    os::Cpus cpus;
+    std::uint64_t wires;  // private communicators that this process has
+    FoldedCpus cpus;
+    std::int32_t job_crowds_node;  // 0 or 1
 };
 
 std::atomic<std::uint64_t> g_choice_hash{0};
@@ -66,9 +63,9 @@ Card make_card(const Comm& comm, const channel::Control* control) {
     Card card{};
     card.segment = heap::own_id();
     card.choice_hash = g_choice_hash.load(std::memory_order_relaxed);
-    card.local_ranks = os::launched_node_ranks();
     card.wires = static_cast<std::uint64_t>(mpi::Wire::alive());
-    card.cpus = os::usable_cpus();
+    card.cpus = fold(os::usable_cpus());
+    card.job_crowds_node = job_crowds_node() ? 1 : 0;
     const WorldSeat world = world_seat(comm);
     const Labels labels = labels_of(card.segment.host, world.ranks, world.rank);
     card.node_label = labels.node;
@@ -129,19 +126,6 @@ Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<ch
         reach.first = std::min<std::uint64_t>(reach.first, static_cast<std::uint64_t>(r));
     }
     return reach;
-}
-
-// Whether the ranks outnumber the CPUs that they may use: a rank that spins then keeps another from running.
-bool is_crowded(const Comm& comm, const std::vector<Card>& cards) {
-    os::Cpus all = cards[comm.rank].cpus;
-    int mates = 0;
-    for (const Card& card : cards) {
-        if (card.segment.host != cards[comm.rank].segment.host) continue;
-        ++mates;
-        all.join(card.cpus);
-    }
-    auto online = static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN));
-    return mates > all.count() || cards[comm.rank].local_ranks > online;
 }
 
 // Checks the cards, with the same result on all ranks: each has all cards.
@@ -268,7 +252,10 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
     if (reason == stats::Reason::none) reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) return reason;
     comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
-    choose_waiting(comm, is_crowded(comm, cards));
+    Crowding crowding;
+    for (const Card& card : cards) crowding.add(card.segment.host, card.cpus, card.job_crowds_node != 0);
+    note_crowding(comm, crowding, cards[static_cast<std::size_t>(comm.rank)].segment.host);
+    choose_waiting(comm);
     return reason;
 }
 
@@ -285,7 +272,7 @@ stats::Reason set_up_wires(Comm& comm, Parts& parts) {
         comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
     else
         show_control(comm);
-    choose_waiting(comm, comm.crowded);
+    choose_waiting(comm);
     return reason;
 }
 

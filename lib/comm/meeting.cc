@@ -25,37 +25,20 @@ const WorldRank& card_of(const Comm& comm, std::int32_t rank) {
     return world()[static_cast<std::size_t>((*comm.world_ranks)[static_cast<std::size_t>(rank)])];
 }
 
-// Whether these ranks, and all those of the job on the node, are more than the CPUs that they may use.
-bool is_crowded(const Comm& comm) {
-    const WorldRank& mine = card_of(comm, comm.rank);
-    os::Cpus all{};
-    std::copy_n(mine.cpus, WorldRank::kCpuWords, all.mask);
-    all.quota = mine.cpu_quota;
-    int ranks = 0;
-    for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        const WorldRank& card = card_of(comm, r);
-        if (card.segment.host != mine.segment.host) continue;
-        ++ranks;
-        os::Cpus more{};
-        std::copy_n(card.cpus, WorldRank::kCpuWords, more.mask);
-        more.quota = card.cpu_quota;
-        all.join(more);
-    }
-    return ranks > all.count() ||
-           mine.local_ranks > static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 void fill_state(Comm& comm, const Members& members) {
     comm.world_ranks = &members.world_ranks();
     comm.rank = members.own_rank();
     comm.ranks = members.size();
     std::vector<std::uint64_t> nodes, domains;
+    Crowding crowding;
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        nodes.push_back(card_of(comm, r).node_label);
-        domains.push_back(card_of(comm, r).domain_label);
+        const WorldRank& card = card_of(comm, r);
+        nodes.push_back(card.node_label);
+        domains.push_back(card.domain_label);
+        crowding.add(card.segment.host, card.cpus, card.job_crowds_node != 0);
     }
     fill_map(comm, nodes, domains);
-    comm.crowded = is_crowded(comm);
+    note_crowding(comm, crowding, card_of(comm, comm.rank).segment.host);
 }
 
 [[noreturn]] void stop_without_control(const Comm& comm) {
@@ -124,7 +107,7 @@ void show_control(Comm& comm) {
 void open_on_node(Comm& comm) {
     os::caches();  // takes 0.2 ms and more at its first call, which is not to be the first large exchange
     show_control(comm);
-    choose_waiting(comm, comm.crowded);
+    choose_waiting(comm);
 }
 
 namespace {

@@ -8,7 +8,6 @@
 #include "mpi/library.h"
 #include "mpi/wire.h"
 #include "os/probe.h"
-#include "os/process.h"
 
 namespace coco::comm {
 namespace {
@@ -34,13 +33,6 @@ channel::Directory* make_directory() {
     return reinterpret_cast<channel::Directory*>(heap::take_room(sizeof(channel::Directory)));
 }
 
-void fill_cpus(WorldRank& card) {
-    const os::Cpus cpus = os::usable_cpus();
-    for (int word = 0; word < os::Cpus::kMost / 64; ++word)
-        card.cpus[word % WorldRank::kCpuWords] |= cpus.mask[word];
-    card.cpu_quota = cpus.quota;
-}
-
 WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, int ranks) {
     WorldRank card{};
     card.choice_hash = choice_hash;
@@ -49,8 +41,8 @@ WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, in
     const Labels labels = labels_of(card.segment.host, ranks, world.rank);
     card.node_label = labels.node;
     card.domain_label = labels.domain;
-    card.local_ranks = os::launched_node_ranks();
-    fill_cpus(card);
+    card.cpus = fold(os::usable_cpus());
+    card.job_crowds_node = job_crowds_node() ? 1 : 0;
     world.directory = make_directory();
     if (world.directory != nullptr) card.directory_at = heap::offset_of(world.directory);
     return card;

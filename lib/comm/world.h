@@ -12,6 +12,7 @@
 #include <span>
 
 #include "channel/directory.h"
+#include "comm/crowding.h"
 #include "heap/segment.h"
 
 namespace coco::comm {
@@ -23,11 +24,8 @@ struct WorldRank {
     std::uint64_t directory_at;  // offset in the segment; 0: none
     std::uint64_t node_label;    // equal on ranks of one node
     std::uint64_t domain_label;
-    std::uint64_t local_ranks;  // ranks of the whole job on this node, as the launcher says; 0: unknown
-    // The CPUs that it may use; beyond so many they are folded, so that ranks then seem to have fewer.
-    static constexpr int kCpuWords = 8;
-    std::uint64_t cpus[kCpuWords];
-    std::int32_t cpu_quota;  // whole CPUs' time that the control group grants; 0: no limit
+    FoldedCpus cpus;
+    std::int32_t job_crowds_node;  // 0 or 1
 };
 
 // Makes the ranks of the world known to one another. Called by all ranks in MPI_Init, whether switched off or
