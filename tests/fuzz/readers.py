@@ -8,6 +8,7 @@ SOURCES is the root of the sources. Each file is changed as many times as --inpu
 says. The same seed makes the same inputs. One that finds a fault is left in FOLDER.
 """
 import argparse
+import copy
 import hashlib
 import json
 import os
@@ -61,7 +62,7 @@ def with_other_values(text, chance):
         container, key = chance.choice(places(root) or [([None], 0)])
         how = chance.random()
         if how < 0.6:
-            container[key] = chance.choice(VALUES)
+            container[key] = copy.deepcopy(chance.choice(VALUES))  # or a list may come to lie in itself
         elif how < 0.8:
             del container[key]
         elif isinstance(container, list):
