@@ -26,8 +26,8 @@ COCO_API int coco_choose(const void* comm, const char* collective, const char* c
     return is_done ? 0 : 1;
 }
 
-// Puts the facts of a communicator by which rules choose into `facts`: nodes, ranks of a node, domains, and the degree, which is -1
-// while no neighbours are known. Returns: 0; 1: the communicator has not been set up.
+// Puts the facts of a communicator by which rules choose into `facts`: nodes, ranks of a node, domains, the degree, which is -1
+// while no neighbours are known, and 1 where ranks outnumber CPUs, else 0. Returns: 0; 1: the communicator has not been set up.
 COCO_API int coco_facts(const void* comm, std::int64_t* facts) {
     coco::policy::Facts found{};
     if (comm == nullptr || facts == nullptr || coco::mpi::served() == nullptr ||
@@ -37,5 +37,6 @@ COCO_API int coco_facts(const void* comm, std::int64_t* facts) {
     facts[1] = found.ranks_per_node;
     facts[2] = found.domains;
     facts[3] = found.degree ? static_cast<std::int64_t>(*found.degree) : -1;
+    facts[4] = found.crowded ? 1 : 0;
     return 0;
 }

@@ -18,6 +18,7 @@ struct Question {
     std::string collective, ranks, block;
     int nodes = 1;
     int domains = 0;  // not told: one on each node
+    bool crowded = false;
     std::uint64_t degree = 0, calls = 1;
 };
 
@@ -82,6 +83,7 @@ int explain(const Question& question) {
     policy::Facts facts{*collective, question.nodes, static_cast<std::int32_t>((ranks + nodes - 1) / nodes),
                         std::max(question.nodes, question.domains), block};
     facts.calls = question.calls;
+    facts.crowded = question.crowded;
     if (is_neighbor(*collective)) facts.degree = question.degree;
     print_explained(policy, facts);
     if (settings.learn.reads) print_learned(settings, facts);
@@ -136,6 +138,8 @@ void add_info(CLI::App& app, int& status) {
         ->add_option("--domains", words->question.domains,
                      "for --explain: NUMA domains with ranks, on all nodes together (one on each)")
         ->check(CLI::Range(1, 1 << 20));
+    command->add_flag("--crowded", words->question.crowded,
+                      "for --explain: there are more ranks than CPUs on some host");
     command
         ->add_option("--degree", words->question.degree,
                      "for --explain of neighbours: edges from a rank to other nodes, the mean")

@@ -107,6 +107,7 @@ std::vector<std::string> row_of(const policy::Policy& policy, const policy::Rule
             text_of(rule.nodes),
             text_of(rule.ranks),
             text_of(rule.domains),
+            rule.crowded == policy::Range{} ? "" : rule.crowded.contains(1) ? "true" : "false",
             text_of(rule.block),
             text_of(rule.degree),
             text_of(rule.calls),
@@ -118,8 +119,9 @@ std::vector<std::string> row_of(const policy::Policy& policy, const policy::Rule
 }  // namespace
 
 std::string rules_as_table(const policy::Policy& policy) {
-    std::vector<std::vector<std::string>> rows = {{"line", "collective", "nodes", "ranks", "domains", "block",
-                                                   "degree", "calls", "algorithm", "also", "reason"}};
+    std::vector<std::vector<std::string>> rows = {{"line", "collective", "nodes", "ranks", "domains",
+                                                   "crowded", "block", "degree", "calls", "algorithm", "also",
+                                                   "reason"}};
     for (const policy::Rule& rule : policy.rules) rows.push_back(row_of(policy, rule));
     std::string forced;
     for (int c = 0; c < algorithms::kCollectives; ++c)

@@ -90,12 +90,13 @@ bool Job::choose(mpi::Comm comm, algorithms::Collective collective, const std::s
 }
 
 bool Job::facts_of(mpi::Comm comm, policy::Facts& facts) const {
-    std::int64_t found[4] = {};
+    std::int64_t found[5] = {};
     if (facts_(&comm.bits, found) != 0) return false;
     facts.nodes = static_cast<std::int32_t>(found[0]);
     facts.ranks_per_node = static_cast<std::int32_t>(found[1]);
     facts.domains = static_cast<std::int32_t>(found[2]);
     if (found[3] >= 0) facts.degree = static_cast<std::uint64_t>(found[3]);
+    facts.crowded = found[4] != 0;
     return true;
 }
 

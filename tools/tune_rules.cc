@@ -213,6 +213,7 @@ void add_rules(std::vector<Rule>& rules, const TuneReport& report, const CostTab
     rule.nodes = exactly(report.facts.nodes);
     rule.ranks = exactly(report.facts.ranks_per_node);
     rule.domains = exactly(report.facts.domains);
+    rule.crowded = exactly(report.facts.crowded ? 1 : 0);
     if (members[0].degree) rule.degree = exactly(*members[0].degree);
     if (is_size_known(members[0].collective)) rule.block = block_range(members[0].sizes, which);
     rule.choice = table.candidates[stretch.candidate];

@@ -25,7 +25,8 @@ std::string shape_text(const TuneReport& report) {
     const policy::Facts& facts = report.facts;
     return std::to_string(report.ranks) + " ranks on " + std::to_string(facts.nodes) +
            (facts.nodes == 1 ? " node" : " nodes") + " with " + std::to_string(facts.domains) +
-           (facts.domains == 1 ? " NUMA domain" : " NUMA domains");
+           (facts.domains == 1 ? " NUMA domain" : " NUMA domains") +
+           (facts.crowded ? ", more ranks than CPUs" : "");
 }
 
 // Whether no call comes to this rule, as new ones take all of them. (What is tuned for one shape has sizes without gaps.)
@@ -33,7 +34,8 @@ bool is_covered(const Rule& rule, const std::vector<Rule>& rules) {
     policy::Range blocks{UINT64_MAX, 0};
     for (const Rule& tuned : rules) {
         if (tuned.collective != rule.collective || tuned.nodes != rule.nodes || tuned.ranks != rule.ranks ||
-            tuned.domains != rule.domains || tuned.degree != rule.degree || tuned.calls != policy::Range{})
+            tuned.domains != rule.domains || tuned.crowded != rule.crowded || tuned.degree != rule.degree ||
+            tuned.calls != policy::Range{})
             continue;
         blocks = {std::min(blocks.first, tuned.block.first), std::max(blocks.last, tuned.block.last)};
     }
@@ -98,6 +100,7 @@ std::string json_text(const TuneReport& report, const Tuned& tuned) {
                                {"nodes", report.facts.nodes},
                                {"ranks_per_node", report.facts.ranks_per_node},
                                {"domains", report.facts.domains},
+                               {"crowded", report.facts.crowded},
                                {"ranks", report.ranks},
                                {"is_complete", report.is_complete},
                                {"cells", std::move(cells)}};

@@ -10,7 +10,8 @@ bool is_of_same_kind(const Lesson& lesson, const policy::Facts& facts, const Cel
     const policy::Facts& other = lesson.facts;
     return other.collective == facts.collective && other.nodes == facts.nodes &&
            other.ranks_per_node == facts.ranks_per_node && other.domains == facts.domains &&
-           other.degree == facts.degree && lesson.size_class == cell.size_class && lesson.rule == cell.rule;
+           other.crowded == facts.crowded && other.degree == facts.degree &&
+           lesson.size_class == cell.size_class && lesson.rule == cell.rule;
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ Range exactly(std::uint64_t value) { return {value, value}; }
 
 bool hold_for_same(const Rule& one, const Rule& other) {
     return one.collective == other.collective && one.nodes == other.nodes && one.ranks == other.ranks &&
-           one.domains == other.domains && one.block == other.block && one.degree == other.degree &&
-           one.calls == other.calls;
+           one.domains == other.domains && one.crowded == other.crowded && one.block == other.block &&
+           one.degree == other.degree && one.calls == other.calls;
 }
 
 std::string name_of(const Choice& choice) { return policy::text_of(choice); }
@@ -43,6 +43,7 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     rule.nodes = exactly(static_cast<std::uint64_t>(lesson.facts.nodes));
     rule.ranks = exactly(static_cast<std::uint64_t>(lesson.facts.ranks_per_node));
     rule.domains = exactly(static_cast<std::uint64_t>(lesson.facts.domains));
+    rule.crowded = exactly(lesson.facts.crowded ? 1 : 0);
     rule.block = blocks_of(lesson.size_class);
     if (lesson.facts.degree) rule.degree = exactly(*lesson.facts.degree);
     rule.choice = lesson.candidates[static_cast<std::size_t>(lesson.incumbent)];

@@ -34,6 +34,7 @@ policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
                         .ranks_per_node = comm.ranks_per_node,
                         .domains = comm.domains,
                         .block_bytes = std::nullopt,
+                        .crowded = comm.crowded,
                         .calls = 0};
     if (common.has_block) facts.block_bytes = common.block_bytes;
     if (!is_neighbor(common.facts.collective)) return facts;

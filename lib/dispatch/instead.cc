@@ -39,6 +39,7 @@ bool facts_of(mpi::Comm handle, policy::Facts& facts) {
     facts.nodes = comm->nodes;
     facts.ranks_per_node = comm->ranks_per_node;
     facts.domains = comm->domains;
+    facts.crowded = comm->crowded;
     if (comm->neighbors != nullptr && comm->neighbors->closed == stats::Reason::none)
         facts.degree = comm->degree();
     return true;

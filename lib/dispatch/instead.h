@@ -15,7 +15,7 @@ namespace coco::dispatch {
 // as it was. Returns: whether it was done: words must be known, and the communicator set up. Requires: all ranks of the
 // communicator do so between the same two collectives.
 bool choose_instead(mpi::Comm comm, std::string_view collective, std::string_view choice);
-// Fills in the facts that are the communicator's: nodes, ranks of a node, domains and, once its neighbours are known, the degree.
+// Fills in the facts that are the communicator's: nodes, ranks of a node, domains, whether they are crowded and, once its neighbours are known, the degree.
 // Returns: whether it is set up.
 bool facts_of(mpi::Comm comm, policy::Facts& facts);
 

@@ -47,6 +47,7 @@ std::string text_of(const Choice& choice);
 struct Rule {
     algorithms::Collective collective;
     Range nodes, ranks, block, domains, degree, calls;  // conditions on the members of Facts
+    Range crowded;                                      // the numbers 0 and 1 stand for false and true
     Choice choice;
     std::vector<Choice> also;  // worth trying, where calls are learned from
     std::string text;          // as it was written, for --explain and to compare the rules of ranks
@@ -74,6 +75,7 @@ struct Facts {
     // neighbor_*: the number of edges from a rank to other nodes, as the mean of all ranks, rounded down. For
     // other collectives it is absent, and a rule with `degree` never matches.
     std::optional<std::uint64_t> degree = std::nullopt;
+    bool crowded = false;  // on some host there are more ranks than CPUs that they may use
     // The number of calls of this collective on this communicator since it was set up, with this one.
     std::uint64_t calls = 1;
 };

@@ -96,11 +96,17 @@ class Reader {
             if (key.str() == "reason") rule.reason = base::one_line(*value);
             return std::nullopt;
         }
+        if (key.str() == "crowded") {
+            auto value = node.value_exact<bool>();
+            if (!value) return at(node, "crowded must be true or false");
+            rule.crowded = *value ? Range{1, 1} : Range{0, 0};
+            return std::nullopt;
+        }
         Range* range = range_named(key.str(), rule);
         if (range == nullptr)
             return at(key, "unknown key '" + text(key.str()) +
-                               "': must be collective, nodes, ranks, domains, block, degree, calls, "
-                               "algorithm, also or reason");
+                               "': must be collective, nodes, ranks, domains, crowded, block, degree, "
+                               "calls, algorithm, also or reason");
         auto parsed = range_of(node);
         if (!parsed)
             return at(node,
@@ -146,16 +152,20 @@ class Reader {
         return std::nullopt;
     }
 
+    // Requires: it is a string, a truth value or a number.
+    static std::string text_of(const toml::node& node) {
+        if (auto word = node.value_exact<std::string_view>()) return '"' + text(*word) + '"';
+        if (auto truth = node.value_exact<bool>()) return *truth ? "true" : "false";
+        return std::to_string(*node.value<std::int64_t>());
+    }
+
     // The keys come in one fixed order, so that equal rules have equal texts on all ranks.
     static std::string text_of(const toml::table& table, Collective collective) {
         std::string line = "collective = \"" + text(base::name_of(collective)) + "\"";
-        for (const char* key : {"nodes", "ranks", "domains", "block", "degree", "calls", "algorithm"}) {
-            const toml::node* node = table.get(key);
-            if (node == nullptr) continue;
-            auto word = node->value_exact<std::string_view>();
-            line.append(", ").append(key).append(" = ");
-            line.append(word ? '"' + text(*word) + '"' : std::to_string(*node->value<std::int64_t>()));
-        }
+        for (const char* key :
+             {"nodes", "ranks", "domains", "crowded", "block", "degree", "calls", "algorithm"})
+            if (const toml::node* node = table.get(key); node != nullptr)
+                line.append(", ").append(key).append(" = ").append(text_of(*node));
         if (const toml::array* also = table["also"].as_array(); also != nullptr && !also->empty()) {
             line.append(", also = [");
             for (const toml::node& word : *also)

@@ -29,6 +29,7 @@ Test first_failing(const Rule& rule, const Facts& facts, Whatever whatever = {})
     const Test tests[] = {{"nodes", rule.nodes, value(facts.nodes)},
                           {"ranks", rule.ranks, value(facts.ranks_per_node)},
                           {"domains", rule.domains, value(facts.domains)},
+                          {"crowded", rule.crowded, facts.crowded ? 1 : 0},
                           {"block", whatever.block ? Range{} : rule.block, facts.block_bytes},
                           {"degree", rule.degree, facts.degree},
                           {"calls", whatever.calls ? Range{} : rule.calls, facts.calls}};
@@ -44,6 +45,8 @@ std::string place_of(const Rule& rule) {
 std::string why_not(const Rule& rule, const Facts& facts) {
     const Test test = first_failing(rule, facts);
     if (test.name == nullptr) return "other ranks may see another block, and all must choose this alike";
+    if (test.name == std::string_view("crowded"))
+        return facts.crowded ? "crowded is true, not false" : "crowded is false, not true";
     if (!test.fact) return std::string(test.name) + " is not known to all ranks for this collective";
     std::string range = std::to_string(test.range.first) + "-";
     if (test.range.last != UINT64_MAX) range += std::to_string(test.range.last);

@@ -45,8 +45,14 @@ struct Condition {
     Range Rule::*range;
 };
 constexpr Condition kConditions[] = {{"nodes", &Rule::nodes},     {"ranks", &Rule::ranks},
-                                     {"domains", &Rule::domains}, {"block", &Rule::block},
-                                     {"degree", &Rule::degree},   {"calls", &Rule::calls}};
+                                     {"domains", &Rule::domains}, {"crowded", &Rule::crowded},
+                                     {"block", &Rule::block},     {"degree", &Rule::degree},
+                                     {"calls", &Rule::calls}};
+
+std::string text_of(const Condition& condition, const Range& range) {
+    if (condition.range != &Rule::crowded) return text_of(range);
+    return range.contains(1) ? "true" : "false";
+}
 
 bool differ_in_collective_alone(const Rule& one, const Rule& other) {
     return one.choice == other.choice && one.also == other.also && one.reason == other.reason &&
@@ -62,7 +68,8 @@ void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& 
     out << "\n[[rule]]\n";
     line("collective", collectives.size() == 1 ? quoted(collectives[0]) : list_of(collectives));
     for (const Condition& condition : kConditions)
-        if (const Range& range = rule.*condition.range; !is_any(range)) line(condition.name, text_of(range));
+        if (const Range& range = rule.*condition.range; !is_any(range))
+            line(condition.name, text_of(condition, range));
     line("algorithm", quoted(text_of(rule.choice)));
     std::vector<std::string> also;
     for (const Choice& choice : rule.also) also.push_back(text_of(choice));

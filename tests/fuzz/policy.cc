@@ -24,14 +24,16 @@ policy::Facts facts_of(fuzz::Input& input) {
     facts.block_is_own = input.flag();
     if (input.flag()) facts.degree = input.number<std::uint64_t>();
     facts.calls = input.number<std::uint64_t>();
+    facts.crowded = input.flag();
     return facts;
 }
 
 // Whether the rules ask for and choose the same.
 bool is_same(const Rule& one, const Rule& other) {
     return one.collective == other.collective && one.nodes == other.nodes && one.ranks == other.ranks &&
-           one.block == other.block && one.domains == other.domains && one.degree == other.degree &&
-           one.calls == other.calls && one.choice == other.choice && one.also == other.also;
+           one.block == other.block && one.domains == other.domains && one.crowded == other.crowded &&
+           one.degree == other.degree && one.calls == other.calls && one.choice == other.choice &&
+           one.also == other.also;
 }
 
 // A choice is read back from its own text.

@@ -35,7 +35,7 @@ import report  # noqa: E402
 FILES = ["espresso-2-ranks.json", "espresso-2-ranks-off.json", "2-cores.txt", "neighbor-2-cores.txt"]
 # Of the kind that coco tune leaves; the numbers are made up.
 TUNE = {"kind": "coco tune", "libcoco": "0.1.0", "mpi": "MPICH 4.0.2", "machine": "a processor, 2 CPUs", "date": "2026-01-01", "nodes": 1,
-        "ranks_per_node": 2, "domains": 1, "ranks": 2, "is_complete": True,
+        "ranks_per_node": 2, "domains": 1, "crowded": False, "ranks": 2, "is_complete": True,
         "cells": [{"collective": "alltoall", "block_bytes": 64, "buffers": "malloc", "degree": None, "chosen": "eager",
                    "candidates": [{"name": "eager", "samples": 5, "median_ns": 900, "low_ns": 800, "high_ns": 1100.5},
                                   {"name": "mpi", "samples": 5, "median_ns": 1900, "low_ns": 1800, "high_ns": 2100}]}]}

@@ -6,6 +6,7 @@
 //   choose_test CHOICE...    choices for alltoall; each has kCalls calls on the world
 #include <dlfcn.h>
 #include <mpi.h>
+#include <sched.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -33,9 +34,25 @@ bool has_nodes(MPI_Comm comm, std::int64_t nodes) {
     static const auto function = reinterpret_cast<Facts*>(dlsym(RTLD_DEFAULT, "coco_facts"));
     int ranks;
     MPI_Comm_size(comm, &ranks);
-    std::int64_t facts[4] = {};
+    std::int64_t facts[5] = {};
     return function != nullptr && function(&comm, facts) == 0 && facts[0] == nodes &&
            facts[1] == (ranks + nodes - 1) / nodes && facts[2] == nodes && facts[3] == -1;
+}
+
+// Whether ranks alike hold it for crowded, and do so if they outnumber the CPUs of all of them.
+bool knows_crowding(MPI_Comm comm) {
+    static const auto function = reinterpret_cast<Facts*>(dlsym(RTLD_DEFAULT, "coco_facts"));
+    std::int64_t facts[5] = {};
+    if (function == nullptr || function(&comm, facts) != 0) return false;
+    cpu_set_t mine, all;
+    CHECK(sched_getaffinity(0, sizeof mine, &mine) == 0);
+    MPI_Allreduce(&mine, &all, sizeof mine, MPI_BYTE, MPI_BOR, comm);
+    int ranks;
+    MPI_Comm_size(comm, &ranks);
+    std::int64_t least = facts[4], most = facts[4];
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT64_T, MPI_MIN, comm);
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, comm);
+    return least == most && least == (most != 0 ? 1 : 0) && (ranks <= CPU_COUNT(&all) || most == 1);
 }
 
 void exchange(MPI_Comm comm, int ints, int turn) {
@@ -67,6 +84,7 @@ int main(int argc, char** argv) {
     CHECK(has_nodes(world,
                     topology != nullptr ? std::strtol(topology + std::strlen("nodes="), nullptr, 10) : 1));
     CHECK(!has_nodes(other, 1));
+    CHECK(knows_crowding(world));
     int turn = 0;
     for (int i = 1; i < argc; ++i) {
         CHECK(choose()(&world, "alltoall", argv[i]) == 0);

@@ -146,7 +146,7 @@ def tune(**more):
                 "candidates": [{"name": name, "samples": 15, "median_ns": time, "low_ns": time - 50, "high_ns": time + 99.5}
                                for name, time in times.items()]}
     return {"kind": "coco tune", "libcoco": "0.1.0", "mpi": "Some MPI 1.0", "machine": "a machine, 4 CPUs", "date": "2026-11-24",
-            "nodes": 1, "ranks_per_node": 4, "domains": 1, "ranks": 4, "is_complete": False,
+            "nodes": 1, "ranks_per_node": 4, "domains": 1, "crowded": False, "ranks": 4, "is_complete": False,
             "cells": [cell("alltoall", 512, "warm", "eager"), cell("alltoall", 1024, "warm", "morton"),
                       cell("alltoall", 2048, "warm", "morton"), cell("alltoall", 512, "cold", "eager"),
                       cell("neighbor_alltoall", 8, "warm", "eager", 3)]} | more

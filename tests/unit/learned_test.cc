@@ -116,6 +116,9 @@ TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[
     facts.block_bytes = 2000;
     CHECK(policy::select(next, facts).rule == 1);
     facts.block_bytes = 2500;
+    facts.crowded = true;
+    CHECK(policy::select(next, facts).rule == 1);
+    facts.crowded = false;
     facts.ranks_per_node = 5;
     CHECK(policy::select(next, facts).rule == 1);
 }

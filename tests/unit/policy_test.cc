@@ -327,6 +327,32 @@ TEST_CASE("rules by calls and degree", "[policy]") {
           "file.toml:2:9: calls must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
 }
 
+TEST_CASE("rules by whether ranks outnumber CPUs", "[policy]") {
+    const Policy policy = policy_of(R"([[rule]]
+collective = "alltoall"
+crowded = true
+algorithm = "eager"
+[[rule]]
+collective = "alltoall"
+crowded = false
+algorithm = "naive"
+)");
+    Facts some = facts(Collective::alltoall, 64);
+    CHECK(chosen(policy, some) == "naive");
+    CHECK(rules_for(policy, some) == std::vector{1});
+    CHECK(explain(policy, some) ==
+          "alltoall: naive\n"
+          "  file.toml:1: passed over: collective = \"alltoall\", crowded = true, algorithm = \"eager\" "
+          "(crowded is false, not true)\n"
+          "  file.toml:5: applies: collective = \"alltoall\", crowded = false, algorithm = \"naive\"\n");
+    some.crowded = true;
+    CHECK(chosen(policy, some) == "eager");
+    CHECK(rules_for(policy, some) == std::vector{0});
+    for (const char* wrong : {"1", "'yes'", "'0-1'"})
+        CHECK(error_of(std::string("[[rule]]\ncrowded = ") + wrong + "\nalgorithm = 'mpi'\n") ==
+              "file.toml:2:11: crowded must be true or false");
+}
+
 TEST_CASE("a block that other ranks may not see chooses between receivers' copies only", "[policy]") {
     const Policy policy = policy_of(kNeighborRules);
     CHECK(chosen(policy, neighbor_facts(2048, false)) == "aggregate");
@@ -368,8 +394,8 @@ TEST_CASE("a rule may name what else is worth trying", "[policy]") {
 
 TEST_CASE("errors name file, line and column", "[policy]") {
     CHECK(error_of("[[rule]]\nalgoritm = 'mpi'\n") ==
-          "file.toml:2:1: unknown key 'algoritm': must be collective, nodes, ranks, domains, block, "
-          "degree, calls, algorithm, also or reason");
+          "file.toml:2:1: unknown key 'algoritm': must be collective, nodes, ranks, domains, crowded, "
+          "block, degree, calls, algorithm, also or reason");
     CHECK(error_of("[[rule]]\ncollective = 'bcast'\nalgorithm = 'eager'\nalso = 'direct'\n") ==
           "file.toml:4:8: also must be an array of strings, each as for algorithm");
     CHECK(error_of("[[rule]]\ncollective = 'bcast'\nalgorithm = 'eager'\nalso = ['direct', 'naive']\n") ==
@@ -625,6 +651,7 @@ TEST_CASE("rules that are written are read as the same", "[policy]") {
     Rule odd = rules.front();
     odd.collective = Collective::bcast;
     odd.nodes = {2, 2};
+    odd.crowded = {1, 1};
     odd.block = {1000, 4 << 20};
     odd.calls = {0, 7};
     REQUIRE_FALSE(parse_choice("leader:route=chain,segment=64K", odd.collective, odd.choice));
@@ -636,8 +663,8 @@ TEST_CASE("rules that are written are read as the same", "[policy]") {
     REQUIRE(again.size() == rules.size());
     for (std::size_t i = 0; i < rules.size(); ++i) {
         CHECK(again[i].collective == rules[i].collective);
-        for (auto range :
-             {&Rule::nodes, &Rule::ranks, &Rule::block, &Rule::domains, &Rule::degree, &Rule::calls})
+        for (auto range : {&Rule::nodes, &Rule::ranks, &Rule::block, &Rule::domains, &Rule::crowded,
+                           &Rule::degree, &Rule::calls})
             CHECK(again[i].*range == rules[i].*range);
         CHECK(again[i].choice == rules[i].choice);
         CHECK(again[i].also == rules[i].also);
@@ -655,6 +682,7 @@ TEST_CASE("rules that are written are read as the same", "[policy]") {
 collective = "bcast"
 nodes      = 2
 ranks      = "3-8"
+crowded    = true
 block      = "1000-4M"
 degree     = "1-"
 calls      = "-7"

@@ -240,6 +240,7 @@ TEST_CASE("rules hold for what was measured, and are open where that tells what 
     CHECK(rule.nodes == policy::Range{1, 1});
     CHECK(rule.ranks == policy::Range{4, 4});
     CHECK(rule.domains == policy::Range{1, 1});
+    CHECK(rule.crowded == policy::Range{0, 0});
     CHECK(rule.block == policy::Range{0, 16});
     CHECK(rule.also == std::vector{choice_of("naive")});
     CHECK(rule.reason == "tuned 2026-11-24: 10 us against mpi 20 at 8");
@@ -341,6 +342,7 @@ collective = "alltoall"
 nodes = 1
 ranks = 4
 domains = 1
+crowded = false
 block = "-2K"
 algorithm = "naive"
 [[rule]]

@@ -7,7 +7,7 @@ from checks import field, record, records
 KIND = "coco tune"
 WHERE = "the report of coco tune"
 TUNE = {"libcoco": "text", "mpi": "text", "machine": "text", "date": "text", "nodes": "count", "ranks_per_node": "count",
-        "domains": "count", "ranks": "count", "is_complete": "flag", "cells": "list"}
+        "domains": "count", "crowded": "flag", "ranks": "count", "is_complete": "flag", "cells": "list"}
 CELL = {"collective": "text", "block_bytes": "count", "buffers": "text", "degree": "count?", "candidates": "list",
         "chosen": "text"}
 CANDIDATE = {"name": "text", "samples": "count", "median_ns": "number", "low_ns": "number", "high_ns": "number"}

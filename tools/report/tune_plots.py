@@ -54,7 +54,7 @@ def _plot(group, cells):
 
 def _about(tune):
     about = [f"libcoco {tune.libcoco} with {tune.mpi} on {tune.machine}, {tune.date}: {units.count(tune.ranks, 'rank')}, "
-             f"{units.count(tune.nodes, 'node')} of {units.count(tune.ranks_per_node, 'rank')} in {units.count(tune.domains, 'NUMA domain')}."]
+             f"{units.count(tune.nodes, 'node')} of {units.count(tune.ranks_per_node, 'rank')} in {units.count(tune.domains, 'NUMA domain')}{', more ranks than CPUs' if tune.crowded else ''}."]
     if not tune.is_complete:
         about.append("The measurement was interrupted, or its time was too short: this is what had been measured until then.")
     return about

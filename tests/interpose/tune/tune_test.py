@@ -70,9 +70,10 @@ class InFolder(unittest.TestCase):
         self.assertRegex(info(COCO_POLICY=self.policy), rf"(?m)^policy +{self.policy}, \d+ rules")
         for cell in report["cells"]:
             degree = ["--degree", str(cell["degree"])] if cell["degree"] is not None else []
+            crowded = ["--crowded"] if report["crowded"] else []
             said = info("--explain", cell["collective"], str(report["ranks"]), str(cell["block_bytes"]), "--nodes",
-                        str(report["nodes"]), "--domains", str(report["domains"]), "--calls", "1000", *degree, *words,
-                        COCO_POLICY=self.policy)
+                        str(report["nodes"]), "--domains", str(report["domains"]), "--calls", "1000", *crowded, *degree,
+                        *words, COCO_POLICY=self.policy)
             lines = [line for line in said.splitlines() if line.startswith(cell["collective"] + ":")]
             self.assertEqual(lines[0], f"{cell['collective']}: {cell['chosen']}", said)
             self.assertIn(f"{self.policy}:", said)
