@@ -452,6 +452,29 @@ TEST_CASE("the built-in rules", "[policy]") {
     }
 }
 
+TEST_CASE("the built-in rules copy once where ranks have a CPU each, from smaller blocks on", "[policy]") {
+    Policy policy = policy_of(default_rules());
+    auto at = [&](Collective collective, std::uint64_t block, std::int32_t ranks, bool crowded) {
+        Facts some = facts(collective, block, ranks);
+        some.crowded = crowded;
+        return chosen(policy, some);
+    };
+    for (const std::int32_t ranks : {5, 8, 16, 64}) {
+        CHECK(at(Collective::alltoall, 1024, ranks, false) == "eager");
+        CHECK(at(Collective::alltoall, 1025, ranks, false) == "naive");
+        CHECK(at(Collective::alltoall, 4096, ranks, true) == "eager");
+        CHECK(at(Collective::alltoall, 4097, ranks, true) == "naive");
+    }
+    for (const bool crowded : {false, true}) CHECK(at(Collective::alltoall, 4096, 4, crowded) == "eager");
+    for (const std::int32_t ranks : {3, 8, 16})
+        for (const Collective gather : {Collective::allgather, Collective::allgatherv}) {
+            CHECK(at(gather, 512, ranks, false) == "eager");
+            CHECK(at(gather, 513, ranks, false) == "naive");
+            CHECK(at(gather, 8192, ranks, true) == "eager");
+            CHECK(at(gather, 8193, ranks, true) == "naive");
+        }
+}
+
 TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
     Policy policy = policy_of(default_rules());
     auto chosen_for = [&](std::uint64_t bytes, std::int32_t ranks, std::int32_t nodes) {
