@@ -12,6 +12,8 @@ namespace {
 
 using algorithms::Collective;
 
+constexpr int kRoot = 0;
+
 // Blocks that a rank sends; in a bcast the one buffer counts as sent.
 int sent_blocks(Collective collective, int blocks) { return base::is_personal(collective) ? blocks : 1; }
 int received_blocks(Collective collective, int blocks) { return is_rooted(collective) ? 0 : blocks; }
@@ -52,6 +54,7 @@ Calls::Buffer::Buffer(std::size_t size)
 Calls::Calls(const Job& job, Collective collective, std::uint64_t block_bytes, const Callers& callers)
     : send_(block_bytes * static_cast<std::uint64_t>(sent_blocks(collective, callers.blocks))),
       recv_(block_bytes * static_cast<std::uint64_t>(received_blocks(collective, callers.blocks))),
+      sends_(!is_rooted(collective) || job.rank() == kRoot),
       types_(static_cast<std::size_t>(callers.blocks), mpi::lib().byte) {
     for (int i = 0; i < callers.blocks; ++i) {
         counts_.push_back(static_cast<int>(block_bytes));
@@ -83,7 +86,7 @@ Calls::Calls(const Job& job, Collective collective, std::uint64_t block_bytes, c
             call_ = [=] { doors->Allgatherv(send, count, byte, recv, counts, starts, byte, comm); };
             break;
         case Collective::bcast:
-            call_ = [=] { doors->Bcast(send, count, byte, 0, comm); };
+            call_ = [=] { doors->Bcast(send, count, byte, kRoot, comm); };
             break;
         case Collective::neighbor_alltoall:
             call_ = [=] { doors->Neighbor_alltoall(send, count, byte, recv, count, byte, comm); };
@@ -106,6 +109,10 @@ Calls::Calls(const Job& job, Collective collective, std::uint64_t block_bytes, c
             call_ = [=] { doors->Neighbor_allgatherv(send, count, byte, recv, counts, starts, byte, comm); };
             break;
     }
+}
+
+void Calls::write() const {
+    if (sends_) touch(send_.at.get(), send_.bytes);
 }
 
 void Calls::cool() const {

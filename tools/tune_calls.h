@@ -35,6 +35,8 @@ class Calls {
 
     bool has_memory() const { return send_.at != nullptr && recv_.at != nullptr; }
     void make() const { call_(); }
+    // Writes to what this rank sends, as programs do between calls.
+    void write() const;
     // Empties the caches of the buffers, then writes to them: they come back to this rank's caches alone.
     void cool() const;
 
@@ -49,6 +51,7 @@ class Calls {
     };
 
     Buffer send_, recv_;
+    bool sends_;
     std::vector<int> counts_, starts_;
     std::vector<mpi::Aint> byte_starts_;
     mpi::Handles<mpi::Datatype> types_;
