@@ -22,22 +22,28 @@ bool job_crowds_node() {
 }
 
 void Crowding::add(std::uint64_t host, const FoldedCpus& cpus, bool job_crowds) {
-    os::Cpus all{};
-    std::copy_n(cpus.words, FoldedCpus::kWords, all.mask);
-    all.quota = cpus.quota;
-    // Most often ranks of a host follow one another.
-    const auto known = std::ranges::find(hosts_.rbegin(), hosts_.rend(), host, &Host::name);
-    if (known == hosts_.rend()) return hosts_.push_back({host, 1, job_crowds, all});
-    ++known->ranks;
-    known->job_crowds |= job_crowds;
-    known->cpus.join(all);
+    Host& all = hosts_[host];
+    ++all.ranks;
+    all.job_crowds |= job_crowds;
+    for (int word = 0; word < FoldedCpus::kWords; ++word) all.cpus.words[word] |= cpus.words[word];
+    // The tighter quota counts; 0 is none.
+    if (all.cpus.quota == 0 || (cpus.quota != 0 && cpus.quota < all.cpus.quota)) all.cpus.quota = cpus.quota;
+}
+
+bool Crowding::Host::is_crowded() const {
+    os::Cpus unfolded{};
+    std::copy_n(cpus.words, FoldedCpus::kWords, unfolded.mask);
+    unfolded.quota = cpus.quota;
+    return ranks > unfolded.count() || job_crowds;
 }
 
 bool Crowding::is_crowded(std::uint64_t host) const {
-    const auto known = std::ranges::find(hosts_, host, &Host::name);
-    return known != hosts_.end() && known->is_crowded();
+    const auto known = hosts_.find(host);
+    return known != hosts_.end() && known->second.is_crowded();
 }
 
-bool Crowding::is_any_crowded() const { return std::ranges::any_of(hosts_, &Host::is_crowded); }
+bool Crowding::is_any_crowded() const {
+    return std::ranges::any_of(hosts_, [](const auto& host) { return host.second.is_crowded(); });
+}
 
 }  // namespace coco::comm

@@ -4,7 +4,7 @@
 // one of its hosts, or on any. Called while a communicator is set up. Thread safety: none. Never fails.
 #pragma once
 #include <cstdint>
-#include <vector>
+#include <unordered_map>
 
 #include "os/probe.h"
 
@@ -31,13 +31,12 @@ class Crowding {
 
   private:
     struct Host {
-        std::uint64_t name;
-        std::int32_t ranks;
-        bool job_crowds;
-        os::Cpus cpus;  // of all of its ranks
-        bool is_crowded() const { return ranks > cpus.count() || job_crowds; }
+        std::int32_t ranks = 0;
+        bool job_crowds = false;
+        FoldedCpus cpus = {};  // of all of its ranks
+        bool is_crowded() const;
     };
-    std::vector<Host> hosts_;
+    std::unordered_map<std::uint64_t, Host> hosts_;
 };
 
 }  // namespace coco::comm
