@@ -8,7 +8,8 @@
 // Options: --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --figure-us T (about so long
 // for a size: fewer rounds, 3 at least, and fewer calls in each), --settle-us T (about so long
 // MPI_X is called before a size is measured, and learns), --csv, --cold (the paper's method: caches flushed, own
-// buffers touched, barrier, one call), --private (static buffers instead of heap).
+// buffers touched, barrier, one call), --fresh (each rank writes to its send buffer before each call, its buffer of a bcast), --private
+// (static buffers instead of heap).
 #include <mpi.h>
 
 #include <cstdlib>
@@ -31,9 +32,9 @@ void run(const std::string& name, const Options& o, bench::Blocks& b) {
     std::string ranks = std::to_string(bench::ranks());
     bench::Table table(name + ", " + ranks + " ranks", name + "," + ranks, o.timing.csv);
     for (long bytes = o.timing.from_bytes; bytes <= o.timing.to_bytes; bytes *= 2) {
-        std::size_t total = static_cast<std::size_t>(bytes) * bench::ranks();
+        const std::size_t one = static_cast<std::size_t>(bytes), all = one * bench::ranks();
         table.row(bytes, bench::measure(bench::calls_of(name, b, bytes), o.timing,
-                                        {{b.send, total}, {b.recv, total}}));
+                                        {{b.send, name.starts_with("alltoall") ? all : one}, {b.recv, all}}));
     }
     table.end();
 }
