@@ -22,13 +22,14 @@ void take_turn(const Bench& bench, const Contender& contender) {
     bench.job->choose(bench.comm, bench.collective, policy::text_of(contender.choice));
 }
 
-// The time of a call on this rank, the mean of a batch behind a barrier. What is sent is written anew before each call: buffers that
-// stay as they are would flatter algorithms whose ranks read them in place, as they would find them in their own caches.
-double time_calls(const Bench& bench, int calls) {
+// The time of a call on this rank, the mean of a batch behind a barrier. is_cold: its buffers are as cool() left them; else what is sent
+// is written anew before each call. Buffers that stay as they are would flatter algorithms whose ranks read them in place, as they
+// would find them in their own caches.
+double time_calls(const Bench& bench, int calls, bool is_cold) {
     bench.job->barrier();
     std::uint64_t spent_ns = 0;
     for (int i = 0; i < calls; ++i) {
-        bench.calls->write();
+        if (!is_cold) bench.calls->write();
         const std::uint64_t begin_ns = os::now_ns();
         bench.calls->make();
         spent_ns += os::now_ns() - begin_ns;
@@ -41,7 +42,7 @@ std::uint64_t agreed_form(double ns) { return static_cast<std::uint64_t>(std::ll
 double from_agreed_form(std::uint64_t ps) { return static_cast<double>(ps) / 1000; }
 
 double time_on_slowest(const Bench& bench, int calls) {
-    std::uint64_t number[] = {agreed_form(time_calls(bench, calls))};
+    std::uint64_t number[] = {agreed_form(time_calls(bench, calls, false))};
     bench.job->agree_on_largest(number);
     return std::max(from_agreed_form(number[0]), 1.0);
 }
@@ -59,9 +60,9 @@ double sample(const Bench& bench, const std::vector<Contender>& contenders, cons
     constexpr double kLongCall_ns = 1e6;  // beside which the first call behind a change is like the others
     take_turn(bench, contender);
     if (contender.guess_ns < kLongCall_ns) bench.calls->make();
-    if (!is_cold) return time_calls(bench, batch_for(contenders, contender, budget_ns));
+    if (!is_cold) return time_calls(bench, batch_for(contenders, contender, budget_ns), false);
     bench.calls->cool();
-    return time_calls(bench, 1);
+    return time_calls(bench, 1, true);
 }
 
 struct Agreed {

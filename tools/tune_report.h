@@ -29,7 +29,7 @@ struct TunedCell {
 
 struct TuneReport {
     std::string mpi, machine, date;
-    policy::Facts facts;  // of the communicator: nodes, ranks of a node, domains
+    policy::Facts facts;  // of the communicator: nodes, ranks of a node, domains, crowded
     int ranks = 0;
     std::size_t planned_cells = 0;
     bool is_complete = false;
