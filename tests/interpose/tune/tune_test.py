@@ -109,7 +109,8 @@ class Machine(InFolder):
             text = file.read()
         self.assertLess(text.index('"bcast"'), text.index('"allgather"'))
         self.assertIn('otherwise = "built-in"', text)
-        said = info("--explain", "allgather", "2", "8", COCO_POLICY=second)
+        crowded = ["--crowded"] if "crowded    = true" in text else []
+        said = info("--explain", "allgather", "2", "8", *crowded, COCO_POLICY=second)
         self.assertIn("tuned", said.splitlines()[-1])
 
     def test_nodes_and_neighbors(self):
