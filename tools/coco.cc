@@ -41,7 +41,13 @@ int main(int argc, char** argv) {
     int status = 0;
     for (const AddCommand add : {add_info, add_doctor, add_env, add_report, add_tune}) add(app, status);
 
-    app.add_flag_callback("--describe", [&] { throw CLI::CallForVersion(description_of(app), 0); })
+    app.add_flag_callback("--describe",
+                          [&] {
+                              // Where these are missing the commands say so better than the parser would.
+                              app.get_subcommand("run")->get_option("program")->required();
+                              app.get_subcommand("report")->get_option("files")->required();
+                              throw CLI::CallForVersion(description_of(app), 0);
+                          })
         ->group("");
 
     bool running = argc > 1 && std::string_view(argv[1]) == "run";

@@ -64,6 +64,12 @@ class Manual(unittest.TestCase):
                 for name in option["names"]:
                     self.assertIn(name, text if name in ("-h", "--help") else section[1])
 
+    def test_words_that_are_needed_have_no_brackets(self):
+        text = shown(page_of("coco.1"))[0]
+        self.assertRegex(text, r"(?m)^ +coco run PROGRAM \[ARGUMENT")
+        self.assertRegex(text, r"(?m)^ +coco report \[options\] FILE")
+        self.assertRegex(text, r"(?m)^ +coco info \[options\] \[PROGRAM\]")
+
     def test_all_settings_and_algorithms(self):
         text = shown(page_of("libcoco.7"))[0]
         for setting in self.about["settings"]:
