@@ -305,11 +305,6 @@ std::int32_t Cpus::count() const {
     return std::max(1, tighter(quota, bits));
 }
 
-void Cpus::join(const Cpus& other) {
-    for (int w = 0; w < kMost / 64; ++w) mask[w] |= other.mask[w];
-    quota = tighter(quota, other.quota);
-}
-
 std::string processors() {
     // As the kernel tells of the first CPU; its table has a record for each.
     std::string name;

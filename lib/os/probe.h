@@ -37,15 +37,13 @@ const Caches& caches();
 // The caches of one CPU, from the kernel's tables, with `root` in front of /sys. All 0 where it has none.
 Caches kernel_caches(std::int32_t cpu, std::string_view root = "");
 
-// CPUs that a process, or several on a node together, may use. Plain data, fit for shared memory.
+// CPUs that a process may use. Plain data, fit for shared memory.
 struct Cpus {
     static constexpr int kMost = 8192;  // Linux' own limit
     std::uint64_t mask[kMost / 64];
     std::int32_t quota;  // whole CPUs' time that the control group grants, at least 1; 0: no limit
 
     std::int32_t count() const;
-    // Adds the CPUs of another process of the same job on the node. The tighter quota counts.
-    void join(const Cpus& other);
 };
 Cpus usable_cpus();
 // What the node's processors are and how many CPUs they have, in words: equal on all nodes that are alike.

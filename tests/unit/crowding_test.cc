@@ -54,6 +54,13 @@ TEST_CASE("a control group's quota and a job of more ranks than the host has CPU
     CHECK_FALSE(granted.is_crowded(kHost));
     granted.add(kHost, cpus({0, 1, 2, 3}), false);
     CHECK(granted.is_crowded(kHost));
+    // Whichever rank has the tightest quota, and in whatever order they come.
+    Crowding several;
+    for (const std::int32_t quota : {0, 3, 2, 0}) several.add(kHost, cpus({0, 1, 2, 3}, quota), false);
+    CHECK(several.is_crowded(kHost));
+    Crowding enough;
+    for (const std::int32_t quota : {0, 3, 0}) enough.add(kHost, cpus({0, 1, 2, 3}, quota), false);
+    CHECK_FALSE(enough.is_crowded(kHost));
     Crowding part;
     part.add(kHost, cpus({0, 1}), false);
     part.add(kHost, cpus({0, 1}), true);

@@ -112,21 +112,6 @@ TEST_CASE("usable CPUs are those of the affinity mask, or fewer by quota", "[pro
     CHECK(cpus.count() == 1);
 }
 
-TEST_CASE("CPUs of several processes join", "[probe]") {
-    Cpus a{}, b{};
-    a.mask[0] = 0b0011;
-    b.mask[0] = 0b0110;
-    b.mask[3] = 1;
-    a.join(b);
-    CHECK(a.count() == 4);
-    b.quota = 2;
-    a.join(b);
-    CHECK(a.count() == 2);
-    a.quota = 3;
-    a.join(b);
-    CHECK(a.quota == 2);
-}
-
 TEST_CASE("the quota is that of the tightest control group above", "[probe]") {
     CHECK(Root().quota() == 0);
     CHECK(Root().with("proc/self/cgroup", "0::/\n").with("sys/fs/cgroup/cpu.max", "max 100000\n").quota() ==
