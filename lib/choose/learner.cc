@@ -17,10 +17,12 @@ constexpr double kSlowLeast = 3, kSlowDeviations = 1.5;
 constexpr double kFirstComparisons = 5;
 // They come less fast where little seems to be gained.
 constexpr double kSmallGainShare = 0.03;
+// One that several probes in a row have found hopeless has so much less of the time.
+constexpr unsigned kHopelessSeldom = 4;
 // For the first comparison of two candidates alone.
 constexpr double kClearEvidence = 2.3, kClearGain = 0.97;
-// What it takes to note a call, and to choose anew.
-constexpr std::int64_t kNoteNs = 60;
+// What it takes to note a call, and to choose anew: at each part of a look, and behind it, where it is judged, too.
+constexpr std::int64_t kNoteNs = 60, kChooseNs = 1000;
 constexpr std::uint64_t kRestLeast = 64;
 // An agreement is dear if it takes longer than so many calls, for each call of a sample; of a stream's sample, which holds many
 // calls for another reason, than so many calls alone.
@@ -325,7 +327,7 @@ void Learner::decide(std::uint64_t call) {
     count_challenged();
     if (mark() == kVoid) return end_void_look(call);
     collect();
-    look_ns_ += static_cast<double>(step_calls()) * kNoteNs;
+    look_ns_ += static_cast<double>(step_calls()) * kNoteNs + static_cast<double>(parts().count) * kChooseNs;
     if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
     conclude(agreement_ns, call);
 }
@@ -367,7 +369,10 @@ void Learner::conclude_probe(bool by_wholes, std::uint64_t call) {
     const bool is_hopeless =
         seems_hopeless && !by_wholes && (clocks_ != Clocks::apart || whole_ratio() > kHopeless);
     // All ranks have just agreed, so a stream need not be stopped for it once more.
-    if (!is_hopeless) return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
+    if (!is_hopeless) {
+        challenger.hopeless_probes = 0;
+        return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
+    }
     challenger.voids = 0;
     ++challenger.hopeless_probes;
     end_look(call);
@@ -407,6 +412,8 @@ void Learner::change_to(int candidate, double comparisons) {
 // one a rank may have been put aside.
 double Learner::share_of(const Facts& challenger) const {
     if (challenger.comparisons == 0 && challenger.hopeless_probes <= 1) return kFirstShare;
+    if (challenger.hopeless_probes > 1)
+        return kSpentShare / (candidates_ - 1) / std::min(challenger.hopeless_probes - 1, kHopelessSeldom);
     if (challenger.slow_evidence <= 0 || challenger.comparisons >= kFirstComparisons)
         return kSpentShare / (candidates_ - 1);
     const auto incumbent_ns = static_cast<double>(facts_[incumbent_].time_ns);
@@ -435,6 +442,7 @@ void Learner::rest() {
 }
 
 void Learner::end_look(std::uint64_t call) {
+    look_ns_ += kChooseNs;
     spent_ns_ += look_ns_;
     rest();
     if (is_restless_) {

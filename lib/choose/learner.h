@@ -11,7 +11,7 @@
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
 // incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
 // agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
-// a challenger was not compared and not found hopeless twice, kFirstShare; decision 25 derives the bound.
+// a challenger was not compared and not found hopeless twice, kFirstShare, and less the more often it was found hopeless; decision 25 derives the bound.
 //
 // Called by choices.cc. Knows neither clocks nor ranks: tests play millions of calls in virtual time. Thread safety: that of the
 // communicator. Never fails.
@@ -131,9 +131,9 @@ class Learner {
         double comparisons = 0;  // in slow_evidence
         double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
         std::uint64_t next_look;
-        unsigned hopeless_probes = 0;
-        unsigned voids = 0;      // looks at it in a row that were void
-        bool by_wholes = false;  // its time has what lay between the calls in it
+        unsigned hopeless_probes = 0;  // in a row
+        unsigned voids = 0;            // looks at it in a row that were void
+        bool by_wholes = false;        // its time has what lay between the calls in it
         bool was_seen = false;
     };
 
