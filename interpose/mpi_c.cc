@@ -189,7 +189,9 @@ int stop_mpi(int (*next)(), int (*own)()) {
     if (coco::dispatch::t_inside != 0) return own();
     coco::dispatch::Inside inside;
     coco::dispatch::before_finalize();
-    return next();
+    const int result = next();
+    if (result == coco::mpi::kSuccess) coco::dispatch::after_finalize();
+    return result;
 }
 
 }  // namespace

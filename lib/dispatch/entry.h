@@ -102,5 +102,7 @@ int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
 void before_idup();
 // Called before MPI_Finalize: makes the report, and frees what we own of MPI.
 void before_finalize();
+// Called when it has returned: gives back the memory of other ranks, which nobody asks for any more.
+void after_finalize();
 
 }  // namespace coco::dispatch

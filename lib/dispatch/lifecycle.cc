@@ -17,6 +17,7 @@
 #include "dispatch/learned.h"
 #include "exec/delay.h"
 #include "heap/heap.h"
+#include "heap/segment.h"
 #include "mpi/library.h"
 #include "mpi/progress.h"
 #include "mpi/wire.h"
@@ -266,6 +267,11 @@ void before_finalize() {
     mpi::end_wires();
     g_awake.store(false, std::memory_order_release);
     comm::forget_handles();
+}
+
+// A session's communicators hold pointers to other ranks' memory, and another thread may be in a call on one.
+void after_finalize() {
+    if (!g_session.load(std::memory_order_relaxed)) heap::unmap_peers();
 }
 
 }  // namespace coco::dispatch

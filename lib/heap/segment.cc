@@ -61,6 +61,7 @@ constinit std::atomic<bool> g_made{false};
 struct Peer {
     std::uint64_t cookie;
     std::byte* base;
+    std::uint64_t bytes;
 };
 constexpr int kMostPeers = 4096;
 constinit Peer g_peers[kMostPeers] = {};
@@ -138,7 +139,7 @@ bool try_make(std::uint64_t bytes) {
     if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(all_bytes)) == 0 &&
         publish(object, base, all_bytes, bytes))
         return true;
-    if (base != nullptr) munmap(base, all_bytes + os::page_bytes());
+    if (base != nullptr) os::unmap_object(base, all_bytes);
     close(object.fd);
     return false;
 }
@@ -282,7 +283,7 @@ std::byte* find_or_map(const SegmentId& peer, int fd) {
     std::byte* base = fd >= 0 ? map_descriptor(peer, fd) : open_peer(peer);
     if (base == nullptr) return nullptr;
     g_peers_bytes += peer.bytes;
-    g_peers[g_peer_count++] = {peer.cookie, base};
+    g_peers[g_peer_count++] = {peer.cookie, base, peer.bytes};
     return base;
 }
 
@@ -290,6 +291,15 @@ std::byte* find_or_map(const SegmentId& peer, int fd) {
 
 std::byte* map_peer(const SegmentId& peer) { return find_or_map(peer, -1); }
 std::byte* map_peer(const SegmentId& peer, int fd) { return find_or_map(peer, fd); }
+
+void unmap_peers() {
+    std::scoped_lock hold(g_peers_lock);
+    while (g_peer_count != 0) {
+        const Peer& peer = g_peers[--g_peer_count];
+        os::unmap_object(peer.base, peer.bytes);
+    }
+    g_peers_bytes = 0;
+}
 
 int own_descriptor() { return is_own_descriptor(own().fd) ? g_own.fd : -1; }
 

@@ -6,7 +6,8 @@
 // address of the kernel's choice, sparse, 2 MiB aligned. Only MPI ranks get one (launcher's environment, or
 // an MPI library loaded); COCO_HEAP_LIMIT=0 and failures leave the process without: everything still works,
 // on private memory. Peers: mapped on first use through /proc/PID/fd/N, checked (size, cookie), at any
-// address, MADV_DONTDUMP and MADV_DONTFORK, never unmapped while the process lives. An address is (rank,
+// address, MADV_DONTDUMP and MADV_DONTFORK, unmapped when MPI has ended: memory that many processes map is given back by the last of
+// them, for all that were there. An address is (rank,
 // offset): the same block is at own().base + offset in its owner and at map_peer(...) + offset in a peer.
 //
 // Thread safety: all functions may be called from any thread. Process safety: a forked child has a private
@@ -56,6 +57,8 @@ std::uint64_t offset_of(const void* address);
 std::byte* map_peer(const SegmentId& peer);
 // The same by a descriptor that the peer has passed; it stays the caller's.
 std::byte* map_peer(const SegmentId& peer, int fd);
+// Requires: no thread touches a peer's memory any more, in libcoco or by pointers that it keeps.
+void unmap_peers();
 // The own segment's descriptor, to be passed; -1 where there is none, or the program has closed it.
 int own_descriptor();
 

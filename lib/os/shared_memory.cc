@@ -115,6 +115,8 @@ std::byte* map_object(int fd, std::uint64_t bytes) {
     return nullptr;
 }
 
+void unmap_object(std::byte* base, std::uint64_t bytes) { munmap(base, bytes + page_bytes()); }
+
 // Punched by address, not by descriptor: the program may have closed the descriptor (daemons close all).
 bool punch_hole(void* address, std::uint64_t bytes) {
     OwnCalls own_calls;
