@@ -20,6 +20,12 @@ int first_of_command(int argc, char** argv) {
     return at;
 }
 
+// For texts alone: where these words are missing the commands say so better than the parser would.
+void mark_needed_words(CLI::App& app) {
+    app.get_subcommand("run")->get_option("program")->required();
+    app.get_subcommand("report")->get_option("files")->required();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,9 +49,7 @@ int main(int argc, char** argv) {
 
     app.add_flag_callback("--describe",
                           [&] {
-                              // Where these are missing the commands say so better than the parser would.
-                              app.get_subcommand("run")->get_option("program")->required();
-                              app.get_subcommand("report")->get_option("files")->required();
+                              mark_needed_words(app);
                               throw CLI::CallForVersion(description_of(app), 0);
                           })
         ->group("");
@@ -57,6 +61,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         // Below a launcher all ranks have the same words.
         const bool is_told_by_rank_0 = error.get_exit_code() != 0 && coco::os::launched_rank() > 0;
+        mark_needed_words(app);
         return is_told_by_rank_0 || app.exit(error) != 0 ? 2 : 0;
     }
     if (running) {

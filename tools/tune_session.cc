@@ -322,9 +322,9 @@ int Session::conclude() {
                        std::to_string(report_.cells.size()) + " of " + std::to_string(report_.planned_cells) +
                        " cells");
     if (const std::size_t uncertain = tuned_.uncertain_sizes(); uncertain != 0)
-        progress_.tell(std::to_string(uncertain) + " of " + std::to_string(report_.planned_cells / 2) +
-                       " sizes are uncertain: their times scatter so much that the choice may lose over a "
-                       "tenth; a quieter "
+        progress_.tell("uncertain sizes: " + std::to_string(uncertain) + " of " +
+                       std::to_string(report_.planned_cells / 2) +
+                       ", where times scatter so much that the choice may lose over a tenth; a quieter "
                        "machine or more minutes will tell");
     std::printf("%s\nThe rules are in %s, the figures in %s. To use them: COCO_POLICY=%s\n",
                 table_text(report_, tuned_).c_str(), plan_.policy_path.c_str(),

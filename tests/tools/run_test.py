@@ -180,6 +180,10 @@ class CommandLine(unittest.TestCase):
                 self.assertNotIn(hidden, text)
         self.assertIn("program PROGRAM", coco("run", "--help").stdout)
 
+    def test_help_brackets_what_may_be_left_out(self):
+        self.assertIn("Usage: coco run [OPTIONS] program [arguments...]\n", coco("run", "--help").stdout)
+        self.assertIn("Usage: coco report [OPTIONS] files...\n", coco("report", "--help").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
