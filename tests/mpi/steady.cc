@@ -9,14 +9,23 @@
 #include <string_view>
 #include <vector>
 
+#if MPI_VERSION >= 4
+MPI_Session g_session = MPI_SESSION_NULL;
+#endif
+
 void open_session() {
 #if MPI_VERSION >= 4
-    MPI_Session session;
-    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &g_session);
 #endif
 }
 
-void finalize() { MPI_Finalize(); }
+// The session's end is MPI's, which waits for all ranks: launchers kill the others where one ends before.
+void finalize() {
+    MPI_Finalize();
+#if MPI_VERSION >= 4
+    if (g_session != MPI_SESSION_NULL) MPI_Session_finalize(&g_session);
+#endif
+}
 
 int main(int count, char** arguments) {
     const std::string_view how = count > 2 ? arguments[2] : "";
