@@ -176,7 +176,10 @@ int start_mpi(Function next, Function own, Arguments... arguments) {
 
 template <class Function>
 int start_session(Function next, Function own, Info info, Errhandler errhandler, void* session) {
-    if (coco::dispatch::t_inside != 0) return own(info, errhandler, session);
+    if (coco::dispatch::t_inside != 0) {
+        coco::dispatch::note_session();
+        return own(info, errhandler, session);
+    }
     coco::dispatch::Inside inside;
     coco::dispatch::before_session_init();
     int result = next(info, errhandler, session);

@@ -86,6 +86,8 @@ void after_init();
 // Around MPI_Session_init. A program of sessions alone has no MPI_Finalize: its report is made when it exits.
 void before_session_init();
 void after_session_init(mpi::Session session);
+// Called instead where another tool opens a session within one of these functions.
+void note_session();
 // Ends a communicator by pass_on, which is MPI_Comm_free or MPI_Comm_disconnect.
 int end_communicator(int (*pass_on)(void*), void* comm);
 // Runs a function that makes a communicator from a parent, on all ranks of the parent: pass_on calls it and puts the
@@ -102,7 +104,7 @@ int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
 void before_idup();
 // Called before MPI_Finalize: makes the report, and frees what we own of MPI.
 void before_finalize();
-// Called when it has returned: gives back the memory of other ranks, which nobody asks for any more.
+// Called when it has returned: gives back the memory of other ranks, if MPI has ended and no session was ever opened.
 void after_finalize();
 
 }  // namespace coco::dispatch

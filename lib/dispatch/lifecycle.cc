@@ -239,8 +239,10 @@ void before_session_init() {
     g_sessions_choose = true;
 }
 
+void note_session() { g_session.store(true, std::memory_order_relaxed); }
+
 void after_session_init(mpi::Session session) {
-    g_session.store(true, std::memory_order_relaxed);
+    note_session();
     if (!is_switched_off()) wake();
     if (stats::enabled()) std::call_once(g_sessions_report.planned, plan_report, session);
 }
@@ -269,9 +271,12 @@ void before_finalize() {
     comm::forget_handles();
 }
 
-// A session's communicators hold pointers to other ranks' memory, and another thread may be in a call on one.
+// A session's communicators hold pointers to other ranks' memory, and another thread may be in a call on one. A tool below may have
+// put MPI's end off.
 void after_finalize() {
-    if (!g_session.load(std::memory_order_relaxed)) heap::unmap_peers();
+    int finalized = 0;
+    mpi::lib().Finalized(&finalized);
+    if (finalized && !g_session.load(std::memory_order_relaxed)) heap::unmap_peers();
 }
 
 }  // namespace coco::dispatch

@@ -293,6 +293,7 @@ std::byte* map_peer(const SegmentId& peer) { return find_or_map(peer, -1); }
 std::byte* map_peer(const SegmentId& peer, int fd) { return find_or_map(peer, fd); }
 
 void unmap_peers() {
+    if (g_own.bytes == 0) return;  // a forked child, whose parent may have held the lock
     std::scoped_lock hold(g_peers_lock);
     while (g_peer_count != 0) {
         const Peer& peer = g_peers[--g_peer_count];

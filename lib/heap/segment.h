@@ -6,7 +6,7 @@
 // address of the kernel's choice, sparse, 2 MiB aligned. Only MPI ranks get one (launcher's environment, or
 // an MPI library loaded); COCO_HEAP_LIMIT=0 and failures leave the process without: everything still works,
 // on private memory. Peers: mapped on first use through /proc/PID/fd/N, checked (size, cookie), at any
-// address, MADV_DONTDUMP and MADV_DONTFORK, unmapped when MPI has ended: memory that many processes map is given back by the last of
+// address, MADV_DONTDUMP and MADV_DONTFORK, unmapped when MPI has ended, unless sessions were used: memory that many processes map is given back by the last of
 // them, for all that were there. An address is (rank,
 // offset): the same block is at own().base + offset in its owner and at map_peer(...) + offset in a peer.
 //

@@ -40,7 +40,7 @@ bool alltoall_is_right() {
     return true;
 }
 
-// MPI_Finalize calls it, before anything else; collectives are allowed there.
+// MPI_Finalize calls it, before anything else; collectives are allowed there, and are the MPI library's.
 int g_called = 0;
 int when_mpi_ends(MPI_Comm, int, void*, void*) {
     ++g_called;
@@ -48,25 +48,28 @@ int when_mpi_ends(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-int open_session() {
 #if MPI_VERSION >= 4
-    MPI_Session session;
-    return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session) == MPI_SUCCESS;
+MPI_Session g_session;
+bool open_session() { return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &g_session) == MPI_SUCCESS; }
+// Then MPI ends.
+void close_session() { MPI_Session_finalize(&g_session); }
 #else
-    return 0;
+bool open_session() { return false; }
+void close_session() {}
 #endif
-}
 
 }  // namespace
 
 int main(int count, char** arguments) {
-    const bool has_session = count > 1 && std::string_view(arguments[1]) == "session" && open_session() != 0;
+    const bool has_session = count > 1 && std::string_view(arguments[1]) == "session";
+    const bool is_opened = has_session && open_session();
     MPI_Init(&count, &arguments);
     const int ranks = test::world_size(), rank = test::world_rank();
     int keyval = MPI_KEYVAL_INVALID;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, when_mpi_ends, &keyval, nullptr);
     MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
     const auto blocks = fill_blocks();
+    CHECK(is_opened == has_session);
     for (int i = 0; i < 100; ++i) CHECK(alltoall_is_right());
     const int segments = test::Footprint{}.segments;
     CHECK(segments == ranks);
@@ -79,6 +82,7 @@ int main(int count, char** arguments) {
     CHECK(are_whole(blocks));
     const auto more = fill_blocks();
     CHECK(are_whole(more));
+    if (is_opened) close_session();
     if (test::failures != 0) std::fprintf(stderr, "rank %d: failed after MPI_Finalize\n", rank);
     return failed != 0 || test::failures != 0;
 }
