@@ -325,9 +325,9 @@ void Learner::decide(std::uint64_t call) {
         return;
     }
     count_challenged();
+    look_ns_ += static_cast<double>(step_calls()) * kNoteNs + static_cast<double>(parts().count) * kChooseNs;
     if (mark() == kVoid) return end_void_look(call);
     collect();
-    look_ns_ += static_cast<double>(step_calls()) * kNoteNs + static_cast<double>(parts().count) * kChooseNs;
     if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
     conclude(agreement_ns, call);
 }
@@ -369,10 +369,7 @@ void Learner::conclude_probe(bool by_wholes, std::uint64_t call) {
     const bool is_hopeless =
         seems_hopeless && !by_wholes && (clocks_ != Clocks::apart || whole_ratio() > kHopeless);
     // All ranks have just agreed, so a stream need not be stopped for it once more.
-    if (!is_hopeless) {
-        challenger.hopeless_probes = 0;
-        return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
-    }
+    if (!is_hopeless) return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
     challenger.voids = 0;
     ++challenger.hopeless_probes;
     end_look(call);
@@ -381,6 +378,7 @@ void Learner::conclude_probe(bool by_wholes, std::uint64_t call) {
 void Learner::judge(double z, double ratio, bool by_wholes) {
     Facts& challenger = facts_[challenger_];
     const bool is_first = challenger.comparisons == 0;
+    challenger.hopeless_probes = 0;
     challenger.evidence = std::max(kFading * challenger.evidence + z, -kMostAgainst);
     challenger.slow_evidence += z;
     challenger.comparisons += 1;

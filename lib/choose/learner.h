@@ -131,7 +131,7 @@ class Learner {
         double comparisons = 0;  // in slow_evidence
         double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
         std::uint64_t next_look;
-        unsigned hopeless_probes = 0;  // in a row
+        unsigned hopeless_probes = 0;  // since it was compared last
         unsigned voids = 0;            // looks at it in a row that were void
         bool by_wholes = false;        // its time has what lay between the calls in it
         bool was_seen = false;

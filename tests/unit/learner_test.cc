@@ -326,7 +326,30 @@ TEST_CASE("costs that change are followed", "[learner]") {
                     const Played played = play(program, seed);
                     INFO(text_of(program, played) << " period " << period);
                     CHECK(played.spent_ns <= bound_ns(program, played));
+                    // A fixed choice pays for the slower half, one that follows does not.
+                    if (period >= 100'000 && (ratio == 0.5 || ratio == 2.0))
+                        CHECK(played.spent_ns <= 0.9 * played.best_ns);
+                    if (period >= 500'000 && ratio == 5.0) CHECK(played.spent_ns <= 0.6 * played.best_ns);
                 }
+}
+
+TEST_CASE("one that was hopeless for long is found when it is not any more", "[learner]") {
+    for (auto clocks : kAllClocks)
+        for (double noise : {0.0, 0.2}) {
+            constexpr std::uint64_t kTurn = 1'000'000;
+            Program program{.candidates = 3,
+                            .clocks = clocks,
+                            .calls = 2 * kTurn,
+                            .noise = noise,
+                            .cost_ns =
+                                [](int c, std::uint64_t call) {
+                                    return c == 1 ? 2800.0 : c == 2 ? 9000.0 : call < kTurn ? 1000.0 : 3000.0;
+                                },
+                            .period = kTurn};
+            const Played played = play(program);
+            INFO(text_of(program, played));
+            CHECK(played.incumbent == 1);
+        }
 }
 
 TEST_CASE("ranks that arrive apart do not fool it", "[learner]") {
