@@ -35,6 +35,8 @@ settings::Settings& settings_in_force() {
 
 // A session was opened: MPI runs, whatever MPI_Initialized says of the world.
 std::atomic<bool> g_session{false};
+// MPI_Finalize was called: what we own of MPI is gone, though a tool below may go on for a while.
+std::atomic<bool> g_ended{false};
 
 // Whoever puts rules into the policy holds the mutex meanwhile; calls of sessions, which may be other threads', only read it.
 std::mutex g_rules_mutex;
@@ -191,7 +193,8 @@ void read_what_counts() {
 bool mpi_runs() {
     int finalized = 0;
     mpi::lib().Finalized(&finalized);
-    return (has_world() || g_session.load(std::memory_order_relaxed)) && !finalized;
+    const bool has_ended = g_ended.load(std::memory_order_relaxed);
+    return ((has_world() && !has_ended) || g_session.load(std::memory_order_relaxed)) && !finalized;
 }
 
 bool is_switched_off() {
@@ -267,6 +270,7 @@ void before_finalize() {
     }
     mpi::end_progress();
     mpi::end_wires();
+    g_ended.store(true, std::memory_order_relaxed);
     g_awake.store(false, std::memory_order_release);
     comm::forget_handles();
 }

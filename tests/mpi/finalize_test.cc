@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -54,7 +55,7 @@ bool open_session() { return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, 
 // Then MPI ends.
 void close_session() { MPI_Session_finalize(&g_session); }
 #else
-bool open_session() { return false; }
+bool open_session() { std::exit(77); }  // skipped
 void close_session() {}
 #endif
 

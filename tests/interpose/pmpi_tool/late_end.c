@@ -5,11 +5,14 @@
 #include <stdlib.h>
 
 static void end(void) {
-    int ranks = 0, sum = 0, one = 1;
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    PMPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    for (int i = 0; i < 50; ++i) PMPI_Bcast(&sum, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    fprintf(stderr, "tool: late end %s\n", sum == ranks ? "well" : "wrong");
+    int rank = 0, is_well = 1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 1; i <= 50; ++i) {
+        int told = rank == 0 ? i : 0;
+        PMPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        is_well = is_well && told == i;
+    }
+    fprintf(stderr, "tool: late end %s\n", is_well ? "well" : "wrong");
     PMPI_Finalize();
 }
 
