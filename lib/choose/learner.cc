@@ -17,7 +17,7 @@ constexpr double kSlowLeast = 3, kSlowDeviations = 1.5;
 constexpr double kFirstComparisons = 5;
 // They come less fast where little seems to be gained.
 constexpr double kSmallGainShare = 0.03;
-// One that several probes in a row have found hopeless has so much less of the time.
+// One that several probes have found hopeless since it was compared last has so much less of the time.
 constexpr unsigned kHopelessSeldom = 4;
 // For the first comparison of two candidates alone.
 constexpr double kClearEvidence = 2.3, kClearGain = 0.97;
@@ -316,7 +316,8 @@ double Learner::whole_ratio() const {
 
 void Learner::decide(std::uint64_t call) {
     const std::int64_t agreement_ns = board().back();
-    look_ns_ += static_cast<double>(agreement_ns);
+    look_ns_ += static_cast<double>(agreement_ns) + static_cast<double>(step_calls()) * kNoteNs +
+                static_cast<double>(parts().count) * kChooseNs;
     if (mark() == kGivesUp) {
         ++looks_;
         spent_ns_ += look_ns_;
@@ -325,7 +326,6 @@ void Learner::decide(std::uint64_t call) {
         return;
     }
     count_challenged();
-    look_ns_ += static_cast<double>(step_calls()) * kNoteNs + static_cast<double>(parts().count) * kChooseNs;
     if (mark() == kVoid) return end_void_look(call);
     collect();
     if (step_ + 1 < steps()) return begin_step(step_ + 1, call);
