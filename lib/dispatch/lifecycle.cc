@@ -193,8 +193,8 @@ void read_what_counts() {
 bool mpi_runs() {
     int finalized = 0;
     mpi::lib().Finalized(&finalized);
-    const bool has_ended = g_ended.load(std::memory_order_relaxed);
-    return ((has_world() && !has_ended) || g_session.load(std::memory_order_relaxed)) && !finalized;
+    const bool has_ended = finalized || g_ended.load(std::memory_order_relaxed);
+    return (has_world() || g_session.load(std::memory_order_relaxed)) && !has_ended;
 }
 
 bool is_switched_off() {
