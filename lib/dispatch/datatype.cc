@@ -3,6 +3,7 @@
 
 #include <array>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/of_thread.h"
@@ -80,15 +81,18 @@ bool is_named(mpi::Combiner combiner) {
            combiner == mpi::Combiner::f90_complex || combiner == mpi::Combiner::f90_integer;
 }
 
+bool is_predefined(mpi::Datatype type) {
+    Envelope envelope;
+    return envelope_of(type, envelope) && is_named(envelope.combiner);
+}
+
 // Of no more than so many pieces.
 Layout layout_of_type(mpi::Datatype type, std::size_t pieces_max);
 
 void release(const Contents& contents) {
     for (std::size_t i = 0; i < contents.types.size(); ++i) {
         mpi::Datatype type = contents.types[i];
-        Envelope envelope;
-        if (envelope_of(type, envelope) && is_named(envelope.combiner)) continue;
-        mpi::lib().Type_free(&type);
+        if (!is_predefined(type)) mpi::lib().Type_free(&type);
     }
 }
 
@@ -228,27 +232,56 @@ Layout layout_of_type(mpi::Datatype type, std::size_t pieces_max) {
 // What is known of a type.
 struct Known {
     TypeFacts facts;
-    std::shared_ptr<const TypeLayout> layout;  // null: it has none, or no bytes
-    bool is_layout_known;
+    std::shared_ptr<const TypeLayout> layout =
+        nullptr;  // null: it has none, or no bytes, or nobody asked yet
+    bool is_layout_known = false;
 };
-// One is enough to tell whether a type is a run; a large exchange reads the others, if it is not.
-constexpr std::size_t kFirstPieces = 1;
+
+// Whether a type is one run, where a few numbers tell: nothing where they do not. Takes no memory: some programs make a type for
+// each call. Of a vector of dense elements that fills its span, the pieces ascend unless data begin below its origin.
+std::optional<bool> is_run_by_few_numbers(mpi::Datatype type, const Envelope& e, const Measures& m) {
+    constexpr int kIntsMost = 3, kAddressesMost = 1;
+    if (m.size == 0) return {};
+    if (m.size != m.true_extent) return false;
+    const bool is_even = e.combiner == mpi::Combiner::contiguous || e.combiner == mpi::Combiner::vector ||
+                         e.combiner == mpi::Combiner::hvector;
+    if (!is_even || e.large != 0 || e.types != 1 || e.ints > kIntsMost || e.addresses > kAddressesMost)
+        return {};
+    int ints[kIntsMost];
+    mpi::Aint addresses[kAddressesMost];
+    std::uintptr_t word = 0;
+    mpi::lib().Type_get_contents(type, static_cast<int>(e.ints), static_cast<int>(e.addresses), 1, ints,
+                                 addresses, &word);
+    auto old = mpi::load<mpi::Datatype>(&word);
+    if (!is_predefined(old)) {
+        mpi::lib().Type_free(&old);
+        return {};
+    }
+    const TypeFacts element = facts_of(old);
+    if (!element.is_dense(2) || element.offset_bytes != 0) return {};
+    return m.true_lower >= 0;
+}
 
 // Bounds come from the library: it knows what resizing and padding did to them, and where data begin that are no run.
-Known read_type(mpi::Datatype type, std::size_t pieces_max) {
-    Layout layout = layout_of_type(type, pieces_max);
+TypeFacts read_facts(mpi::Datatype type, const Envelope& envelope) {
+    // One piece is enough to tell whether a type is a run; a large exchange reads the others, if it is not.
+    constexpr std::size_t kFirstPieces = 1;
     const Measures m = measured(type);
-    Known known{.facts = {.size_bytes = static_cast<std::uint64_t>(m.size),
-                          .extent_bytes = m.extent,
-                          .offset_bytes = m.size == 0 ? 0 : m.true_lower,
-                          .run = layout.is_run(),
-                          .valid = true},
-                .layout = nullptr,
-                .is_layout_known = layout.is_valid() || pieces_max == Layout::kPiecesMax};
+    const std::optional<bool> run = is_run_by_few_numbers(type, envelope, m);
+    return {.size_bytes = static_cast<std::uint64_t>(m.size),
+            .extent_bytes = m.extent,
+            .offset_bytes = m.size == 0 ? 0 : m.true_lower,
+            .run = run ? *run : layout_of_type(type, kFirstPieces).is_run(),
+            .valid = true,
+            .lasts = is_named(envelope.combiner)};
+}
+
+std::shared_ptr<const TypeLayout> read_layout(mpi::Datatype type) {
+    Layout layout = layout_of_type(type, Layout::kPiecesMax);
+    const Measures m = measured(type);
+    if (!layout.is_valid() || m.size == 0) return nullptr;
     layout.shift(-m.true_lower);
-    if (layout.is_valid() && m.size != 0)
-        known.layout = std::make_shared<const TypeLayout>(TypeLayout{layout.words(), m.true_extent});
-    return known;
+    return std::make_shared<const TypeLayout>(TypeLayout{layout.words(), m.true_extent});
 }
 
 int delete_facts(mpi::Datatype, int, void* value, void*) {
@@ -287,55 +320,109 @@ std::mutex& attribute_lock() {
     return *lock;
 }
 
-// The attribute of a type that is not predefined, made if there is none.
-Known known_of(mpi::Datatype type, bool with_layout) {
-    std::lock_guard lock(attribute_lock());
+// What a type's attribute says; null if it has none. Requires: attribute_lock() is held.
+Known* attribute_of(mpi::Datatype type) {
     void* value = nullptr;
     int found = 0;
     mpi::lib().Type_get_attr(type, keyval(), &value, &found);
-    if (!found) {
-        value = new Known(read_type(type, kFirstPieces));
-        mpi::lib().Type_set_attr(type, keyval(), value);
-    }
-    auto* known = static_cast<Known*>(value);
-    if (with_layout && !known->is_layout_known) *known = read_type(type, Layout::kPiecesMax);
+    return found ? static_cast<Known*>(value) : nullptr;
+}
+
+Known& attribute_or_new(mpi::Datatype type, const TypeFacts& facts) {
+    if (Known* known = attribute_of(type); known != nullptr) return *known;
+    auto* known = new Known{.facts = facts};
+    known->facts.lasts = true;
+    mpi::lib().Type_set_attr(type, keyval(), known);
     return *known;
 }
 
-bool is_predefined(mpi::Datatype type) {
-    Envelope envelope;
-    return envelope_of(type, envelope) && is_named(envelope.combiner);
+// Many programs make a type for one call and free it at once; to keep what is known of it, and to forget that, takes longer than to
+// read it. So a type that is met is kept with this probability: one that stays is soon kept. Drawn by chance, as programs
+// use types in turns.
+bool draws_to_keep() {
+    constexpr std::uint32_t kOneOf = 32;
+    constinit static thread_local std::uint32_t random = 0;
+    random = random * 1664525 + 1013904223;
+    return (random >> 16) % kOneOf == 0;
 }
 
 TypeFacts find_or_read(mpi::Datatype type) {
     if (type == mpi::lib().datatype_null) return {};
     // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of it.
     if (!is_committed(type)) return {};
-    return is_predefined(type) ? read_type(type, kFirstPieces).facts : known_of(type, false).facts;
+    Envelope envelope;
+    const bool is_predefined = envelope_of(type, envelope) && is_named(envelope.combiner);
+    if (!is_predefined) {
+        std::lock_guard lock(attribute_lock());
+        if (const Known* known = attribute_of(type); known != nullptr) return known->facts;
+    }
+    const TypeFacts facts = read_facts(type, envelope);
+    if (is_predefined || !draws_to_keep()) return facts;
+    std::lock_guard lock(attribute_lock());
+    return attribute_or_new(type, facts).facts;
 }
 
 struct Remembered {
     mpi::Datatype type;
     std::uint64_t generation;
+    std::uint64_t call;  // 0: whatever the call
     TypeFacts facts;
+
+    bool is_of(mpi::Datatype one, std::uint64_t generation_now) const {
+        return type == one && generation == generation_now && (call == 0 || call == t_type_call);
+    }
 };
+
+Remembered& place_of(mpi::Datatype type) {
+    constexpr std::size_t kEntries = 16;
+    auto& remembered = base::of_thread<std::array<Remembered, kEntries>, Remembered>();
+    auto key = static_cast<std::uint64_t>(type.bits);
+    return remembered[(key >> 4 ^ key ^ key >> 8) % kEntries];
+}
+
+// What packing needs, of a type that is not remembered; not valid where more has to be read.
+TypeFacts size_alone(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes) {
+    if (count <= 0 || type == mpi::lib().datatype_null || !is_committed(type) || is_predefined(type))
+        return {};
+    mpi::Count size = 0;
+    mpi::lib().Type_size_x(type, &size);
+    const auto size_bytes = static_cast<std::uint64_t>(size);
+    if (size_bytes == 0 || size_bytes > most_bytes / static_cast<std::uint64_t>(count)) return {};
+    return {.size_bytes = size_bytes, .valid = true};
+}
 
 }  // namespace
 
+constinit thread_local std::uint64_t t_type_call = 1;
+
 TypeFacts facts_of(mpi::Datatype type) {
-    constexpr std::size_t kEntries = 16;
-    auto& remembered = base::of_thread<std::array<Remembered, kEntries>, Remembered>();
-    std::uint64_t generation = type_generation();
-    auto key = static_cast<std::uint64_t>(type.bits);
-    Remembered& entry = remembered[(key >> 4 ^ key ^ key >> 8) % kEntries];
-    if (entry.type == type && entry.generation == generation) return entry.facts;
+    Remembered& place = place_of(type);
+    const std::uint64_t generation = type_generation();
+    if (place.is_of(type, generation)) return place.facts;
     TypeFacts facts = find_or_read(type);
-    if (facts.valid) entry = {type, generation, facts};  // an invalid type may become valid
+    if (facts.valid)  // an invalid type may become valid
+        place = {type, generation, facts.lasts ? 0 : t_type_call, facts};
+    return facts;
+}
+
+TypeFacts facts_to_pack(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes) {
+    Remembered& place = place_of(type);
+    const std::uint64_t generation = type_generation();
+    if (place.is_of(type, generation)) return place.facts;
+    const TypeFacts facts = draws_to_keep() ? TypeFacts{} : size_alone(type, count, most_bytes);
+    if (!facts.valid) return facts_of(type);
+    place = {type, generation, t_type_call, facts};
     return facts;
 }
 
 std::shared_ptr<const TypeLayout> layout_of(mpi::Datatype type) {
-    return is_predefined(type) ? nullptr : known_of(type, true).layout;
+    if (is_predefined(type)) return nullptr;
+    const TypeFacts facts = facts_of(type);
+    std::lock_guard lock(attribute_lock());
+    Known& known = attribute_or_new(type, facts);
+    if (!known.is_layout_known) known.layout = read_layout(type);
+    known.is_layout_known = true;
+    return known.layout;
 }
 
 }  // namespace coco::dispatch

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The facts of a datatype that we need: its size, its extent, whether an element is one run of bytes in the order of its
-// signature, and otherwise its layout. They are read once for each type and remembered until it is freed. Thread safety: any
-// thread.
+// signature, and otherwise its layout. They are remembered until the type is freed, but for types that are met for the first few times:
+// those are read anew in each call. Thread safety: any thread.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,6 +21,8 @@ struct TypeFacts {
     std::int64_t offset_bytes = 0;
     bool run = false;    // an element is contiguous
     bool valid = false;  // not MPI_DATATYPE_NULL
+    // Whether the handle names this type as long as type_generation() stays as it is; else as long as the call.
+    bool lasts = false;
 
     // Whether `count` elements are one run of bytes.
     bool is_dense(std::uint64_t count) const {
@@ -29,6 +31,12 @@ struct TypeFacts {
 };
 
 TypeFacts facts_of(mpi::Datatype type);
+// The same for `count` elements that are packed if they are no more than `most_bytes`: of a type that is met for the first few times
+// the size alone is read then, and the rest is as of a type with holes.
+TypeFacts facts_to_pack(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes);
+// Called where a call begins, before types are asked for: what is known of types for the last call only is forgotten.
+extern constinit thread_local std::uint64_t t_type_call;
+inline void begin_call_of_types() { ++t_type_call; }
 
 // The layout of an element, from its lowest byte on.
 struct TypeLayout {

@@ -7,6 +7,7 @@
 #include "comm/comm.h"
 #include "dispatch/agreement.h"
 #include "dispatch/alias.h"
+#include "dispatch/datatype.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
 #include "dispatch/repeat.h"
@@ -270,6 +271,22 @@ std::uint64_t plain_block_bytes(const Args& args) {
     return count * dispatch::facts_of(args.recv.type).size_bytes;
 }
 
+void run_again(const Repeat& repeat, Collective collective, TakeResult& taken) {
+    ++repeat.choice.cell->calls;
+    if (!repeat.is_usual) [[unlikely]] {
+        begin_measuring(collective, repeat.choice, taken);
+        if (repeat.is_left) return;
+    }
+    exec::Outcome outcome =
+        exec::run(*repeat.comm, repeat.call, *repeat.choice.algorithm, repeat.choice.parameters);
+    taken.taken = outcome.reason == stats::Reason::none;
+    const bool tells = outcome.size_class >= 0 || outcome.lacking || outcome.truncated;
+    if (tells && !note_sizes(*repeat.comm, *repeat.choice.cell, outcome)) taken.measured_for = nullptr;
+    if (!repeat.is_usual) [[unlikely]]
+        end_measuring(taken);
+    taken.error = error_of(outcome);
+}
+
 }  // namespace
 
 TakeResult take(const Args& args) noexcept {
@@ -277,26 +294,15 @@ TakeResult take(const Args& args) noexcept {
     TakeResult taken;
     expect_to_measure(args.collective, taken);
     if (const Repeat* repeat = repeat_of(args)) {
-        ++repeat->choice.cell->calls;
         heap::tend();
-        if (!repeat->is_usual) [[unlikely]] {
-            begin_measuring(args.collective, repeat->choice, taken);
-            if (repeat->is_left) return taken;
-        }
-        exec::Outcome outcome =
-            exec::run(*repeat->comm, repeat->call, *repeat->choice.algorithm, repeat->choice.parameters);
-        taken.taken = outcome.reason == stats::Reason::none;
-        const bool tells = outcome.size_class >= 0 || outcome.lacking || outcome.truncated;
-        if (tells && !note_sizes(*repeat->comm, *repeat->choice.cell, outcome)) taken.measured_for = nullptr;
-        if (!repeat->is_usual) [[unlikely]]
-            end_measuring(taken);
-        taken.error = error_of(outcome);
+        run_again(*repeat, args.collective, taken);
         return taken;
     }
     if (is_left_for_good(args)) {
         heap::tend();
         return taken;
     }
+    begin_call_of_types();
     if (comm::was_unused(args.comm) &&
         comm::passes_unused(args.comm, args.collective, plain_block_bytes(args))) {
         heap::tend();
@@ -305,6 +311,10 @@ TakeResult take(const Args& args) noexcept {
     bool off = is_switched_off();
     if (off && !stats::enabled()) return taken;
     if (!off) heap::tend();
+    if (const Repeat* repeat = !stats::enabled() ? repeat_of_packed(args) : nullptr) {
+        run_again(*repeat, args.collective, taken);
+        return taken;
+    }
     if (stats::enabled()) taken.begin_ns = os::now_ns();
     taken.count = {.collective = static_cast<std::uint8_t>(args.collective),
                    .block_bytes = stats::kUnknownBytes,

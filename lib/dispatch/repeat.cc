@@ -11,6 +11,7 @@
 
 #include "dispatch/alias.h"
 #include "dispatch/left.h"
+#include "exec/limits.h"
 
 namespace coco::dispatch {
 namespace {
@@ -95,6 +96,8 @@ class OfLate {
 struct Memory {
     OfLate<Remembered> remembered[algorithms::kCollectives];
     OfLate<LeftForGood> left[algorithms::kCollectives];
+    OfLate<Remembered> packed;  // see as_packed()
+    bool has_packed = false;
 };
 Memory& memory() { return base::of_thread<Memory, Memory>(); }
 
@@ -214,6 +217,21 @@ bool is_simple(const TypeFacts& type) {
     return type.run && type.extent_bytes == static_cast<std::int64_t>(type.size_bytes);
 }
 
+// Whether the handle may name another type in the next call.
+bool may_pass(const TypeFacts& type) { return type.valid && !type.lasts; }
+
+// Bcasts of elements of which the size alone is known (facts_to_pack()): they are packed, whatever type they have. Such calls are
+// like one another where their bytes are of one size class; types that are made for one call each have nothing else in common.
+bool is_packed_alone(const Args& args, const TypeFacts& type) {
+    return args.collective == Collective::bcast && args.recv.buffer != nullptr && may_pass(type) && !type.run;
+}
+Args as_packed(const Args& args, const TypeFacts& type) {
+    Args packed = args;
+    packed.recv.type = {};
+    packed.recv.count = args.recv.count * static_cast<std::int64_t>(type.size_bytes);
+    return packed;
+}
+
 // Whether all that depends on a call's counts is their product with a type's size. (The two sides of neighbours may differ.)
 bool can_take_counts(const Args& args, const CommonArguments& common) {
     return common.has_block && !is_neighbor(args.collective) && is_simple(common.recv_type) &&
@@ -231,14 +249,52 @@ const Repeat* repeat_of(const Args& args) {
     return &last->repeat;
 }
 
+const Repeat* repeat_of_packed(const Args& args) {
+    if (!memory().has_packed || args.collective != Collective::bcast || args.recv.buffer == nullptr)
+        return nullptr;
+    const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kInlineBytesMax);
+    if (!is_packed_alone(args, type)) return nullptr;
+    const Args packed = as_packed(args, type);
+    Remembered* last = memory().packed.find(
+        key_of(packed), [&](Remembered& it) { return is_like(packed, it) && fill_in(packed, it); });
+    if (last == nullptr) return nullptr;
+    if (!last->repeat.is_left) read_packed(args, workspace());
+    return &last->repeat;
+}
+
+namespace {
+
+void remember_packed(const Args& args, const Repeat& repeat, const TypeFacts& type,
+                     std::uint64_t generation) {
+    const Args packed = as_packed(args, type);
+    Remembered now = {.generation = generation,
+                      .comm = args.comm,
+                      .recv_count = packed.recv.count,
+                      .send_offset_bytes = 0,
+                      .recv_offset_bytes = 0,
+                      .send_size_bytes = 1,
+                      .recv_size_bytes = 1,
+                      .takes_counts = true,
+                      .alias_bytes = alias_bytes(packed, repeat.comm->rank, 1),
+                      .repeat = repeat};
+    now.repeat.is_usual = !repeat.is_left && !repeat.choice.is_measured;
+    memory().has_packed = true;
+    memory().packed.put(key_of(packed), now, [&](const Remembered& last) { return is_same(now, last); });
+}
+
+}  // namespace
+
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat,
               std::uint64_t generation) {
+    if (is_packed_alone(args, common.recv_type))
+        return remember_packed(args, repeat, common.recv_type, generation);
     const exec::LocalFacts& local = repeat.call.local;
     bool two_sided = args.collective != Collective::bcast;
     const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type.size_bytes);
     if (args.recv.types != nullptr || !is_plain_pointer(args, alias) || common.sends_copy ||
         local.send.packer != nullptr || local.recv.packer != nullptr)
         return;
+    if (may_pass(common.recv_type) || may_pass(common.send_type)) return;
     if (common.facts.sized && !(is_simple(common.recv_type) && is_simple(common.send_type))) return;
     // The size by which was chosen is in the counts, which are not read again.
     if (common.facts.sized && common.has_block && repeat.is_left) return;

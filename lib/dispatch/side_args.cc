@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dispatch/side_args.h"
 
+#include "exec/limits.h"
+
 namespace coco::dispatch {
 
 using algorithms::Collective;
@@ -35,6 +37,11 @@ SideArgs send_side(const Args& args, const comm::Comm& comm, const TypeFacts* kn
 }
 SideArgs recv_side(const Args& args, const comm::Comm& comm, const TypeFacts* known) {
     bool bcast = args.collective == Collective::bcast;
+    // One that names absolute addresses has to say where they are.
+    if (bcast && known == nullptr && args.recv.buffer != nullptr) {
+        const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kInlineBytesMax);
+        return recv_side(args, comm, &type);
+    }
     return {.args = args.recv,
             .blocks = bcast ? 1 : recv_blocks_of(args.collective, comm),
             .sized = is_sized(args.collective),
