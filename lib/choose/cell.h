@@ -23,8 +23,8 @@ inline policy::Range blocks_of(int size_class) {
 
 // What a cell has learned, and from which candidates.
 struct Lessons {
-    Lessons(std::vector<policy::Choice> all, Learner::Clocks clocks, bool restless)
-        : candidates(std::move(all)), learner(static_cast<int>(candidates.size()), clocks, restless) {}
+    Lessons(std::vector<policy::Choice> all, Learner::Clocks clocks, Learner::Start start)
+        : candidates(std::move(all)), learner(static_cast<int>(candidates.size()), clocks, start) {}
     std::vector<policy::Choice> candidates;
     Learner learner;
 };

@@ -44,6 +44,14 @@ std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const po
     return all;
 }
 
+Learner::Start start_of(const policy::Policy& policy, const policy::Verdict& verdict,
+                        const Learning& learning) {
+    if (learning.is_restless) return Learner::Start::restless;
+    const bool is_known =
+        verdict.rule >= 0 && policy.rules[static_cast<std::size_t>(verdict.rule)].was_compared;
+    return is_known ? Learner::Start::known : Learner::Start::fresh;
+}
+
 // The bcast of a communicator, whatever its cell, before which ranks compare their lengths.
 std::uint64_t first_comparison_of_lengths(const Learning& learning) {
     return learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
@@ -159,7 +167,7 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     if (is_peek || !can_learn(facts, verdict, cell)) return;
     if (cell.lessons == nullptr && cell.calls >= kLessonsFrom)
         cell.lessons = std::make_unique<Lessons>(candidates_of(policy, verdict, facts), clocks_of(facts),
-                                                 learning.is_restless);
+                                                 start_of(policy, verdict, learning));
     if (cell.lessons == nullptr) {
         choice.last_of_cell = kLessonsFrom - 1;
         return;

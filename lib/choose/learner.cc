@@ -64,19 +64,17 @@ double z_of(std::span<const std::int64_t> some, std::span<const std::int64_t> ot
 }
 
 // The cell's first call that a look may begin with.
-std::uint64_t first_look(Learner::Clocks clocks, bool restless) {
-    if (restless) return 3;
+std::uint64_t first_look(Learner::Clocks clocks, Learner::Start start) {
+    if (start == Learner::Start::restless) return 3;
     const bool runs_ahead = clocks == Learner::Clocks::stretches || clocks == Learner::Clocks::streams;
-    return runs_ahead ? Learner::kFirstLookAtStretches : Learner::kFirstLook;
+    const std::uint64_t first = runs_ahead ? Learner::kFirstLookAtStretches : Learner::kFirstLook;
+    return start == Learner::Start::known ? Learner::kFirstLooksLaterIfKnown * first : first;
 }
 
 }  // namespace
 
-Learner::Learner(int candidates, Clocks clocks, bool restless)
-    : candidates_(candidates),
-      clocks_(clocks),
-      is_restless_(restless),
-      rest_end_(first_look(clocks, restless)) {
+Learner::Learner(int candidates, Clocks clocks, Start start)
+    : candidates_(candidates), clocks_(clocks), start_(start), rest_end_(first_look(clocks, start)) {
     for (Facts& facts : facts_) facts.next_look = rest_end_;
     if (candidates_ < 2) rest_end_ = UINT64_MAX;
 }
@@ -94,7 +92,7 @@ int Learner::calls_per_sample() const {
         case Clocks::streams:
             break;
     }
-    if (is_restless_) return 4;
+    if (start_ == Start::restless) return 4;
     if (phase_ == Phase::probe) return 16;
     // One of them may have been disturbed in the probe.
     const std::int64_t time_ns = std::min(facts_[incumbent_].time_ns, facts_[challenger_].time_ns);
@@ -405,11 +403,16 @@ void Learner::change_to(int candidate, double comparisons) {
     ++changes_;
 }
 
+// The share of the time that the first looks may take at a challenger that was not compared yet.
+double Learner::unseen_share() const {
+    return start_ == Start::known ? kSpentShare / (candidates_ - 1) : kFirstShare;
+}
+
 // The share of the time that looks at this challenger may take from now on. One that seems to be the better one is soon looked at
 // again, the sooner the more there is to gain; and so is one that was not compared yet, unless two probes have found it hopeless: in
 // one a rank may have been put aside.
 double Learner::share_of(const Facts& challenger) const {
-    if (challenger.comparisons == 0 && challenger.hopeless_probes <= 1) return kFirstShare;
+    if (challenger.comparisons == 0 && challenger.hopeless_probes <= 1) return unseen_share();
     if (challenger.hopeless_probes > 1)
         return kSpentShare / (candidates_ - 1) / std::min(challenger.hopeless_probes - 1, kHopelessSeldom);
     if (challenger.slow_evidence <= 0 || challenger.comparisons >= kFirstComparisons)
@@ -443,7 +446,7 @@ void Learner::end_look(std::uint64_t call) {
     look_ns_ += kChooseNs;
     spent_ns_ += look_ns_;
     rest();
-    if (is_restless_) {
+    if (start_ == Start::restless) {
         incumbent_ = static_cast<int>((looks_ * 7 + call) % static_cast<std::uint64_t>(candidates_));
         rest_end_ = call + 1 + looks_ % 5;
         return;
@@ -454,7 +457,7 @@ void Learner::end_look(std::uint64_t call) {
         if (c == challenger_)
             facts.next_look = call + rest_for(share_of(facts), facts.voids);
         else if (!facts.was_seen)
-            facts.next_look = std::max(facts.next_look, call + rest_for(kFirstShare, 0));
+            facts.next_look = std::max(facts.next_look, call + rest_for(unseen_share(), 0));
         rest_end_ = std::min(rest_end_, std::max(facts.next_look, call + 1));
     }
 }

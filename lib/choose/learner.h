@@ -30,6 +30,8 @@ class Learner {
     // The first calls of a cell go to the rules' choice, more of them where a rank runs ahead of others: agreeing ends its lead.
     static constexpr std::uint64_t kFirstLook = 32, kFirstLookAtStretches = 256;
     static constexpr double kSpentShare = 0.005, kFirstShare = 0.1;
+    // So many times as many come first where an earlier job has compared the candidates.
+    static constexpr std::uint64_t kFirstLooksLaterIfKnown = 8;
     // A challenger that takes so many times as long is not compared.
     static constexpr double kHopeless = 2.0;
 
@@ -45,8 +47,14 @@ class Learner {
         streams  // likewise, from one agreement to the next: ranks that run far ahead leave others much to catch up with
     };
 
-    // restless: for tests. It looks all the time, and follows nothing but its whims.
-    Learner(int candidates, Clocks clocks, bool restless = false);
+    // How a cell begins.
+    enum class Start : std::uint8_t {
+        fresh,
+        known,  // an earlier job has compared the candidates, and number 0 was the best one: looks may take their time
+        restless  // for tests: it looks all the time, and follows nothing but its whims
+    };
+
+    Learner(int candidates, Clocks clocks, Start start = Start::fresh);
 
     struct Span {
         int candidate;
@@ -164,6 +172,7 @@ class Learner {
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
     std::int64_t& mark() { return notes_->board[numbers()]; }
 
+    double unseen_share() const;
     double share_of(const Facts& challenger) const;
     void begin(Phase phase, int first_step, std::uint64_t call);
     void begin_step(int step, std::uint64_t call);
@@ -184,7 +193,7 @@ class Learner {
 
     const int candidates_;
     const Clocks clocks_;
-    const bool is_restless_;
+    const Start start_;
     Phase phase_ = Phase::rest;
     int incumbent_ = 0, challenger_ = 0;
     int step_ = 0;                  // of the phase

@@ -60,15 +60,8 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     return rule;
 }
 
-// What the rules that nobody has learned choose for the cell's calls.
-Choice unlearned_choice(const Lesson& lesson, const policy::Policy& policy, std::size_t learned,
-                        const Rule& rule) {
-    policy::Policy first;
-    first.rules.assign(policy.rules.begin() + static_cast<std::ptrdiff_t>(learned), policy.rules.end());
-    policy::Facts facts = lesson.facts;
-    if (lesson.size_class >= 0) facts.block_bytes = rule.block.last;
-    facts.calls = std::max<std::uint64_t>(rule.calls.first, 1);
-    return policy::select(first, facts).choice;
+bool were_all_seen(const Lesson& lesson) {
+    return std::ranges::none_of(lesson.times_ns, [](std::int64_t time_ns) { return time_ns == 0; });
 }
 
 }  // namespace
@@ -76,14 +69,13 @@ Choice unlearned_choice(const Lesson& lesson, const policy::Policy& policy, std:
 std::vector<Rule> rules_learned(std::span<const Lesson> lessons, const policy::Policy& policy,
                                 std::size_t learned, std::vector<Rule> old) {
     for (const Lesson& lesson : lessons) {
-        // The rules' own choice needs no rule; a learned one that holds has its rule.
-        if (lesson.incumbent == 0) continue;
+        const bool holds = lesson.incumbent == 0;
         const bool is_of_learned = lesson.rule >= 0 && static_cast<std::size_t>(lesson.rule) < learned;
+        // A learned one that holds has its rule; another one needs one only if there was nothing left to be seen.
+        if (holds && (is_of_learned || !were_all_seen(lesson))) continue;
         Rule rule = rule_of(lesson, policy);
         std::erase_if(old, [&](const Rule& other) { return hold_for_same(other, rule); });
-        const bool is_as_before =
-            is_of_learned && unlearned_choice(lesson, policy, learned, rule) == rule.choice;
-        if (!is_as_before) old.push_back(std::move(rule));
+        old.push_back(std::move(rule));
     }
     if (old.size() > kMostRules) old.erase(old.begin(), old.end() - static_cast<std::ptrdiff_t>(kMostRules));
     return old;

@@ -100,7 +100,9 @@ TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[
     const choose::Lesson lessons[] = {lesson_of(12, 0, {"eager", "mpi", "naive"}, 2),
                                       lesson_of(5, 0, {"eager", "mpi", "naive"}, 0)};
     const std::vector<policy::Rule> rules = choose::rules_learned(lessons, policy, 0, {});
-    REQUIRE(rules.size() == 1);  // the rules' own choice needs none
+    REQUIRE(rules.size() == 2);
+    CHECK(rules[1].choice ==
+          choice_of("eager"));  // the rules' own, so that the next job knows that all were compared
     CHECK(rules[0].choice == choice_of("naive"));
     CHECK(rules[0].also == std::vector{choice_of("eager")});
     CHECK(rules[0].block.first == 2049);
@@ -137,9 +139,20 @@ TEST_CASE("what is learned anew stands in the place of what was learned", "[lear
     REQUIRE(rules.size() == 2);
     CHECK(rules[1].choice == choice_of("naive"));
     CHECK(rules[0].choice == choice_of("mpi"));
-    // Back to what the rules would choose by themselves: nothing is left to say.
+    // Back to what the rules would choose by themselves.
     rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 1)}}, policy, 2, rules);
-    CHECK(rules.size() == 1);
+    REQUIRE(rules.size() == 2);
+    CHECK(rules[1].choice == choice_of("eager"));
+}
+
+TEST_CASE("a choice of the rules that was not compared with all others is nothing that was learned",
+          "[learned]") {
+    const policy::Policy policy = policy_of(kRules);
+    choose::Lesson lesson = lesson_of(7, 0, {"eager", "mpi", "naive"}, 0);
+    lesson.times_ns[2] = 0;
+    CHECK(choose::rules_learned({{lesson}}, policy, 0, {}).empty());
+    lesson.incumbent = 1;
+    CHECK(choose::rules_learned({{lesson}}, policy, 0, {}).size() == 1);
 }
 
 TEST_CASE("learned rules are kept in the policy's language", "[learned]") {

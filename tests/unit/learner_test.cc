@@ -21,6 +21,7 @@ using Random = std::minstd_rand;
 struct Program {
     int candidates = 2;
     Learner::Clocks clocks = Learner::Clocks::common;
+    Learner::Start start = Learner::Start::fresh;
     int ranks = 1;
     std::uint64_t calls = 1'000'000;
     double agreement_ns = 1000;
@@ -73,7 +74,8 @@ struct Played {
 class Player {
   public:
     Player(const Program& program, unsigned seed) : program_(program), random_(seed) {
-        for (int r = 0; r < program.ranks; ++r) learners_.emplace_back(program.candidates, program.clocks);
+        for (int r = 0; r < program.ranks; ++r)
+            learners_.emplace_back(program.candidates, program.clocks, program.start);
     }
 
     Played play() {
@@ -194,11 +196,20 @@ Played play(const Program& program, unsigned seed = 1) { return Player(program, 
 constexpr Learner::Clocks kAllClocks[] = {Learner::Clocks::common, Learner::Clocks::apart,
                                           Learner::Clocks::stretches, Learner::Clocks::streams};
 
+// The calls before the first look, where an earlier job has compared; 0 in others, of which the constant holds.
+std::uint64_t first_look_if_known(const Program& program) {
+    if (program.start != Learner::Start::known) return 0;
+    const bool runs_ahead =
+        program.clocks == Learner::Clocks::stretches || program.clocks == Learner::Clocks::streams;
+    return 8 * (runs_ahead ? Learner::kFirstLookAtStretches : Learner::kFirstLook);
+}
+
 // The bound of decision 25. In noise of a half what two candidates differ by takes many looks to see.
 constexpr double kConstantAgreements = 100;
 double constant_calls(const Program& program) {
     if (program.noise > 0.2) return 12'000;
-    return program.clocks == Learner::Clocks::streams ? 600 : 400;
+    return (program.clocks == Learner::Clocks::streams ? 600 : 400) +
+           static_cast<double>(first_look_if_known(program));
 }
 double bound_ns(const Program& program, const Played& played) {
     return 1.01 * played.best_ns + constant_calls(program) * played.dearest_ns +
@@ -249,6 +260,30 @@ TEST_CASE("learning stays within its bound of the better of two", "[learner]") {
                             if (ratio > 1.2) CHECK(played.incumbent == 0);
                         }
     CHECK(long_ones <= plays / 100);
+}
+
+TEST_CASE("what an earlier job has compared is looked at later, and a mistake of it is found", "[learner]") {
+    for (double ratio : {0.1, 0.5, 0.8, 1.0, 1.2, 3.0, 10.0})
+        for (double noise : {0.0, 0.2})
+            for (double agreement_ns : {10.0, 1000.0, 30'000.0})
+                for (auto clocks : kAllClocks) {
+                    Program program{
+                        .clocks = clocks,
+                        .start = Learner::Start::known,
+                        .agreement_ns = agreement_ns,
+                        .noise = noise,
+                        .cost_ns = [&](int c, std::uint64_t) { return c == 0 ? 1000.0 : 1000.0 * ratio; }};
+                    program.calls = first_look_if_known(program) - 1;
+                    CHECK(play(program).looks == 0);
+                    program.calls = 1'000'000;
+                    const Played played = play(program);
+                    INFO(text_of(program, played));
+                    CHECK(played.spent_ns <= bound_ns(program, played));
+                    CHECK(played.looks >= 1);
+                    if (ratio != 1.0) CHECK(played.incumbent == (ratio < 1 ? 1 : 0));
+                    program.calls = 4 * first_look_if_known(program);
+                    if (ratio < 0.6) CHECK(play(program).incumbent == 1);
+                }
 }
 
 // An 8 B alltoall of two ranks takes as long as this. What looks take beside calls and agreements is more than the calls themselves.
@@ -516,8 +551,8 @@ namespace {
 
 // Two ranks, for which candidate 1 is faster by far.
 struct Pair {
-    explicit Pair(Learner::Clocks clocks, bool restless = false)
-        : some(2, clocks, restless), other(2, clocks, restless) {}
+    explicit Pair(Learner::Clocks clocks, Learner::Start start = Learner::Start::fresh)
+        : some(2, clocks, start), other(2, clocks, start) {}
 
     // misses: whether the other rank does not note a call.
     template <class Misses>
@@ -592,7 +627,7 @@ TEST_CASE("ranks that give up stay with the rules' choice, whenever one of them 
 
 TEST_CASE("restless ranks change their minds alike", "[learner]") {
     for (auto clocks : kAllClocks) {
-        Pair ranks(clocks, true);
+        Pair ranks(clocks, Learner::Start::restless);
         while (ranks.call < 3000) ranks.make_call([](std::uint64_t call) { return call % 11 == 0; });
         CHECK(ranks.are_alike);
         CHECK(ranks.some.looks() > 20);
