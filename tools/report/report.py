@@ -3,18 +3,8 @@
 import os
 import tempfile
 
-import bench_file
-import bench_plots
-import compare_plots
-import page
 import reading
-import stats_file
-import stats_plots
-import tune_file
-import tune_plots
 from checks import Unfit, printable
-
-SECTIONS = {stats_file.Stats: stats_plots.section, tune_file.Tune: tune_plots.section, bench_file.Bench: bench_plots.section}
 
 
 def shown_name(path):
@@ -38,11 +28,9 @@ def _headings(paths):
 def make(paths):
     """Returns: the page for these files. Raises: Unfit"""
     reports = list(zip(_headings(paths), map(_read, paths)))
-    runs = [(name, report) for name, report in reports if isinstance(report, stats_file.Stats)]
-    # The first run is what the others are held against.
-    sections = [compare_plots.section((runs[0][0], name), (runs[0][1], report)) for name, report in runs[1:]]
-    sections += [SECTIONS[type(report)](name, report) for name, report in reports]
-    return page.page("libcoco report", sections)
+    import page  # only now: who has named a wrong file need not wait for what draws plots
+    import sections
+    return page.page("libcoco report", sections.sections(reports))
 
 
 def write(path, text):
