@@ -48,7 +48,7 @@ Learner::Start start_of(const policy::Policy& policy, const policy::Verdict& ver
                         const Learning& learning) {
     if (learning.is_restless) return Learner::Start::restless;
     const bool is_known =
-        verdict.rule >= 0 && policy.rules[static_cast<std::size_t>(verdict.rule)].was_compared;
+        verdict.rule >= 0 && policy.rules[static_cast<std::size_t>(verdict.rule)].was_learned;
     return is_known ? Learner::Start::known : Learner::Start::fresh;
 }
 

@@ -403,7 +403,7 @@ void Learner::change_to(int candidate, double comparisons) {
     ++changes_;
 }
 
-// The share of the time that the first looks may take at a challenger that was not compared yet.
+// The share of the time that the first look may take at a challenger that nobody has looked at yet.
 double Learner::unseen_share() const {
     return start_ == Start::known ? kSpentShare / (candidates_ - 1) : kFirstShare;
 }
@@ -412,7 +412,7 @@ double Learner::unseen_share() const {
 // again, the sooner the more there is to gain; and so is one that was not compared yet, unless two probes have found it hopeless: in
 // one a rank may have been put aside.
 double Learner::share_of(const Facts& challenger) const {
-    if (challenger.comparisons == 0 && challenger.hopeless_probes <= 1) return unseen_share();
+    if (challenger.comparisons == 0 && challenger.hopeless_probes <= 1) return kFirstShare;
     if (challenger.hopeless_probes > 1)
         return kSpentShare / (candidates_ - 1) / std::min(challenger.hopeless_probes - 1, kHopelessSeldom);
     if (challenger.slow_evidence <= 0 || challenger.comparisons >= kFirstComparisons)

@@ -11,7 +11,8 @@
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
 // incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
 // agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
-// a challenger was not compared and not found hopeless twice, kFirstShare, and less the more often it was found hopeless; decision 25 derives the bound.
+// a challenger was not compared and not found hopeless twice, kFirstShare (behind its first look alone, where an earlier job has learned), and less
+// the more often it was found hopeless; decision 25 derives the bound.
 //
 // Called by choices.cc. Knows neither clocks nor ranks: tests play millions of calls in virtual time. Thread safety: that of the
 // communicator. Never fails.
@@ -30,7 +31,7 @@ class Learner {
     // The first calls of a cell go to the rules' choice, more of them where a rank runs ahead of others: agreeing ends its lead.
     static constexpr std::uint64_t kFirstLook = 32, kFirstLookAtStretches = 256;
     static constexpr double kSpentShare = 0.005, kFirstShare = 0.1;
-    // So many times as many come first where an earlier job has compared the candidates.
+    // So many times as many come first where an earlier job has found that choice.
     static constexpr std::uint64_t kFirstLooksLaterIfKnown = 8;
     // A challenger that takes so many times as long is not compared.
     static constexpr double kHopeless = 2.0;
@@ -50,7 +51,7 @@ class Learner {
     // How a cell begins.
     enum class Start : std::uint8_t {
         fresh,
-        known,  // an earlier job has compared the candidates, and number 0 was the best one: looks may take their time
+        known,    // number 0 is what an earlier job has found to be the best: first looks may take their time
         restless  // for tests: it looks all the time, and follows nothing but its whims
     };
 

@@ -311,7 +311,7 @@ TakeResult take(const Args& args) noexcept {
     bool off = is_switched_off();
     if (off && !stats::enabled()) return taken;
     if (!off) heap::tend();
-    if (const Repeat* repeat = !stats::enabled() ? repeat_of_packed(args) : nullptr) {
+    if (const Repeat* repeat = !stats::enabled() ? repeat_by_bytes(args) : nullptr) {
         run_again(*repeat, args.collective, taken);
         return taken;
     }

@@ -78,7 +78,7 @@ void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
     policy::Learned learned;
     if (text.empty() || policy::parse_learned(std::string_view(text).substr(1), "learned rules", learned))
         return;
-    for (policy::Rule& rule : learned.rules) rule.was_compared = text[0] == static_cast<char>(Told::known);
+    for (policy::Rule& rule : learned.rules) rule.was_learned = text[0] == static_cast<char>(Told::known);
     std::vector<policy::Rule>& all = settings.policy.rules;
     g_learned = learned.rules.size();
     all.insert(all.begin(), learned.rules.begin(), learned.rules.end());

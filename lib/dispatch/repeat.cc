@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/of_thread.h"
 
 #include "dispatch/alias.h"
 #include "dispatch/left.h"
 #include "exec/limits.h"
+#include "mpi/progress.h"
 
 namespace coco::dispatch {
 namespace {
@@ -96,8 +98,10 @@ class OfLate {
 struct Memory {
     OfLate<Remembered> remembered[algorithms::kCollectives];
     OfLate<LeftForGood> left[algorithms::kCollectives];
-    OfLate<Remembered> packed;  // see as_packed()
-    bool has_packed = false;
+    OfLate<Remembered> packed, dense;  // see is_known_by_bytes()
+    bool knows_by_bytes = false;
+
+    OfLate<Remembered>& by_bytes(const TypeFacts& type) { return type.run ? dense : packed; }
 };
 Memory& memory() { return base::of_thread<Memory, Memory>(); }
 
@@ -220,16 +224,22 @@ bool is_simple(const TypeFacts& type) {
 // Whether the handle may name another type in the next call.
 bool may_pass(const TypeFacts& type) { return type.valid && !type.lasts; }
 
-// Bcasts of elements of which the size alone is known (facts_to_pack()): they are packed, whatever type they have. Such calls are
-// like one another where their bytes are of one size class; types that are made for one call each have nothing else in common.
-bool is_packed_alone(const Args& args, const TypeFacts& type) {
-    return args.collective == Collective::bcast && args.recv.buffer != nullptr && may_pass(type) && !type.run;
+// Small bcasts of types that may pass are like one another where their bytes are of one size class, and all are packed or all dense:
+// types that are made for one call each have nothing else in common. Larger ones may be copied by their type's layout, which is
+// in the call that would be remembered.
+bool is_known_by_bytes(const Args& args, const TypeFacts& type) {
+    return args.collective == Collective::bcast && is_plain_pointer(args, 0) && may_pass(type) &&
+           args.recv.count > 0 &&
+           type.size_bytes <= exec::kInlineBytesMax / static_cast<std::uint64_t>(args.recv.count) &&
+           (!type.run || type.is_dense(static_cast<std::uint64_t>(args.recv.count)));
 }
-Args as_packed(const Args& args, const TypeFacts& type) {
-    Args packed = args;
-    packed.recv.type = {};
-    packed.recv.count = args.recv.count * static_cast<std::int64_t>(type.size_bytes);
-    return packed;
+// The call as one of bytes.
+Args as_bytes(const Args& args, const TypeFacts& type) {
+    Args bytes = args;
+    if (type.run) bytes.recv.buffer = first_byte(args.recv, type.offset_bytes);
+    bytes.recv.type = {};
+    bytes.recv.count = args.recv.count * static_cast<std::int64_t>(type.size_bytes);
+    return bytes;
 }
 
 // Whether all that depends on a call's counts is their product with a type's size. (The two sides of neighbours may differ.)
@@ -249,45 +259,48 @@ const Repeat* repeat_of(const Args& args) {
     return &last->repeat;
 }
 
-const Repeat* repeat_of_packed(const Args& args) {
-    if (!memory().has_packed || args.collective != Collective::bcast || args.recv.buffer == nullptr)
+const Repeat* repeat_by_bytes(const Args& args) {
+    if (!memory().knows_by_bytes || args.collective != Collective::bcast || !is_plain_pointer(args, 0))
         return nullptr;
+    if (mpi::own_comm() == mpi::lib().comm_null) return nullptr;  // MPI has ended
     const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kInlineBytesMax);
-    if (!is_packed_alone(args, type)) return nullptr;
-    const Args packed = as_packed(args, type);
-    Remembered* last = memory().packed.find(
-        key_of(packed), [&](Remembered& it) { return is_like(packed, it) && fill_in(packed, it); });
+    if (!is_known_by_bytes(args, type)) return nullptr;
+    const Args bytes = as_bytes(args, type);
+    Remembered* last = memory().by_bytes(type).find(
+        key_of(bytes), [&](Remembered& it) { return is_like(bytes, it) && fill_in(bytes, it); });
     if (last == nullptr) return nullptr;
-    if (!last->repeat.is_left) read_packed(args, workspace());
+    if (!last->repeat.is_left && !type.run) read_packed(args, workspace());
     return &last->repeat;
 }
 
 namespace {
 
-void remember_packed(const Args& args, const Repeat& repeat, const TypeFacts& type,
-                     std::uint64_t generation) {
-    const Args packed = as_packed(args, type);
+void remember_by_bytes(const Args& args, const Repeat& repeat, const TypeFacts& type,
+                       std::uint64_t generation) {
+    COCO_CHECK(!repeat.call.local.recv.has_layouts(), "a small buffer is packed");
+    const Args bytes = as_bytes(args, type);
     Remembered now = {.generation = generation,
                       .comm = args.comm,
-                      .recv_count = packed.recv.count,
+                      .recv_count = bytes.recv.count,
                       .send_offset_bytes = 0,
                       .recv_offset_bytes = 0,
                       .send_size_bytes = 1,
                       .recv_size_bytes = 1,
                       .takes_counts = true,
-                      .alias_bytes = alias_bytes(packed, repeat.comm->rank, 1),
+                      .alias_bytes = alias_bytes(bytes, repeat.comm->rank, 1),
                       .repeat = repeat};
     now.repeat.is_usual = !repeat.is_left && !repeat.choice.is_measured;
-    memory().has_packed = true;
-    memory().packed.put(key_of(packed), now, [&](const Remembered& last) { return is_same(now, last); });
+    memory().knows_by_bytes = true;
+    memory().by_bytes(type).put(key_of(bytes), now,
+                                [&](const Remembered& last) { return is_same(now, last); });
 }
 
 }  // namespace
 
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat,
               std::uint64_t generation) {
-    if (is_packed_alone(args, common.recv_type))
-        return remember_packed(args, repeat, common.recv_type, generation);
+    if (is_known_by_bytes(args, common.recv_type))
+        return remember_by_bytes(args, repeat, common.recv_type, generation);
     const exec::LocalFacts& local = repeat.call.local;
     bool two_sided = args.collective != Collective::bcast;
     const std::int64_t alias = alias_bytes(args, repeat.comm->rank, common.recv_type.size_bytes);

@@ -3,7 +3,7 @@
 // Programs make the same few calls again and again. What the last ones of each collective on this thread came to
 // is remembered, so that the next one that is like one of them, with other buffers, another root, other counts of about the same size, goes to
 // exec without being read, judged and chosen for anew. Called by entry.cc only. Thread safety: each thread
-// has its own. Invariant: what is remembered holds as long as no communicator and no type was freed and MPI
+// has its own. Invariant: what is remembered holds as long as no communicator and no kept type was freed and MPI
 // has not ended; nothing is remembered while calls are counted.
 #pragma once
 #include "dispatch/args.h"
@@ -26,8 +26,8 @@ struct Repeat {
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
 // The same for a bcast whose type is not remembered, as those that programs make for one call: it is packed, and its bytes alone
-// say what it is like. Requires: MPI runs.
-const Repeat* repeat_of_packed(const Args& args);
+// say what it is like.
+const Repeat* repeat_by_bytes(const Args& args);
 // Remembers a call that was chosen for, and read unless it is left, if its like can be read in short and the choice holds.
 // generation: as it was before the types were looked up, as another thread may have freed one since. Requires: common is valid.
 void remember(const Args& args, const CommonArguments& common, const Repeat& repeat,

@@ -49,11 +49,11 @@ struct Rule {
     Range nodes, ranks, block, domains, degree, calls;  // conditions on the members of Facts
     Range crowded;                                      // the numbers 0 and 1 stand for false and true
     Choice choice;
-    std::vector<Choice> also;   // worth trying, where calls are learned from
-    bool was_compared = false;  // with those and the MPI library, by an earlier job, and was the best
-    std::string text;           // as it was written, for --explain and to compare the rules of ranks
-    std::string reason;         // the rule's own `reason = "..."`, if given, as one line
-    std::string source = {};    // where it was read from: a file's name, or kBuiltIn
+    std::vector<Choice> also;  // worth trying, where calls are learned from
+    bool was_learned = false;  // an earlier job has found the choice to be the best
+    std::string text;          // as it was written, for --explain and to compare the rules of ranks
+    std::string reason;        // the rule's own `reason = "..."`, if given, as one line
+    std::string source = {};   // where it was read from: a file's name, or kBuiltIn
     int line = 0;
 };
 

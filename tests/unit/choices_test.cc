@@ -89,15 +89,15 @@ TEST_CASE("the fastest of a rule's choice, the MPI library and what the rule nam
     }
 }
 
-TEST_CASE("where an earlier job has compared a rule's choice, others are tried later", "[choices]") {
+TEST_CASE("where an earlier job has learned a rule, other choices are tried later", "[choices]") {
     policy::Policy policy = policy_of(kRules);
     auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 10'000u : 15'000u; };
-    for (bool was_compared : {false, true}) {
-        policy.rules[0].was_compared = was_compared;
+    for (bool was_learned : {false, true}) {
+        policy.rules[0].was_learned = was_learned;
         Choices choices;
         CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 250, mpi_is_faster) ==
-              (was_compared ? "eager" : "mpi"));
-        CHECK((choices.cells()[0]->lessons->learner.looks() == 0) == was_compared);
+              (was_learned ? "eager" : "mpi"));
+        CHECK((choices.cells()[0]->lessons->learner.looks() == 0) == was_learned);
         CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 2000, mpi_is_faster) == "mpi");
     }
 }
