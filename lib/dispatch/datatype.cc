@@ -389,17 +389,19 @@ TypeFacts look_up(mpi::Datatype type, bool keep) {
     return facts;
 }
 
-// What packing needs, of a type with holes that is not remembered; not valid where more has to be read: so it is of one without holes, which
-// must not be packed: MPICH 4.0.2 then goes by a number that it has not set, and leaves bytes out.
-TypeFacts size_alone(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes) {
-    if (count <= 0 || type == mpi::lib().datatype_null || !is_committed(type) || is_predefined(type))
-        return {};
+// What packing a small block needs, of a type that is not kept: the size alone of one with holes. One without must not be packed: MPICH
+// 4.0.2 then goes by a number that it has not set, and leaves bytes out. Not valid where more has to be asked for.
+TypeFacts facts_of_small(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes) {
+    if (count <= 0 || type == mpi::lib().datatype_null || !is_committed(type)) return {};
+    Envelope envelope;
+    if (!envelope_of(type, envelope) || is_named(envelope.combiner)) return {};
     mpi::Count size = 0, true_lower = 0, true_extent = 0;
     mpi::lib().Type_size_x(type, &size);
     const auto size_bytes = static_cast<std::uint64_t>(size);
     if (size_bytes == 0 || size_bytes > most_bytes / static_cast<std::uint64_t>(count)) return {};
     mpi::lib().Type_get_true_extent_x(type, &true_lower, &true_extent);
-    return size != true_extent ? TypeFacts{.size_bytes = size_bytes, .valid = true} : TypeFacts{};
+    return size != true_extent ? TypeFacts{.size_bytes = size_bytes, .valid = true}
+                               : read_facts(type, envelope);
 }
 
 }  // namespace
@@ -416,7 +418,7 @@ TypeFacts facts_to_pack(mpi::Datatype type, std::int64_t count, std::uint64_t mo
     const std::uint64_t generation = type_generation();
     if (place.is_of(type, generation)) return place.facts;
     const bool keep = draws_to_keep();
-    const TypeFacts facts = keep ? TypeFacts{} : size_alone(type, count, most_bytes);
+    const TypeFacts facts = keep ? TypeFacts{} : facts_of_small(type, count, most_bytes);
     if (!facts.valid) return look_up(type, keep);
     place = {type, generation, t_type_call, facts};
     return facts;
