@@ -456,7 +456,7 @@ void Learner::end_look(std::uint64_t call) {
         Facts& facts = facts_[c];
         if (c == challenger_)
             facts.next_look = call + rest_for(share_of(facts), facts.voids);
-        else if (!facts.was_seen)
+        else if (!facts.was_seen && facts.voids == 0)
             facts.next_look = std::max(facts.next_look, call + rest_for(unseen_share(), 0));
         rest_end_ = std::min(rest_end_, std::max(facts.next_look, call + 1));
     }

@@ -59,8 +59,8 @@ std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::
 void leave_out(std::span<const std::int32_t> nobody, std::span<blocks::BlockAt> blocks,
                std::uint64_t& total_bytes);
 
-// What packs a bcast's buffer, for a call whose other facts are known.
-void read_packed(const Args& args, Workspace& space);
+// Returns: what packs a bcast's buffer, for a call whose other facts are known.
+const TypePacker* read_packed(const Args& args, Workspace& space);
 
 // Fills in the local facts. Requires: common is valid.
 void read_local(const Args& args, const comm::Comm& comm, const CommonArguments& common, Workspace& space,

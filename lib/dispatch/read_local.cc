@@ -195,10 +195,11 @@ std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::
     return read_blocks(counts.wide(), displacements.wide(), size_bytes, blocks, total_bytes);
 }
 
-void read_packed(const Args& args, Workspace& space) {
+const TypePacker* read_packed(const Args& args, Workspace& space) {
     space.recv_packer.comm = args.comm;
     space.recv_packer.blocks.assign(
         1, {static_cast<std::byte*>(const_cast<void*>(args.recv.buffer)), args.recv.count, args.recv.type});
+    return &space.recv_packer;
 }
 
 void read_local(const Args& args, const comm::Comm& comm, const CommonArguments& common, Workspace& space,

@@ -269,7 +269,10 @@ const Repeat* repeat_by_bytes(const Args& args) {
     Remembered* last = memory().by_bytes(type).find(
         key_of(bytes), [&](Remembered& it) { return is_like(bytes, it) && fill_in(bytes, it); });
     if (last == nullptr) return nullptr;
-    if (!last->repeat.is_left && !type.run) read_packed(args, workspace());
+    if (!last->repeat.is_left && !type.run) {
+        exec::LocalFacts& local = last->repeat.call.local;
+        local.send.packer = local.recv.packer = read_packed(args, workspace());
+    }
     return &last->repeat;
 }
 

@@ -25,7 +25,7 @@ struct Repeat {
 // Returns: the call, read; null if it is unlike the last ones, or needs a second look. It stays until this
 // thread's next call.
 const Repeat* repeat_of(const Args& args);
-// The same for a bcast whose type is not remembered, as those that programs make for one call: it is packed, and its bytes alone
+// The same for a bcast whose type is not remembered, as those that programs make for one call: its bytes alone
 // say what it is like.
 const Repeat* repeat_by_bytes(const Args& args);
 // Remembers a call that was chosen for, and read unless it is left, if its like can be read in short and the choice holds.

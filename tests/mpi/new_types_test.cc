@@ -49,6 +49,15 @@ MPI_Datatype duplicate_of(MPI_Datatype old) {
     return made_of(old, commit(type));
 }
 
+// A darray of one process: one run, which cannot be told from how it was made.
+MPI_Datatype whole_array(int ints) {
+    const int sizes[] = {2, ints / 2}, distributions[] = {MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_BLOCK},
+              arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG}, processes[] = {1, 1};
+    MPI_Datatype type;
+    MPI_Type_create_darray(1, 0, 2, sizes, distributions, arguments, processes, MPI_ORDER_C, MPI_INT, &type);
+    return commit(type);
+}
+
 // Of `ints` ints, an even number, in one element.
 Laid make_type(int which, int ints) {
     const std::vector<int> run = places_in_steps(ints, 1);
@@ -92,11 +101,13 @@ Laid make_type(int which, int ints) {
                         return places;
                     }(),
                     ints + ints / 2};
+        case 12:
+            return {whole_array(ints), true, run, ints};
         default:
             return {MPI_INT, false, {0}, 1};
     }
 }
-constexpr int kTypes = 13;
+constexpr int kTypes = 14;
 
 // A type of this rank's for `ints` ints, and how many elements of it they are.
 struct Drawn {
