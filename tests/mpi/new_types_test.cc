@@ -228,7 +228,7 @@ void call_with_new_types(int calls) {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    call_with_new_types(argc > 1 ? 1000 : 4000);
+    call_with_new_types(argc > 1 ? 700 : 2000);
     const int verdict = finish("new types");
     MPI_Finalize();
     return verdict;
