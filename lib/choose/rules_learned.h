@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Makes rules of what the communicators of a job have learned, for the jobs after it: one for each kind of cell in which another
-// choice than that of the rules has proved faster, or theirs has, as the next job need not ask that again so soon. Called by dispatch when MPI ends. Thread safety: a pure function. Never
-// fails.
+// choice than that of the rules has proved faster; of bcasts also where their choice has, as looks are dear there and the next job need
+// not take them so soon. Called by dispatch when MPI ends. Thread safety: a pure function. Never fails.
 #pragma once
 #include <span>
 #include <vector>

@@ -97,12 +97,15 @@ std::string trouble_of(const std::string& path, const policy::LearnedKey& key = 
 
 TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[learned]") {
     const policy::Policy policy = policy_of(kRules);
-    const choose::Lesson lessons[] = {lesson_of(12, 0, {"eager", "mpi", "naive"}, 2),
-                                      lesson_of(5, 0, {"eager", "mpi", "naive"}, 0)};
+    choose::Lesson lessons[] = {lesson_of(12, 0, {"eager", "mpi", "naive"}, 2),
+                                lesson_of(5, 0, {"eager", "mpi", "naive"}, 0),
+                                lesson_of(6, 0, {"eager", "mpi", "naive"}, 0)};
+    lessons[1].facts.collective = Collective::bcast;
     const std::vector<policy::Rule> rules = choose::rules_learned(lessons, policy, 0, {});
     REQUIRE(rules.size() == 2);
-    CHECK(rules[1].choice ==
-          choice_of("eager"));  // the rules' own, so that the next job knows that all were compared
+    // The rules' own choice has a rule in bcasts alone: the next job need not look so soon.
+    CHECK(rules[1].collective == Collective::bcast);
+    CHECK(rules[1].choice == choice_of("eager"));
     CHECK(rules[0].choice == choice_of("naive"));
     CHECK(rules[0].also == std::vector{choice_of("eager")});
     CHECK(rules[0].block.first == 2049);
@@ -149,6 +152,7 @@ TEST_CASE("a choice of the rules that was not compared with all others is nothin
           "[learned]") {
     const policy::Policy policy = policy_of(kRules);
     choose::Lesson lesson = lesson_of(7, 0, {"eager", "mpi", "naive"}, 0);
+    lesson.facts.collective = Collective::bcast;
     lesson.times_ns[2] = 0;
     CHECK(choose::rules_learned({{lesson}}, policy, 0, {}).empty());
     lesson.incumbent = 1;
