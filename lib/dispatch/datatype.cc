@@ -351,13 +351,13 @@ TypeFacts find_or_read(mpi::Datatype type, bool keep) {
     // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of it.
     if (!is_committed(type)) return {};
     Envelope envelope;
-    const bool is_predefined = envelope_of(type, envelope) && is_named(envelope.combiner);
-    if (!is_predefined) {
+    const bool is_of_the_library = envelope_of(type, envelope) && is_named(envelope.combiner);
+    if (!is_of_the_library) {
         std::lock_guard lock(attribute_lock());
         if (const Known* known = attribute_of(type); known != nullptr) return known->facts;
     }
     const TypeFacts facts = read_facts(type, envelope);
-    if (is_predefined || !keep) return facts;
+    if (is_of_the_library || !keep) return facts;
     std::lock_guard lock(attribute_lock());
     return attribute_or_new(type, facts).facts;
 }

@@ -4,8 +4,8 @@
 // 0.1 to 0.3 us, of which a look at what is remembered of calls (repeat.h) would take a sixth. The doors ask here first.
 //
 // Called by the doors, and by repeat.cc, which remembers. Thread safety: each thread has its own. Invariants: what is remembered holds
-// as long as the generation is the same (no communicator and no type that is kept was freed, MPI has not ended, nothing was put in the place of
-// the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls; nothing is remembered while calls are counted. Never fails.
+// as long as the generation is the same (no communicator and no kept type was freed, MPI has not ended, nothing was put in
+// the place of the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls; nothing is remembered while calls are counted. Never fails.
 #pragma once
 #include "base/bits.h"
 #include "choose/cell.h"
@@ -16,7 +16,8 @@
 
 namespace coco::dispatch {
 
-// Which communicators and types there are: it goes up with each communicator and each kept type that is freed. (Both only go up: equal sums are equal summands.)
+// Which communicators and types there are: it goes up with each communicator and each kept type that is freed. (Both only go
+// up: equal sums are equal summands.)
 inline std::uint64_t generation_now() { return comm::generation() + type_generation(); }
 
 // Whether no buffer needs a second look, as null ones, sentinels, and those that both sides share do. alias_bytes: how far behind the

@@ -196,12 +196,13 @@ Played play(const Program& program, unsigned seed = 1) { return Player(program, 
 constexpr Learner::Clocks kAllClocks[] = {Learner::Clocks::common, Learner::Clocks::apart,
                                           Learner::Clocks::stretches, Learner::Clocks::streams};
 
-// The calls before the first look, where an earlier job has compared; 0 in others, of which the constant holds.
+// The calls before the first look in a cell that an earlier job has learned. Of other cells 0: their first look is in the constant.
 std::uint64_t first_look_if_known(const Program& program) {
     if (program.start != Learner::Start::known) return 0;
     const bool runs_ahead =
         program.clocks == Learner::Clocks::stretches || program.clocks == Learner::Clocks::streams;
-    return 8 * (runs_ahead ? Learner::kFirstLookAtStretches : Learner::kFirstLook);
+    return Learner::kFirstLooksLaterIfKnown *
+           (runs_ahead ? Learner::kFirstLookAtStretches : Learner::kFirstLook);
 }
 
 // The bound of decision 25. In noise of a half what two candidates differ by takes many looks to see.
