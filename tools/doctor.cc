@@ -146,13 +146,13 @@ int print(Company& company, bool prints, const std::string& text, bool has_probl
     return told->front() == '1' ? 1 : 0;
 }
 
-struct Words {
+struct DoctorWords {
     std::string program;
     bool json = false, no_mpi = false, what_is_preloaded = false;
     std::vector<std::string> messages;
 };
 
-int examine(const Words& words) {
+int examine(const DoctorWords& words) {
     const Launch launch = launched();
     // Some launchers end the other processes of a job when one has found a problem and says so by its status.
     if (launch.rank >= 0) signal(SIGTERM, SIG_IGN);
@@ -174,7 +174,7 @@ int examine(const Words& words) {
     return print(*company, prints, words.json ? as_json(report) : for_people(report), has_problem(report));
 }
 
-int answer(const Words& words) {
+int answer(const DoctorWords& words) {
     if (words.what_is_preloaded) return tell_what_is_preloaded(), 0;
     if (words.messages.empty()) return examine(words);
     return carry_messages(words.messages[1], std::atoi(words.messages[0].c_str()));
@@ -185,7 +185,7 @@ int answer(const Words& words) {
 void add_doctor(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand(
         "doctor", "what could keep libcoco from working or gaining here; also under mpiexec, on all ranks");
-    auto words = std::make_shared<Words>();
+    auto words = std::make_shared<DoctorWords>();
     command->add_option("program", words->program, "look at this program, too")->type_name("PROGRAM");
     command->add_flag("--json", words->json, "for machines (docs/doctor-schema.json)");
     command->add_flag("--no-mpi", words->no_mpi,

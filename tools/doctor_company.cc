@@ -24,11 +24,8 @@
 namespace coco::tools {
 namespace {
 
-constexpr std::uint64_t kSecond_ns = 1'000'000'000u;
 // How long the others of this host may be late, where it is known how many they are; and where it is not.
 constexpr std::uint64_t kLate_ns = 10 * kSecond_ns, kQuiet_ns = 2 * kSecond_ns;
-// How long one text may take: the checks before it start programs, of which the slowest has 20 s.
-constexpr std::uint64_t kText_ns = 60 * kSecond_ns;
 
 class Alone : public Company {
   public:

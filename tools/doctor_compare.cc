@@ -13,16 +13,16 @@
 namespace coco::tools {
 namespace {
 
-using Group = std::vector<const Statement*>;
+using Selection = std::vector<const Statement*>;
 using ByText = std::map<std::string, std::vector<std::int64_t>>;
 
 // The ranks that one kernel runs, by the lowest of them.
-std::vector<Group> by_host(const std::vector<Statement>& statements) {
-    std::vector<Group> hosts;
+std::vector<Selection> by_host(const std::vector<Statement>& statements) {
+    std::vector<Selection> hosts;
     for (const Statement& statement : statements) {
         auto same = std::ranges::find_if(
-            hosts, [&](const Group& g) { return g[0]->offer.host == statement.offer.host; });
-        if (same == hosts.end()) same = hosts.insert(hosts.end(), Group{});
+            hosts, [&](const Selection& g) { return g[0]->offer.host == statement.offer.host; });
+        if (same == hosts.end()) same = hosts.insert(hosts.end(), Selection{});
         same->push_back(&statement);
     }
     return hosts;
@@ -32,7 +32,7 @@ std::string ranks_of(const std::vector<std::int64_t>& ranks) {
     return (ranks.size() == 1 ? "rank " : "ranks ") + numbers(ranks);
 }
 
-std::vector<std::int64_t> numbers_of(const Group& group) {
+std::vector<std::int64_t> numbers_of(const Selection& group) {
     std::vector<std::int64_t> ranks;
     for (const Statement* statement : group) ranks.push_back(statement->rank);
     return ranks;
@@ -63,7 +63,7 @@ std::string side_by_side(const ByText& found) {
 void compare_number(const std::vector<Statement>& statements, std::uint64_t expected, Findings& findings) {
     std::vector<std::string> parts;
     bool shares = false;
-    for (const Group& group : by_host(statements)) {
+    for (const Selection& group : by_host(statements)) {
         parts.push_back(group[0]->host + " (" + numbers(numbers_of(group)) + ")");
         shares |= group.size() > 1;
         if (group.size() > static_cast<std::size_t>(comm::kMatesMost))
@@ -124,7 +124,7 @@ void compare_settings(const std::vector<Statement>& statements, Findings& findin
 }
 
 // What must be one for the ranks of a host.
-void compare_places(const Group& host, Findings& findings) {
+void compare_places(const Selection& host, Findings& findings) {
     const ByText users =
         by_text(host, [](const Statement& statement) { return std::to_string(statement.user); });
     if (users.size() > 1)
@@ -149,7 +149,7 @@ void compare_places(const Group& host, Findings& findings) {
 }
 
 // The CPUs that ranks share, of which the tightest control group may grant less.
-std::size_t cpus_of(const Group& group) {
+std::size_t cpus_of(const Selection& group) {
     std::set<std::int64_t> cpus;
     std::int64_t quota = 0;
     for (const Statement* statement : group) {
@@ -160,8 +160,8 @@ std::size_t cpus_of(const Group& group) {
     return quota != 0 ? std::min(cpus.size(), static_cast<std::size_t>(quota)) : cpus.size();
 }
 
-void compare_binding(const Group& host, Findings& findings) {
-    std::map<std::vector<std::int64_t>, Group> bound;
+void compare_binding(const Selection& host, Findings& findings) {
+    std::map<std::vector<std::int64_t>, Selection> bound;
     for (const Statement* statement : host) bound[statement->cpus].push_back(statement);
     for (const auto& [cpus, group] : bound)
         if (group.size() > cpus.size())
@@ -174,7 +174,7 @@ void compare_binding(const Group& host, Findings& findings) {
                           "MPI), -bind-to core (MPICH), srun --cpu-bind=cores");
 }
 
-void compare_crowd(const Group& host, Findings& findings) {
+void compare_crowd(const Selection& host, Findings& findings) {
     const std::size_t cpus = cpus_of(host);
     const bool has_room = host.size() <= static_cast<std::size_t>(host[0]->online_cpus);
     const std::size_t before = findings.all().size();
@@ -195,7 +195,7 @@ void compare(const std::vector<Statement>& statements, std::uint64_t expected_ra
     compare_number(statements, expected_ranks, findings);
     compare_versions(statements, findings);
     compare_settings(statements, findings);
-    for (const Group& group : by_host(statements)) {
+    for (const Selection& group : by_host(statements)) {
         compare_places(group, findings);
         compare_crowd(group, findings);
     }

@@ -23,8 +23,7 @@
 namespace coco::tools {
 namespace {
 
-constexpr std::uint64_t kSecond_ns = 1'000'000'000u;
-constexpr std::uint64_t kStart_ns = 60 * kSecond_ns, kText_ns = 60 * kSecond_ns, kEnd_ns = 5 * kSecond_ns;
+constexpr std::uint64_t kStart_ns = 60 * kSecond_ns, kEnd_ns = 5 * kSecond_ns;
 // How texts begin: those that the parent sends, and the child's first one.
 constexpr char kGather = 'g', kBroadcast = 'b', kStarted = 's', kFailed = 'f';
 

@@ -57,10 +57,6 @@ std::size_t count(const Report& report, Level level) {
         std::ranges::count_if(report.entries, [&](const Entry& e) { return e.finding.level == level; }));
 }
 
-std::string counted(std::size_t number, const std::string& what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 std::string verdict(const Report& report) {
     const std::size_t problems = count(report, Level::problem), notes = count(report, Level::note);
     const std::string found = counted(problems, "problem") + ", " + counted(notes, "note");

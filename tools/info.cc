@@ -9,6 +9,7 @@
 #include "settings/settings.h"
 #include "tools/commands.h"
 #include "tools/info_texts.h"
+#include "tools/words.h"
 
 namespace coco::tools {
 namespace {
@@ -21,11 +22,6 @@ struct Question {
     bool crowded = false;
     std::uint64_t degree = 0, calls = 1;
 };
-
-int fail(const std::string& line) {
-    std::cerr << "coco: error: " << line << '\n';
-    return 2;
-}
 
 // Neighbours' blocks are common to all ranks in some topologies, and in others not.
 void print_explained(const policy::Policy& policy, policy::Facts facts) {
@@ -69,16 +65,17 @@ void print_learned(const settings::Settings& settings, const policy::Facts& fact
 
 int explain(const Question& question) {
     settings::Settings settings;
-    if (auto wrong = settings::read(settings)) return fail(*wrong);
+    if (auto wrong = settings::read(settings)) return tell_error(*wrong);
     const policy::Policy& policy = settings.policy;
     auto collective = base::collective_of(question.collective);
     if (!collective)
-        return fail("--explain " + question.collective + ": unknown collective (coco info --algorithms)");
+        return tell_error("--explain " + question.collective +
+                          ": unknown collective (coco info --algorithms)");
     std::uint64_t ranks = 0, block = 0;
     if (!base::parse_number(question.ranks, ranks) || ranks == 0 || ranks > INT32_MAX)
-        return fail("--explain: ranks " + question.ranks + ": must be a number above 0");
+        return tell_error("--explain: ranks " + question.ranks + ": must be a number above 0");
     if (!base::parse_bytes(question.block, block))
-        return fail("--explain: block " + question.block + ": must be bytes, with K, M, G or T");
+        return tell_error("--explain: block " + question.block + ": must be bytes, with K, M, G or T");
     auto nodes = static_cast<std::uint64_t>(question.nodes);
     policy::Facts facts{*collective, question.nodes, static_cast<std::int32_t>((ranks + nodes - 1) / nodes),
                         std::max(question.nodes, question.domains), block};
@@ -91,7 +88,7 @@ int explain(const Question& question) {
 }
 
 // The words of `coco info`.
-struct Words {
+struct InfoWords {
     std::string program;
     std::vector<std::string> asked;
     Question question;
@@ -103,14 +100,14 @@ int print(const std::string& text) {
     return 0;
 }
 
-int tell(const Words& words) {
+int tell(const InfoWords& words) {
     settings::Settings settings;
-    if (auto wrong = settings::read(settings)) return fail(*wrong);
+    if (auto wrong = settings::read(settings)) return tell_error(*wrong);
     if (words.rules) return print(rules_as_table(settings.policy));
     return print(words.settings ? settings_as_table() : in_brief(settings, words.program));
 }
 
-int answer(Words& words) {
+int answer(InfoWords& words) {
     if (words.algorithms) return list_algorithms();
     if (words.markdown) return print(settings_as_markdown());
     if (words.asked.empty()) return tell(words);
@@ -125,7 +122,7 @@ int answer(Words& words) {
 void add_info(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand(
         "info", "version, MPI libraries, machine, heap, settings and policy, in ten lines");
-    auto words = std::make_shared<Words>();
+    auto words = std::make_shared<InfoWords>();
     command->add_option("program", words->program, "tell of the MPI library that this program uses")
         ->type_name("PROGRAM");
     command->add_option("--explain", words->asked, "which rule applies to such a call, and why")

@@ -24,10 +24,6 @@ std::string libraries(const std::string& program) {
                            : "none among the libraries that " + program + " is linked with";
 }
 
-std::string counted(std::size_t number, const std::string& what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 std::string machine() {
     const os::Caches& caches = os::caches();
     return os::processors() + ", of which " + std::to_string(os::usable_cpus().count()) +

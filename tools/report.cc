@@ -8,26 +8,23 @@
 
 #include "tools/commands.h"
 #include "tools/launch.h"
+#include "tools/words.h"
 
 namespace coco::tools {
 namespace {
 
-struct Words {
+struct ReportWords {
     std::vector<std::string> files;
     std::string output;
 };
 
-int fail(const std::string& line) {
-    std::cerr << "coco: error: report: " << line << '\n';
-    return 2;
-}
-
 // Goes on as the program in Python that makes the page; does not return when all is well. That program checks the files.
-int report(const Words& words) {
-    if (words.files.empty()) return fail("which files? (coco report --help)");
+int report(const ReportWords& words) {
+    if (words.files.empty()) return tell_error("report: which files? (coco report --help)");
     const std::string program =
         beside_this_command({"tools/report", std::filesystem::path("..") / COCO_DATADIR / "coco/report"});
-    if (program.empty()) return fail("its program is not beside this command; build it with scripts/build");
+    if (program.empty())
+        return tell_error("report: its program is not beside this command; build it with scripts/build");
     // -B: no compiled copies beside the program, which may be root's.
     std::vector<std::string> command = {"python3", "-B", program};
     if (!words.output.empty()) command.insert(command.end(), {"-o", words.output});
@@ -37,8 +34,8 @@ int report(const Words& words) {
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
-    return fail(std::string("python3 cannot be run: ") + std::strerror(errno) +
-                "; on Debian, install python3-matplotlib and python3-jinja2");
+    return tell_error(std::string("report: python3 cannot be run: ") + std::strerror(errno) +
+                      "; on Debian, install python3-matplotlib and python3-jinja2");
 }
 
 }  // namespace
@@ -46,7 +43,7 @@ int report(const Words& words) {
 void add_report(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand(
         "report", "one HTML page with plots of what libcoco, coco tune or scripts/bench measured");
-    auto words = std::make_shared<Words>();
+    auto words = std::make_shared<ReportWords>();
     command
         ->add_option("files", words->files,
                      "what COCO_STATS=FILE.json has written, reports of coco tune, output of scripts/bench; "

@@ -9,6 +9,10 @@
 
 namespace coco::tools {
 
+constexpr std::uint64_t kSecond_ns = 1'000'000'000u;
+// How long one text may take: the checks before it start programs, of which the slowest has 20 s.
+constexpr std::uint64_t kText_ns = 60 * kSecond_ns;
+
 class TextSocket {
   public:
     explicit TextSocket(int fd = -1) : fd_(fd) {}

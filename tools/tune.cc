@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -20,13 +19,14 @@
 #include "tools/preload.h"
 #include "tools/tune_find_mpi.h"
 #include "tools/tune_session.h"
+#include "tools/words.h"
 
 namespace coco::tools {
 namespace {
 
 using algorithms::Collective;
 
-struct Words {
+struct TuneWords {
     double minutes = 5;
     std::string collectives = "alltoall,alltoallv,alltoallw,allgather,allgatherv,bcast";
     std::string from = "8", to = "1M", output = "coco-tuned.toml", mpi;
@@ -34,10 +34,7 @@ struct Words {
 };
 
 // All ranks have the same words and fail alike: one of them says so.
-int fail(const std::string& line) {
-    if (os::launched_rank() <= 0) std::fprintf(stderr, "coco: error: tune: %s\n", line.c_str());
-    return 2;
-}
+int fail_alike(const std::string& line) { return os::launched_rank() <= 0 ? tell_error("tune: " + line) : 2; }
 
 std::string list_of_collectives() {
     std::string list;
@@ -68,7 +65,7 @@ std::optional<std::string> read_bytes(const char* word, const std::string& text,
     return std::string(word) + " " + text + ": must be bytes from 1 to 1G, with K, M or G";
 }
 
-std::optional<std::string> read_plan(const Words& words, TunePlan& plan) {
+std::optional<std::string> read_plan(const TuneWords& words, TunePlan& plan) {
     if (auto wrong = read_collectives(words.collectives, plan.collectives)) return wrong;
     if (auto wrong = read_bytes("--from", words.from, plan.from_bytes)) return wrong;
     if (auto wrong = read_bytes("--to", words.to, plan.to_bytes)) return wrong;
@@ -100,38 +97,39 @@ std::vector<std::string> own_arguments() {
     return arguments;
 }
 
-int first_life(const Words& words) {
+int first_life(const TuneWords& words) {
     if (!is_launched())
-        return fail("start it on the ranks to tune for, as a program: mpiexec -n RANKS coco tune");
+        return fail_alike("start it on the ranks to tune for, as a program: mpiexec -n RANKS coco tune");
     std::string why;
     const std::string mpi = mpi_to_tune(words.mpi, why), libcoco = library_file();
-    if (mpi.empty()) return fail(why);
-    if (libcoco.empty()) return fail(why_no_library());
+    if (mpi.empty()) return fail_alike(why);
+    if (libcoco.empty()) return fail_alike(why_no_library());
     for (const std::string& library : {libcoco, mpi})
-        if (std::string unfit = unfit_to_preload(library); !unfit.empty()) return fail(unfit);
+        if (std::string unfit = unfit_to_preload(library); !unfit.empty()) return fail_alike(unfit);
     // libcoco, the MPI library, and what was preloaded already.
     setenv("LD_PRELOAD", preload_list(libcoco).insert(libcoco.size(), ":" + mpi).c_str(), 1);
     setenv("COCO_LEARN", "off", 1);
     std::vector<std::string> again = own_arguments();
     again.insert(again.end(), {"--preloaded", mpi});
     execv("/proc/self/exe", as_arguments(again).data());
-    return fail(std::string("cannot start itself again: ") + std::strerror(errno));
+    return fail_alike(std::string("cannot start itself again: ") + std::strerror(errno));
 }
 
-int second_life(const Words& words, const TunePlan& plan, const policy::Policy& policy) {
+int second_life(const TuneWords& words, const TunePlan& plan, const policy::Policy& policy) {
     std::string why;
     const std::unique_ptr<Job> job = Job::start(why);
-    if (job == nullptr) return fail("libcoco and " + words.preloaded + ": " + why);
-    if (job->ranks() == 1) return fail("one rank alone has nothing to tune: mpiexec -n RANKS coco tune");
+    if (job == nullptr) return fail_alike("libcoco and " + words.preloaded + ": " + why);
+    if (job->ranks() == 1)
+        return fail_alike("one rank alone has nothing to tune: mpiexec -n RANKS coco tune");
     return run_session(*job, plan, policy);
 }
 
-int tune(const Words& words) {
+int tune(const TuneWords& words) {
     TunePlan plan;
-    if (auto wrong = read_plan(words, plan)) return fail(*wrong);
+    if (auto wrong = read_plan(words, plan)) return fail_alike(*wrong);
     settings::Settings settings;
-    if (auto wrong = settings::read(settings)) return fail(*wrong);
-    if (auto wrong = forced_setting(settings.policy)) return fail(*wrong);
+    if (auto wrong = settings::read(settings)) return fail_alike(*wrong);
+    if (auto wrong = forced_setting(settings.policy)) return fail_alike(*wrong);
     return words.preloaded.empty() ? first_life(words) : second_life(words, plan, settings.policy);
 }
 
@@ -140,7 +138,7 @@ int tune(const Words& words) {
 void add_tune(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand(
         "tune", "measure what is fastest here, and write a policy: mpiexec -n RANKS coco tune");
-    auto words = std::make_shared<Words>();
+    auto words = std::make_shared<TuneWords>();
     auto add = [&](const char* option, std::string& word, const char* type, const char* meaning) {
         command->add_option(option, word, meaning)->type_name(type)->capture_default_str();
     };

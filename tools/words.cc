@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -52,6 +53,10 @@ std::vector<std::string> settings_in_force() {
         if (const std::string value(base::env(setting.name)); !value.empty() && setting.name != kNotTheUsers)
             words.push_back(setting.name + ("=" + value));
     return words;
+}
+
+std::string counted(std::size_t number, const std::string& what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
 std::string in_words(std::uint64_t bytes) {
@@ -124,6 +129,11 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
         text += line + "\n";
     }
     return text;
+}
+
+int tell_error(const std::string& line) {
+    std::fprintf(stderr, "coco: error: %s\n", line.c_str());
+    return 2;
 }
 
 }  // namespace coco::tools
