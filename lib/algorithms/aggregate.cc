@@ -39,8 +39,6 @@ using schedule::Load;
 using schedule::Milestone;
 using schedule::Place;
 
-constexpr Milestone kFilled = 1, kFirstBundle = 2;
-
 class AggregateScheme {
   public:
     explicit AggregateScheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {

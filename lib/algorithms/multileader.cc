@@ -29,7 +29,6 @@ using schedule::Builder;
 using schedule::Milestone;
 using schedule::Place;
 
-constexpr Milestone kFilled = 1, kFirstBundle = 2;
 // How many pairs of messages are under way at once: of a node, and at least of a leader. In a gather they are
 // fewer, so that what has come is copied while more comes.
 constexpr std::int32_t kNodeWindow = 16, kLeastWindow = 4, kLeastGatherWindow = 2;

@@ -56,7 +56,7 @@ void sort_all(Lists& lists) {
 }
 
 // The bundles of one message, each with the place where it lies or shall lie.
-struct Load {
+struct Bundles {
     std::vector<Place> at;
     Numbers blocks;
 
@@ -82,23 +82,24 @@ struct Load {
     }
 };
 
-void send(Courier& courier, std::int32_t to, const Load& load) {
+void send(Courier& courier, std::int32_t to, const Bundles& load) {
     if (load.lies_together()) return courier.send(to, load.at[0], load.total());
-    Load packed = load;
+    Bundles packed = load;
     packed.lay(courier.new_scratch(load.total()));
     for (std::size_t i = 0; i < load.at.size(); ++i) courier.copy(load.at[i], packed.at[i], load.blocks[i]);
     courier.send(to, packed.at[0], load.total());
 }
 
 // If the places do not lie one after the other, new scratch takes their place.
-void receive(Courier& courier, std::int32_t from, Load& load) {
+void receive(Courier& courier, std::int32_t from, Bundles& load) {
     if (!load.lies_together()) load.lay(courier.new_scratch(load.total()));
     courier.receive(from, load.at[0], load.total());
 }
 
-class Personal {
+class MortonExchange {
   public:
-    Personal(const Participants& all, Courier& courier) : all_(all), courier_(courier), curve_(all.count()) {
+    MortonExchange(const Participants& all, Courier& courier)
+        : all_(all), courier_(courier), curve_(all.count()) {
         for (Cell cell : curve_.share_of(all.me)) {
             rows_of_[cell.column].push_back(cell.row);
             columns_of_[cell.row].push_back(cell.column);
@@ -116,7 +117,7 @@ class Personal {
     void fetch() {
         for (const auto& [sender, receivers] : rows_of_) {
             if (sender == all_.me) continue;
-            Load load;
+            Bundles load;
             for (std::int32_t r : receivers) load.add({}, all_.blocks(sender, r));
             // A message with the bundle for this participant alone may be received where that bundle ends.
             bool mine = receivers.size() == 1 && receivers[0] == all_.me;
@@ -126,7 +127,7 @@ class Personal {
         }
         Lists to = group([&](std::int32_t r) { return curve_.owner_of(r, all_.me); });
         for (const auto& [owner, receivers] : to) {
-            Load load;
+            Bundles load;
             for (std::int32_t r : receivers) load.add(courier_.outgoing(r), all_.blocks(all_.me, r));
             if (owner != all_.me) send(courier_, owner, load);
             for (std::size_t i = 0; owner == all_.me && i < receivers.size(); ++i)
@@ -138,16 +139,16 @@ class Personal {
 
     void send_on() {
         Lists from = group([&](std::int32_t s) { return curve_.owner_of(all_.me, s); });
-        std::map<std::int32_t, Load> coming;
+        std::map<std::int32_t, Bundles> coming;
         for (const auto& [owner, senders] : from) {
             if (owner == all_.me) continue;
-            Load& load = coming[owner];
+            Bundles& load = coming[owner];
             for (std::int32_t s : senders) load.add(courier_.wanted(s), all_.blocks(s, all_.me));
             receive(courier_, owner, load);
         }
         for (const auto& [receiver, senders] : columns_of_) {
             if (receiver == all_.me) continue;
-            Load load;
+            Bundles load;
             for (std::int32_t s : senders) load.add(at_[{s, receiver}], all_.blocks(s, receiver));
             send(courier_, receiver, load);
         }
@@ -172,9 +173,10 @@ class Personal {
     std::map<std::pair<std::int32_t, std::int32_t>, Place> at_;  // by sender and receiver
 };
 
-class Gather {
+class MortonGather {
   public:
-    Gather(const Participants& all, Courier& courier) : all_(all), courier_(courier), curve_(all.count()) {
+    MortonGather(const Participants& all, Courier& courier)
+        : all_(all), courier_(courier), curve_(all.count()) {
         for (Cell cell : curve_.share_of(all.me)) rows_[cell.row].push_back(cell.column);
         sort_all(rows_);
         has_ = fetched_by(all.me);
@@ -213,9 +215,9 @@ class Gather {
         for (std::int32_t s = 0; s < all_.count(); ++s)
             if (s != all_.me && !has_[static_cast<std::size_t>(s)])
                 from[curve_.owner_of(all_.me, s)].push_back(s);
-        std::map<std::int32_t, Load> coming;
+        std::map<std::int32_t, Bundles> coming;
         for (const auto& [owner, senders] : from) {
-            Load& load = coming[owner];
+            Bundles& load = coming[owner];
             for (std::int32_t s : senders) load.add(courier_.wanted(s), all_.blocks(s, 0));
             receive(courier_, owner, load);
         }
@@ -228,7 +230,7 @@ class Gather {
 
     void send_to(std::int32_t receiver, const Numbers& senders) {
         const std::vector<bool> has = fetched_by(receiver);
-        Load load;
+        Bundles load;
         for (std::int32_t s : senders)
             if (!has[static_cast<std::size_t>(s)]) load.add(courier_.wanted(s), all_.blocks(s, 0));
         if (!load.at.empty()) send(courier_, receiver, load);
@@ -246,9 +248,9 @@ class Gather {
 
 void exchange_morton(const Participants& all, Courier& courier) {
     if (all.personal)
-        Personal(all, courier).run();
+        MortonExchange(all, courier).run();
     else
-        Gather(all, courier).run();
+        MortonGather(all, courier).run();
 }
 
 schedule::Schedule make_multinode_morton(const Shape& shape) {

@@ -70,6 +70,10 @@ class Nodes {
     std::int32_t own_;
 };
 
+// How far a rank is whose bundles several leaders carry: it has filled its rows of all of them; its i-th bundle, kFirstBundle + i, has
+// come.
+inline constexpr schedule::Milestone kFilled = 1, kFirstBundle = 2;
+
 // The bcast of the leader scheme: leader_bcast.cc.
 schedule::Schedule make_leader_bcast(const Shape& shape);
 

@@ -19,7 +19,7 @@ void exchange_with(os::DescriptorDoor& door, const std::vector<heap::SegmentId>&
     for (std::size_t i = 0; i < mates.size(); ++i) {
         if (fds[i] < 0) continue;
         heap::map_peer(mates[i], fds[i]);
-        close(fds[i]);
+        ::close(fds[i]);
     }
 }
 

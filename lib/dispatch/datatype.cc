@@ -362,7 +362,7 @@ TypeFacts find_or_read(mpi::Datatype type, bool keep) {
     return attribute_or_new(type, facts).facts;
 }
 
-struct Remembered {
+struct RememberedType {
     mpi::Datatype type;
     std::uint64_t generation;
     std::uint64_t call;  // 0: whatever the call
@@ -373,9 +373,9 @@ struct Remembered {
     }
 };
 
-Remembered& place_of(mpi::Datatype type) {
+RememberedType& place_of(mpi::Datatype type) {
     constexpr std::size_t kEntries = 16;
-    auto& remembered = base::of_thread<std::array<Remembered, kEntries>, Remembered>();
+    auto& remembered = base::of_thread<std::array<RememberedType, kEntries>, RememberedType>();
     auto key = static_cast<std::uint64_t>(type.bits);
     return remembered[(key >> 4 ^ key ^ key >> 8) % kEntries];
 }
@@ -409,12 +409,12 @@ TypeFacts facts_of_small(mpi::Datatype type, std::int64_t count, std::uint64_t m
 constinit thread_local std::uint64_t t_type_call = 1;
 
 TypeFacts facts_of(mpi::Datatype type) {
-    const Remembered& place = place_of(type);
+    const RememberedType& place = place_of(type);
     return place.is_of(type, type_generation()) ? place.facts : look_up(type, draws_to_keep());
 }
 
 TypeFacts facts_to_pack(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes) {
-    Remembered& place = place_of(type);
+    RememberedType& place = place_of(type);
     const std::uint64_t generation = type_generation();
     if (place.is_of(type, generation)) return place.facts;
     const bool keep = draws_to_keep();

@@ -20,7 +20,7 @@ namespace {
 
 using algorithms::Collective;
 
-struct Remembered {
+struct RememberedCall {
     // A call that repeats this one has the same of these.
     std::uint64_t generation = 0;
     mpi::Comm comm = {};
@@ -96,12 +96,12 @@ class OfLate {
 
 // Not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI too.
 struct Memory {
-    OfLate<Remembered> remembered[algorithms::kCollectives];
+    OfLate<RememberedCall> remembered[algorithms::kCollectives];
     OfLate<LeftForGood> left[algorithms::kCollectives];
-    OfLate<Remembered> packed, dense;  // see is_known_by_bytes()
+    OfLate<RememberedCall> packed, dense;  // see is_known_by_bytes()
     bool knows_by_bytes = false;
 
-    OfLate<Remembered>& by_bytes(const TypeFacts& type) { return type.run ? dense : packed; }
+    OfLate<RememberedCall>& by_bytes(const TypeFacts& type) { return type.run ? dense : packed; }
 };
 Memory& memory() { return base::of_thread<Memory, Memory>(); }
 
@@ -125,7 +125,7 @@ std::optional<std::uint64_t> bytes_of(std::int64_t count, std::uint64_t element_
 }
 
 // Gives the call that is remembered other counts than it has. Returns: whether that is all that it needs, and the choice may still hold.
-bool take_counts(const Args& args, Remembered& last) {
+bool take_counts(const Args& args, RememberedCall& last) {
     if (!last.takes_counts) return false;
     const auto sent_bytes = bytes_of(args.send.count, last.send_size_bytes),
                bytes = bytes_of(args.recv.count, last.recv_size_bytes);
@@ -149,7 +149,7 @@ bool take_counts(const Args& args, Remembered& last) {
     return true;
 }
 
-bool is_like(const Args& args, Remembered& last) {
+bool is_like(const Args& args, RememberedCall& last) {
     return last.comm == args.comm && last.recv_type == args.recv.type && last.send_type == args.send.type &&
            last.generation == generation_now() &&
            ((last.recv_count == args.recv.count && last.send_count == args.send.count) ||
@@ -163,7 +163,7 @@ bool is_like(const Args& args, Remembered& last) {
 }
 
 // Whether both are of the same calls, so that the newer, whose choice holds longer, takes the place of the other.
-bool is_same(const Remembered& newer, const Remembered& last) {
+bool is_same(const RememberedCall& newer, const RememberedCall& last) {
     const choose::Choice &chosen = newer.repeat.choice, &was_chosen = last.repeat.choice;
     return last.comm == newer.comm && last.recv_type == newer.recv_type &&
            last.send_type == newer.send_type && chosen.cell == was_chosen.cell &&
@@ -181,7 +181,7 @@ bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<blo
     return least >= 0;
 }
 
-bool read_sizes(const Args& args, Remembered& last) {
+bool read_sizes(const Args& args, RememberedCall& last) {
     exec::LocalFacts& local = last.repeat.call.local;
     Workspace& space = workspace();
     const comm::Neighbors* near = is_neighbor(args.collective) ? last.repeat.comm->neighbors.get() : nullptr;
@@ -206,7 +206,7 @@ bool read_sizes(const Args& args, Remembered& last) {
 }
 
 // Puts what is this call's own into the call that is remembered. Returns: whether all of it can be read in short.
-bool fill_in(const Args& args, Remembered& last) {
+bool fill_in(const Args& args, RememberedCall& last) {
     if (last.repeat.is_left) return true;
     exec::Call& call = last.repeat.call;
     call.common.root = args.root;
@@ -251,8 +251,8 @@ bool can_take_counts(const Args& args, const CommonArguments& common) {
 }  // namespace
 
 const Repeat* repeat_of(const Args& args) {
-    Remembered* last = memory().remembered[static_cast<int>(args.collective)].find(
-        key_of(args), [&](Remembered& it) { return is_like(args, it) && fill_in(args, it); });
+    RememberedCall* last = memory().remembered[static_cast<int>(args.collective)].find(
+        key_of(args), [&](RememberedCall& it) { return is_like(args, it) && fill_in(args, it); });
     if (last == nullptr) return nullptr;
     if (last->is_left_until_its_last_call()) [[unlikely]]
         remember_left_by_choice(args, last->as_left());
@@ -266,8 +266,8 @@ const Repeat* repeat_by_bytes(const Args& args) {
     const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kInlineBytesMax);
     if (!is_known_by_bytes(args, type)) return nullptr;
     const Args bytes = as_bytes(args, type);
-    Remembered* last = memory().by_bytes(type).find(
-        key_of(bytes), [&](Remembered& it) { return is_like(bytes, it) && fill_in(bytes, it); });
+    RememberedCall* last = memory().by_bytes(type).find(
+        key_of(bytes), [&](RememberedCall& it) { return is_like(bytes, it) && fill_in(bytes, it); });
     if (last == nullptr) return nullptr;
     if (!last->repeat.is_left && !type.run) {
         exec::LocalFacts& local = last->repeat.call.local;
@@ -282,20 +282,20 @@ void remember_by_bytes(const Args& args, const Repeat& repeat, const TypeFacts& 
                        std::uint64_t generation) {
     COCO_CHECK(!repeat.call.local.recv.has_layouts(), "a small buffer is packed");
     const Args bytes = as_bytes(args, type);
-    Remembered now = {.generation = generation,
-                      .comm = args.comm,
-                      .recv_count = bytes.recv.count,
-                      .send_offset_bytes = 0,
-                      .recv_offset_bytes = 0,
-                      .send_size_bytes = 1,
-                      .recv_size_bytes = 1,
-                      .takes_counts = true,
-                      .alias_bytes = alias_bytes(bytes, repeat.comm->rank, 1),
-                      .repeat = repeat};
+    RememberedCall now = {.generation = generation,
+                          .comm = args.comm,
+                          .recv_count = bytes.recv.count,
+                          .send_offset_bytes = 0,
+                          .recv_offset_bytes = 0,
+                          .send_size_bytes = 1,
+                          .recv_size_bytes = 1,
+                          .takes_counts = true,
+                          .alias_bytes = alias_bytes(bytes, repeat.comm->rank, 1),
+                          .repeat = repeat};
     now.repeat.is_usual = !repeat.is_left && !repeat.choice.is_measured;
     memory().knows_by_bytes = true;
     memory().by_bytes(type).put(key_of(bytes), now,
-                                [&](const Remembered& last) { return is_same(now, last); });
+                                [&](const RememberedCall& last) { return is_same(now, last); });
 }
 
 }  // namespace
@@ -316,22 +316,22 @@ void remember(const Args& args, const CommonArguments& common, const Repeat& rep
     if (common.facts.sized && common.has_block && repeat.is_left) return;
     // Otherwise two different addresses could name the same data.
     if (two_sided && common.send_type.offset_bytes != common.recv_type.offset_bytes) return;
-    Remembered now = {.generation = generation,
-                      .comm = args.comm,
-                      .send_type = args.send.type,
-                      .recv_type = args.recv.type,
-                      .send_count = args.send.count,
-                      .recv_count = args.recv.count,
-                      .send_offset_bytes = common.send_type.offset_bytes,
-                      .recv_offset_bytes = common.recv_type.offset_bytes,
-                      .send_size_bytes = common.send_type.size_bytes,
-                      .recv_size_bytes = common.recv_type.size_bytes,
-                      .takes_counts = can_take_counts(args, common),
-                      .alias_bytes = alias,
-                      .repeat = repeat};
+    RememberedCall now = {.generation = generation,
+                          .comm = args.comm,
+                          .send_type = args.send.type,
+                          .recv_type = args.recv.type,
+                          .send_count = args.send.count,
+                          .recv_count = args.recv.count,
+                          .send_offset_bytes = common.send_type.offset_bytes,
+                          .recv_offset_bytes = common.recv_type.offset_bytes,
+                          .send_size_bytes = common.send_type.size_bytes,
+                          .recv_size_bytes = common.recv_type.size_bytes,
+                          .takes_counts = can_take_counts(args, common),
+                          .alias_bytes = alias,
+                          .repeat = repeat};
     now.repeat.is_usual = !repeat.is_left && !repeat.choice.is_measured;
     memory().remembered[static_cast<int>(args.collective)].put(
-        key_of(args), now, [&](const Remembered& last) { return is_same(now, last); });
+        key_of(args), now, [&](const RememberedCall& last) { return is_same(now, last); });
     if (now.is_left_until_its_last_call()) remember_left_by_choice(args, now.as_left());
 }
 

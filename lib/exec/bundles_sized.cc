@@ -32,12 +32,12 @@ using schedule::Place;
 constexpr std::uint64_t kRoomBytes = kCombinedBytes, kGatheredRoomBytes = 16 * 1024;
 
 // The element beside a block. Lies in scratch, is written and read by all ranks of the node.
-struct Element {
+struct BlockElement {
     std::uint64_t at;  // from the first byte of the owner's data
     std::uint64_t bytes : 63;
     std::uint64_t straight : 1;  // the data is not there: it goes straight
 };
-static_assert(sizeof(Element) == 16);
+static_assert(sizeof(BlockElement) == 16);
 
 std::uint64_t room_bytes_of(const comm::ScheduleKey& key) {
     const bool gathered = key.exchange == algorithms::Exchange::allgather;
@@ -66,7 +66,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
           next_message_(schedule.scratch_blocks),
           graph_(comm_.neighbors->graph_of(common().collective)),
           personal_(base::is_personal(common().collective)),
-          data_bytes_(room_bytes - sizeof(Element)),
+          data_bytes_(room_bytes - sizeof(BlockElement)),
           format_{.most_block_bytes = data_bytes_} {
         signature_ ^= kBundled;
         straight_.assign(static_cast<std::size_t>(graph_.recv_blocks), 0);
@@ -82,7 +82,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
                 std::byte* scratch = messages::take_scratch(channel_, lane_.post);
                 if (scratch == nullptr) return false;
                 row(Area::scratch, comm_.rank).base =
-                    scratch + sizeof(Element) * static_cast<std::uint64_t>(schedule_.scratch_blocks);
+                    scratch + sizeof(BlockElement) * static_cast<std::uint64_t>(schedule_.scratch_blocks);
                 send_straight();
                 phase_ = Phase::walk;
                 [[fallthrough]];
@@ -132,7 +132,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
         next_message_ += blocks;
         return messages::write_items(format_, cargo.memory, blocks, [&](std::int32_t i) {
             const Place place{first.owner, first.area, first.index + i};
-            const Element e = element(place);
+            const BlockElement e = element(place);
             return Item{block_at(place), e.bytes, e.straight != 0};
         });
     }
@@ -177,14 +177,14 @@ class SizedBundlesFlight final : public ExchangeFlight {
     std::byte* data(Place place) {
         return row(Area::scratch, place.owner).base + static_cast<std::uint64_t>(place.index) * data_bytes_;
     }
-    Element& element(Place place) {
-        return reinterpret_cast<Element*>(row(Area::scratch, place.owner).base)[-1 - place.index];
+    BlockElement& element(Place place) {
+        return reinterpret_cast<BlockElement*>(row(Area::scratch, place.owner).base)[-1 - place.index];
     }
     const std::byte* block_at(Place place) {
         return base::displaced(row(Area::scratch, place.owner).base,
                                static_cast<std::int64_t>(element(place).at));
     }
-    static Element own_element(const BlockAt& block) {
+    static BlockElement own_element(const BlockAt& block) {
         return {static_cast<std::uint64_t>(block.displacement_bytes), block.bytes, 0};
     }
     // A message has a length besides each block.
@@ -198,7 +198,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
             blocks::copy_block(to, base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
 
-    void take(std::int32_t index, const std::byte* base, Element source) {
+    void take(std::int32_t index, const std::byte* base, BlockElement source) {
         if (source.straight != 0) {
             straight_[static_cast<std::size_t>(index)] = 1;
             return;

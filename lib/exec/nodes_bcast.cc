@@ -62,13 +62,13 @@ struct Whole {
 };
 
 // One train of segments.
-class Train {
+class NodesTrain {
   public:
     static constexpr bool kRows = false;
 
     // record: the one that a mate follows, or that this rank publishes.
-    Train(const Order& order, const comm::ScheduleKey& key, const Whole& whole, std::uint64_t at,
-          BcastRecord& record)
+    NodesTrain(const Order& order, const comm::ScheduleKey& key, const Whole& whole, std::uint64_t at,
+               BcastRecord& record)
         : comm_(order.comm),
           channel_(order.lane.channel),
           post_(order.lane.post),
@@ -261,7 +261,7 @@ class NodesBcastFlight final : public Flight {
     std::uint64_t at_ = 0;  // where the train under way begins
     bool is_read_ = false;  // this rank published what its mates read in place
     BcastRecord record_;
-    std::optional<Train> train_;
+    std::optional<NodesTrain> train_;
     Awaited readers_;
 };
 
