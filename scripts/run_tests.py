@@ -48,6 +48,9 @@ EMULATED = [
     "collectives_test 4 ranks on 2 nodes leader",
 ]
 
+# The suites without MPI that take most of the time, and seldom fail with a change of the library.
+LONG = ["simulate", "proof", "pages"]
+
 SANITIZED = "build/sanitized"
 
 
@@ -149,7 +152,7 @@ def test_all(options):
     if not build("build", "-Dtests=true", "-Dbench=true", "-Dpkgconfig.relocatable=true"):
         return [{"name": "libcoco does not compile", "result": "ERROR"}]
     if options.quick:
-        return run_tests("build", "--no-suite", "simulate", "--no-suite", "proof")
+        return run_tests("build", *[word for suite in LONG for word in ("--no-suite", suite)])
     results = run_tests("build")
     results.append(check_tidy())
     results += test_sanitized()
@@ -175,7 +178,7 @@ def report(results):
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/test")
-    parser.add_argument("--quick", action="store_true", help="only the tests that need no MPI, without long proofs and simulated clusters")
+    parser.add_argument("--quick", action="store_true", help="only the tests that need no MPI, without long proofs, simulated clusters and what a browser shows")
     parser.add_argument("--mpi", action="append", help="on this MPI, instead of on Debian's two")
     parser.add_argument("--arm64", action="store_true", help="on an emulated ARM processor instead")
     options = parser.parse_args()
