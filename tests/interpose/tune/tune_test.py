@@ -4,6 +4,8 @@
 
 usage: tune_test.py COCO SCHEMA CLASS WORDS...      CLASS: Machine or Cluster; WORDS: of mpi_run, which runs the jobs
 """
+import concurrent.futures
+import functools
 import json
 import os
 import re
@@ -131,17 +133,24 @@ class Machine(InFolder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_refusals(self):
-        self.refused("--collectives: unknown collective 'reduce': must be a list of alltoall, ", "--collectives", "bcast,reduce")
-        self.refused("--from 2K is larger than --to 1K", "--from", "2K", "--to", "1K")
-        self.refused("--minutes", "--minutes", "0")
-        self.refused("-o out.txt: must be a file name that ends in .toml", "-o", "out.txt")
-        self.refused("/dev/null/x.toml: cannot be written: Not a directory", "-o", "/dev/null/x.toml")
-        self.refused("--mpi libc.so.6: .*no MPI library that libcoco serves", "--mpi", "libc.so.6")
-        self.refused("--mpi /var: there is no MPI library", "--mpi", "/var")
-        self.refused("one rank alone", ranks=1)
-        self.refused("COCO_DISABLE=1 switches libcoco off", run=["--env", "COCO_DISABLE=1"])
-        self.refused("the environment decides about bcast", run=["--env", "COCO_BCAST=eager"])
-        self.refused("COCO_POLICY=nothing.toml: cannot be read", run=["--env", "COCO_POLICY=nothing.toml"])
+        """Side by side: the launchers wait most of the time."""
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            refused = functools.partial(pool.submit, self.refused)
+            jobs = [
+                refused("--collectives: unknown collective 'reduce': must be a list of alltoall, ", "--collectives", "bcast,reduce"),
+                refused("--from 2K is larger than --to 1K", "--from", "2K", "--to", "1K"),
+                refused("--minutes", "--minutes", "0"),
+                refused("-o out.txt: must be a file name that ends in .toml", "-o", "out.txt"),
+                refused("/dev/null/x.toml: cannot be written: Not a directory", "-o", "/dev/null/x.toml"),
+                refused("--mpi libc.so.6: .*no MPI library that libcoco serves", "--mpi", "libc.so.6"),
+                refused("--mpi /var: there is no MPI library", "--mpi", "/var"),
+                refused("one rank alone", ranks=1),
+                refused("COCO_DISABLE=1 switches libcoco off", run=["--env", "COCO_DISABLE=1"]),
+                refused("the environment decides about bcast", run=["--env", "COCO_BCAST=eager"]),
+                refused("COCO_POLICY=nothing.toml: cannot be read", run=["--env", "COCO_POLICY=nothing.toml"]),
+            ]
+            for job in jobs:
+                job.result()
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_unknown_option(self):
