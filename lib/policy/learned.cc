@@ -50,9 +50,9 @@ std::string text_of(const Learned& learned) {
     std::ostringstream text;
     text << "# Written by libcoco (COCO_LEARN) when a job ended. It may be deleted at any time.\n\n"
          << '[' << kHoldsFor << "]\n"
-         << "libcoco = " << quoted(key.libcoco) << "\nmpi = " << quoted(key.mpi)
-         << "\nmachine = " << quoted(key.machine) << "\ntransport = " << quoted(key.transport)
-         << "\npolicy = " << quoted(key.policy) << "\n\n"
+         << "libcoco = " << toml_string(key.libcoco) << "\nmpi = " << toml_string(key.mpi)
+         << "\nmachine = " << toml_string(key.machine) << "\ntransport = " << toml_string(key.transport)
+         << "\npolicy = " << toml_string(key.policy) << "\n\n"
          << toml_of(learned.rules) << '\n'
          << kEnd;
     return text.str();

@@ -23,6 +23,6 @@
 namespace coco::policy {
 
 // The text as a string of TOML, on one line.
-std::string quoted(std::string_view text);
+std::string toml_string(std::string_view text);
 
 }  // namespace coco::policy

@@ -11,7 +11,7 @@
 namespace coco::policy {
 
 // The formatter's own choice of quotes is wrong for some texts: a literal string of several lines may hold its own end.
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
     std::ostringstream out;
     const toml::value<std::string> value{std::string(text)};
     out << toml::toml_formatter(
@@ -24,7 +24,7 @@ namespace {
 
 std::string list_of(const std::vector<std::string>& words) {
     std::string list;
-    for (const std::string& word : words) list.append(list.empty() ? "[" : ", ").append(policy::quoted(word));
+    for (const std::string& word : words) list.append(list.empty() ? "[" : ", ").append(toml_string(word));
     return list + "]";
 }
 
@@ -33,11 +33,11 @@ bool is_any(const Range& range) { return range.first == 0 && range.last == UINT6
 // As parse_range() reads it. TOML's integers have a sign.
 std::string text_of(const Range& range) {
     if (range.first == range.last && range.first <= INT64_MAX) return std::to_string(range.first);
-    if (range.first == range.last) return policy::quoted(std::to_string(range.first));
+    if (range.first == range.last) return toml_string(std::to_string(range.first));
     std::string text = range.first != 0 ? base::bytes_text(range.first) : "";
     text += '-';
     if (range.last != UINT64_MAX) text += base::bytes_text(range.last);
-    return policy::quoted(text);
+    return toml_string(text);
 }
 
 struct Condition {
@@ -66,15 +66,15 @@ void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& 
         out << key << std::string(11 - key.size(), ' ') << "= " << value << '\n';
     };
     out << "\n[[rule]]\n";
-    line("collective", collectives.size() == 1 ? policy::quoted(collectives[0]) : list_of(collectives));
+    line("collective", collectives.size() == 1 ? toml_string(collectives[0]) : list_of(collectives));
     for (const Condition& condition : kConditions)
         if (const Range& range = rule.*condition.range; !is_any(range))
             line(condition.name, text_of(condition, range));
-    line("algorithm", policy::quoted(text_of(rule.choice)));
+    line("algorithm", toml_string(text_of(rule.choice)));
     std::vector<std::string> also;
     for (const Choice& choice : rule.also) also.push_back(text_of(choice));
     if (!also.empty()) line("also", list_of(also));
-    if (!rule.reason.empty()) line("reason", policy::quoted(rule.reason));
+    if (!rule.reason.empty()) line("reason", toml_string(rule.reason));
 }
 
 }  // namespace
