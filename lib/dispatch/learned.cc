@@ -41,6 +41,12 @@ int world_rank() {
     return rank;
 }
 
+std::uint64_t world_ranks() {
+    int ranks = 1;
+    mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
+    return static_cast<std::uint64_t>(ranks);
+}
+
 // In one job of so many what was learned is looked at as if nobody had: a mistake of a job is not to stand for ever where jobs are short.
 constexpr std::uint64_t kAnewOneOf = 8;
 // What rank 0 puts before the text.
@@ -69,8 +75,10 @@ void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
     if (world_rank() == 0) {
         const policy::LearnedKey& key = key_of(settings);
         std::string trouble;
-        const std::vector<policy::Rule> rules =
-            settings::read_learned(settings::learned_path(settings.learn.file, key), key, trouble);
+        // No communicator that calls are taken on is larger: those with ranks of another world are left to MPI.
+        const std::vector<policy::Rule> rules = choose::rules_for_job(
+            settings::read_learned(settings::learned_path(settings.learn.file, key), key, trouble),
+            world_ranks());
         if (!trouble.empty()) tell(settings, trouble);
         if (!rules.empty()) text = static_cast<char>(draw_whether_known()) + policy::text_of({key, rules});
     }

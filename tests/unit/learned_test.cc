@@ -159,6 +159,24 @@ TEST_CASE("a choice of the rules that was not compared with all others is nothin
     CHECK(choose::rules_learned({{lesson}}, policy, 0, {}).size() == 1);
 }
 
+TEST_CASE("a job reads the learned rules of communicators that are no larger than the job", "[learned]") {
+    const std::vector<policy::Rule> rules = some_rules(4);  // 2 to 5 ranks on a node
+    CHECK(choose::rules_for_job(rules, 1).empty());
+    CHECK(choose::rules_for_job(rules, 4).size() == 3);
+    CHECK(choose::rules_for_job(rules, 5).size() == 4);
+    policy::Rule of_nodes = rules[0];
+    of_nodes.nodes = {3, 3};  // 2 ranks on one, and a rank at least on each other
+    CHECK(choose::rules_for_job({of_nodes}, 3).empty());
+    CHECK(choose::rules_for_job({of_nodes}, 4).size() == 1);
+    of_nodes.nodes = of_nodes.ranks = {UINT64_MAX, UINT64_MAX};
+    CHECK(choose::rules_for_job({of_nodes}, 4).empty());
+    policy::Rule of_any = rules[0];
+    of_any.nodes = of_any.ranks = {};
+    CHECK(choose::rules_for_job({of_any}, 1).size() == 1);
+    of_any.ranks = {4, 4};
+    CHECK(choose::rules_for_job({of_any}, 3).empty());
+}
+
 TEST_CASE("learned rules are kept in the policy's language", "[learned]") {
     const policy::Learned learned{kKey, some_rules()};
     const std::string text = policy::text_of(learned);
