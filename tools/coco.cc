@@ -3,13 +3,13 @@
 // The `coco` command: run a program with libcoco, tell about machine and policy, tune a policy for a machine, make
 // pages of what was measured.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <string_view>
 
 #include "os/process.h"
 #include "tools/commands.h"
 #include "tools/describe.h"
 #include "tools/launch.h"
+#include "tools/words.h"
 
 namespace {
 
@@ -68,8 +68,7 @@ int main(int argc, char** argv) {
         std::vector<std::string> command(argv + end, argv + argc);
         if (!command.empty() && command.front() == "--") command.erase(command.begin());
         if (!command.empty()) return run(command);
-        std::cerr << "coco: error: run: which program?\n";
-        return 2;
+        return tell_error("run: which program?");
     }
     return status;
 }

@@ -15,6 +15,7 @@
 #include "tools/doctor_mates.h"
 #include "tools/doctor_report.h"
 #include "tools/doctor_statement.h"
+#include "tools/words.h"
 
 namespace coco::tools {
 namespace {
@@ -132,7 +133,7 @@ Report report_of(const std::vector<Statement>& statements, const std::vector<Tri
 }
 
 int lose_root() {
-    std::cerr << "coco: error: doctor: the process that collects the findings is gone\n";
+    tell_error("doctor: the process that collects the findings is gone");
     return 1;
 }
 

@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/launch.h"
 #include "tools/preload.h"
+#include "tools/words.h"
 
 namespace coco::tools {
 namespace {
@@ -117,8 +118,7 @@ int print(Form form) {
             throw std::runtime_error(*wrong);
         std::cout << text_of(variables(), form);
     } catch (const std::runtime_error& error) {
-        std::cerr << "coco: error: " << error.what() << '\n';
-        return 2;
+        return tell_error(error.what());
     }
     return 0;
 }

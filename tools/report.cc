@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
-#include <iostream>
 
 #include "tools/commands.h"
 #include "tools/launch.h"

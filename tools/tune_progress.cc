@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "os/clock.h"
 #include "tools/tune_rules.h"
+#include "tools/words.h"
 
 namespace coco::tools {
 namespace {
@@ -47,8 +48,6 @@ void Progress::end_cell(const TunedCell& cell, std::size_t done, std::size_t lef
 
 void Progress::tell(const std::string& line) { std::fprintf(stderr, "coco tune: %s\n", line.c_str()); }
 
-void Progress::fail(const std::string& line) {
-    std::fprintf(stderr, "coco: error: tune: %s\n", line.c_str());
-}
+void Progress::fail(const std::string& line) { tell_error("tune: " + line); }
 
 }  // namespace coco::tools
