@@ -16,7 +16,9 @@ using coco::choose::Learner;
 namespace {
 
 // Sanitizers look at memory and take nine times as long: once is enough for them.
-#if defined(__has_feature)
+#if defined(__SANITIZE_ADDRESS__)
+#define COCO_TEST_IS_SANITIZED
+#elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define COCO_TEST_IS_SANITIZED
 #endif
