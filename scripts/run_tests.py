@@ -48,7 +48,7 @@ EMULATED = [
     "collectives_test 4 ranks on 2 nodes leader",
 ]
 
-# The suites without MPI that take most of the time, and seldom fail with a change of the library.
+# The suites that need no MPI and are not for --quick, as they take most of the time.
 LONG = ["simulate", "proof", "pages"]
 
 SANITIZED = "build/sanitized"
