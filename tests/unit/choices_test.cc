@@ -7,6 +7,8 @@
 #include <optional>
 #include <random>
 
+#include "policy_of.h"
+
 using namespace coco;
 using namespace coco::choose;
 using algorithms::Collective;
@@ -24,13 +26,6 @@ class Alone final : public Agreement {
     int agreements = 0;
     bool fails = false;
 };
-
-policy::Policy policy_of(const char* rules) {
-    policy::Policy policy;
-    auto error = policy::parse_rules(rules, "test", policy.rules);
-    REQUIRE_FALSE(error);
-    return policy;
-}
 
 policy::Facts facts_of(Collective collective, std::uint64_t block_bytes) {
     return {.collective = collective,

@@ -15,18 +15,13 @@
 
 #include "choose/rules_learned.h"
 #include "policy/learned.h"
+#include "policy_of.h"
 #include "settings/learned_file.h"
 
 using namespace coco;
 using algorithms::Collective;
 
 namespace {
-
-policy::Policy policy_of(const char* rules) {
-    policy::Policy policy;
-    REQUIRE_FALSE(policy::parse_rules(rules, "test", policy.rules));
-    return policy;
-}
 
 policy::Choice choice_of(const char* text, Collective collective = Collective::alltoall) {
     policy::Choice choice;
@@ -54,7 +49,7 @@ choose::Lesson lesson_of(int size_class, int rule, std::vector<const char*> cand
     return lesson;
 }
 
-constexpr const char* kRules = R"(
+constexpr const char* kLearnedFrom = R"(
 [[rule]]
 collective = "alltoall"
 block = "-3000"
@@ -84,7 +79,7 @@ std::vector<policy::Rule> some_rules(std::size_t count = 3) {
         lessons.push_back(lesson_of(7, -1, {"eager", "mpi"}, 1));
         lessons.back().facts.ranks_per_node = static_cast<std::int32_t>(2 + i);
     }
-    return choose::rules_learned(lessons, policy_of(kRules), 0, {});
+    return choose::rules_learned(lessons, policy_of(kLearnedFrom), 0, {});
 }
 
 std::string trouble_of(const std::string& path, const policy::LearnedKey& key = kKey) {
@@ -96,7 +91,7 @@ std::string trouble_of(const std::string& path, const policy::LearnedKey& key = 
 }  // namespace
 
 TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[learned]") {
-    const policy::Policy policy = policy_of(kRules);
+    const policy::Policy policy = policy_of(kLearnedFrom);
     choose::Lesson lessons[] = {lesson_of(12, 0, {"eager", "mpi", "naive"}, 2),
                                 lesson_of(5, 0, {"eager", "mpi", "naive"}, 0),
                                 lesson_of(6, 0, {"eager", "mpi", "naive"}, 0)};
@@ -129,7 +124,7 @@ TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[
 }
 
 TEST_CASE("what is learned anew stands in the place of what was learned", "[learned]") {
-    policy::Policy policy = policy_of(kRules);
+    policy::Policy policy = policy_of(kLearnedFrom);
     const choose::Lesson first = lesson_of(7, 0, {"eager", "mpi", "naive"}, 1);
     const choose::Lesson other = lesson_of(8, 0, {"eager", "mpi", "naive"}, 1);
     std::vector<policy::Rule> rules = choose::rules_learned({{first, other}}, policy, 0, {});
@@ -150,7 +145,7 @@ TEST_CASE("what is learned anew stands in the place of what was learned", "[lear
 
 TEST_CASE("a choice of the rules that was not compared with all others is nothing that was learned",
           "[learned]") {
-    const policy::Policy policy = policy_of(kRules);
+    const policy::Policy policy = policy_of(kLearnedFrom);
     choose::Lesson lesson = lesson_of(7, 0, {"eager", "mpi", "naive"}, 0);
     lesson.facts.collective = Collective::bcast;
     lesson.times_ns[2] = 0;

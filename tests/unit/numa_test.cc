@@ -22,14 +22,14 @@ namespace {
 
 constexpr unsigned long kBits = 1024, kWordBits = 8 * sizeof(unsigned long);
 
-struct Policy {
+struct MemoryPolicy {
     int mode = -1;  // -1: the kernel does not tell
     std::vector<unsigned long> domains = std::vector<unsigned long>(kBits / kWordBits);
     bool names(unsigned domain) const { return (domains[domain / kWordBits] >> domain % kWordBits & 1) != 0; }
 };
 
-Policy policy_of(const std::byte* address) {
-    Policy policy;
+MemoryPolicy memory_policy_of(const std::byte* address) {
+    MemoryPolicy policy;
     if (syscall(SYS_get_mempolicy, &policy.mode, policy.domains.data(), kBits + 1, address, MPOL_F_ADDR) != 0)
         policy.mode = -1;
     return policy;
@@ -65,13 +65,13 @@ TEST_CASE("pages are asked from the domain of the thread", "[os]") {
     // From the middle of a page to the middle of another one: what lies between.
     const bool agreed = prefer_here(base + 4 * page + 1, 4 * page);
     CHECK(prefer_here(base + page + 1, page) == true);  // not one whole page
-    const Policy within = policy_of(base + 5 * page);
+    const MemoryPolicy within = memory_policy_of(base + 5 * page);
     CHECK(agreed == (within.mode == MPOL_PREFERRED));
     if (agreed) {
         CHECK(within.names(domain_here()));
-        CHECK(policy_of(base + 7 * page).mode == MPOL_PREFERRED);
+        CHECK(memory_policy_of(base + 7 * page).mode == MPOL_PREFERRED);
         for (std::uint64_t outside : {1, 2, 4, 8})
-            CHECK(policy_of(base + outside * page).mode == MPOL_DEFAULT);
+            CHECK(memory_policy_of(base + outside * page).mode == MPOL_DEFAULT);
         elsewhere[5 * page] = std::byte{1};
         CHECK(domain_of_page(base + 5 * page) == static_cast<int>(domain_here()));
     }

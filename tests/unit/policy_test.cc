@@ -45,7 +45,7 @@ std::string environment_error(std::vector<Variable> variables) {
     return error ? error->line : "";
 }
 
-Policy policy_of(std::string_view toml) {
+Policy rules_of_file(std::string_view toml) {
     Policy policy;
     policy.source = "file.toml";
     auto error = parse_rules(toml, "file.toml", policy.rules);
@@ -144,7 +144,7 @@ TEST_CASE("choices", "[policy]") {
 }
 
 TEST_CASE("the first rule that matches wins", "[policy]") {
-    Policy policy = policy_of(R"(
+    Policy policy = rules_of_file(R"(
 [[rule]]
 collective = "alltoall"
 block = "0-512"
@@ -167,13 +167,13 @@ algorithm = "morton"
 }
 
 TEST_CASE("a rule with block never matches where the block is not common", "[policy]") {
-    Policy policy = policy_of("[[rule]]\ncollective='alltoallv'\nblock='0-512'\nalgorithm='eager'\n");
+    Policy policy = rules_of_file("[[rule]]\ncollective='alltoallv'\nblock='0-512'\nalgorithm='eager'\n");
     CHECK(chosen(policy, facts(Collective::alltoallv, {})) == "mpi");
 }
 
 TEST_CASE("the rules for a communicator's calls are those that only the block and the call decide between",
           "[policy]") {
-    const Policy policy = policy_of(R"(
+    const Policy policy = rules_of_file(R"(
 [[rule]]
 collective = 'alltoall'
 ranks = 3
@@ -198,7 +198,7 @@ algorithm = 'morton'
 }
 
 TEST_CASE("a verdict holds for all blocks that it names, and a neighbouring rule bounds them", "[policy]") {
-    const Policy policy = policy_of(R"(
+    const Policy policy = rules_of_file(R"(
 [[rule]]
 collective = 'alltoall'
 block = '100-200'
@@ -237,7 +237,7 @@ algorithm = 'morton'
 }
 
 TEST_CASE("a call that shall show sizes goes by the first rule that names an algorithm", "[policy]") {
-    const Policy policy = policy_of(R"(
+    const Policy policy = rules_of_file(R"(
 [[rule]]
 collective = 'alltoallv'
 nodes = 2
@@ -301,7 +301,7 @@ Facts neighbor_facts(std::uint64_t block_bytes, bool block_is_own, std::uint64_t
 }  // namespace
 
 TEST_CASE("rules by calls and degree", "[policy]") {
-    const Policy policy = policy_of(kNeighborRules);
+    const Policy policy = rules_of_file(kNeighborRules);
     auto at = [&](std::uint64_t calls) { return select(policy, neighbor_facts(8, false, calls)); };
     auto name = [](const Verdict& verdict) { return verdict.choice.algorithm->name; };
     CHECK(name(at(1)) == "aggregate");
@@ -328,7 +328,7 @@ TEST_CASE("rules by calls and degree", "[policy]") {
 }
 
 TEST_CASE("rules by whether ranks outnumber CPUs", "[policy]") {
-    const Policy policy = policy_of(R"([[rule]]
+    const Policy policy = rules_of_file(R"([[rule]]
 collective = "alltoall"
 crowded = true
 algorithm = "eager"
@@ -354,7 +354,7 @@ algorithm = "naive"
 }
 
 TEST_CASE("a block that other ranks may not see chooses between receivers' copies only", "[policy]") {
-    const Policy policy = policy_of(kNeighborRules);
+    const Policy policy = rules_of_file(kNeighborRules);
     CHECK(chosen(policy, neighbor_facts(2048, false)) == "aggregate");
     CHECK(chosen(policy, neighbor_facts(8, true, 100)) == "eager");
     CHECK(chosen(policy, neighbor_facts(2048, true)) == "eager");
@@ -369,7 +369,7 @@ TEST_CASE("a block that other ranks may not see chooses between receivers' copie
             explain(policy, neighbor_facts(block_bytes, true, 501)).starts_with("neighbor_alltoall: mpi\n"));
     }
     CHECK(chosen(policy, neighbor_facts(4096, false, 501)) == "eager");
-    const Policy aggregating = policy_of(
+    const Policy aggregating = rules_of_file(
         "[[rule]]\nblock='-4K'\ncollective='neighbor_alltoall'\nalgorithm='eager'\n"
         "[[rule]]\ncollective='neighbor_alltoall'\nalgorithm='aggregate'\n");
     CHECK(chosen(aggregating, neighbor_facts(8, true)) == "aggregate");
@@ -426,19 +426,19 @@ TEST_CASE("what is strange in a file shows as one line", "[policy]") {
         "file.toml:2:13: unknown algorithm 'x\\x1by': must be one of mpi, eager, direct, segmented, leader");
     CHECK(error_of("caf\xc3\xa9 = 1")
               .starts_with("file.toml:1:"));  // toml++ thinks it knows that there are none
-    const Policy policy = policy_of("[[rule]]\nalgorithm = \"mpi\"\nreason = \"one\\ntwo\"");
+    const Policy policy = rules_of_file("[[rule]]\nalgorithm = \"mpi\"\nreason = \"one\\ntwo\"");
     const std::string lines = explain(policy, facts(Collective::bcast, 8));
     CHECK(lines ==
           "bcast: mpi\n  file.toml:1: applies: collective = \"bcast\", algorithm = \"mpi\" (one\\x0atwo)\n");
 }
 
 TEST_CASE("a file may hold no rules", "[policy]") {
-    CHECK(policy_of("").rules.empty());
-    CHECK(policy_of("rule = []").rules.empty());
+    CHECK(rules_of_file("").rules.empty());
+    CHECK(rules_of_file("rule = []").rules.empty());
 }
 
 TEST_CASE("the built-in rules", "[policy]") {
-    Policy policy = policy_of(default_rules());
+    Policy policy = rules_of_file(default_rules());
     for (const Rule& rule : policy.rules) CHECK_FALSE(rule.reason.empty());
     for (int c = 0; c < algorithms::kCollectives; ++c) {
         auto collective = static_cast<Collective>(c);
@@ -453,7 +453,7 @@ TEST_CASE("the built-in rules", "[policy]") {
 }
 
 TEST_CASE("the built-in rules copy once where ranks have a CPU each, from smaller blocks on", "[policy]") {
-    Policy policy = policy_of(default_rules());
+    Policy policy = rules_of_file(default_rules());
     auto at = [&](Collective collective, std::uint64_t block, std::int32_t ranks, bool crowded) {
         Facts some = facts(collective, block, ranks);
         some.crowded = crowded;
@@ -476,7 +476,7 @@ TEST_CASE("the built-in rules copy once where ranks have a CPU each, from smalle
 }
 
 TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
-    Policy policy = policy_of(default_rules());
+    Policy policy = rules_of_file(default_rules());
     auto chosen_for = [&](std::uint64_t bytes, std::int32_t ranks, std::int32_t nodes) {
         return chosen(policy, facts(Collective::bcast, bytes, ranks, nodes));
     };
@@ -491,7 +491,7 @@ TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
 
 TEST_CASE("over several nodes the built-in rules name one of ours to be tried, if they do not choose it",
           "[policy]") {
-    Policy policy = policy_of(default_rules());
+    Policy policy = rules_of_file(default_rules());
     auto is_tried = [&](std::string_view name, const Facts& asked) {
         const Rule& rule = policy.rules[static_cast<std::size_t>(select(policy, asked).rule)];
         auto has_name = [&](const Choice& choice) {
@@ -518,7 +518,7 @@ TEST_CASE("over several nodes the built-in rules name one of ours to be tried, i
 
 TEST_CASE("over several nodes the built-in rules try nothing on blocks that nobody has measured",
           "[policy]") {
-    Policy policy = policy_of(default_rules());
+    Policy policy = rules_of_file(default_rules());
     for (int c = 0; c < algorithms::kCollectives; ++c)
         for (std::int32_t nodes : {2, 4, 16})
             for (std::int32_t ranks : {1, 2, 4, 64}) {
@@ -531,7 +531,7 @@ TEST_CASE("over several nodes the built-in rules try nothing on blocks that nobo
 }
 
 TEST_CASE("the built-in rules for neighbours", "[policy]") {
-    Policy policy = policy_of(default_rules());
+    Policy policy = rules_of_file(default_rules());
     auto chosen_for = [&](Collective collective, std::optional<std::uint64_t> bytes, std::int32_t ranks,
                           std::int32_t nodes, std::uint64_t degree, bool block_is_own = false,
                           std::uint64_t calls = 50) {
@@ -647,7 +647,7 @@ TEST_CASE("a policy file takes the place of the built-in rules", "[policy]") {
 
 TEST_CASE("the built-in rules may follow a file's own", "[policy]") {
     const Policy policy =
-        policy_of("otherwise = 'built-in'\n[[rule]]\ncollective='bcast'\nalgorithm='mpi'\n");
+        rules_of_file("otherwise = 'built-in'\n[[rule]]\ncollective='bcast'\nalgorithm='mpi'\n");
     CHECK(chosen(policy, facts(Collective::bcast, 8)) == "mpi");
     Policy built_in;
     REQUIRE_FALSE(from_environment(built_in));
@@ -659,7 +659,7 @@ TEST_CASE("the built-in rules may follow a file's own", "[policy]") {
     CHECK(chosen(policy, asked) == chosen(built_in, asked));
     // Rules are shown by the text that they come from.
     CHECK(explain(policy, asked) == explain(built_in, asked));
-    const Policy alone = policy_of("otherwise = 'built-in'");
+    const Policy alone = rules_of_file("otherwise = 'built-in'");
     CHECK(alone.rules.size() == built_in.rules.size());
     for (const char* wrong : {"otherwise = 'mpi'", "otherwise = true", "otherwise = ''"})
         CHECK(error_of(wrong) ==
@@ -716,7 +716,7 @@ reason     = "5 \"us\"\\ and #"
 }
 
 TEST_CASE("explain says which rule applies and why others do not", "[policy]") {
-    Policy policy = policy_of(R"([[rule]]
+    Policy policy = rules_of_file(R"([[rule]]
 collective = "alltoall"
 block = "-512"
 algorithm = "eager"

@@ -48,7 +48,7 @@ TEST_CASE("the seat is a CPU that may be used, in the domain that hwloc says", "
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
         REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
-        Seat here = seat();
+        os::Seat here = seat();
         CHECK(here.cpu == cpu);
         hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(machine, static_cast<unsigned>(cpu));
         REQUIRE(pu != nullptr);
@@ -91,7 +91,7 @@ TEST_CASE("the kernel and hwloc agree on the caches here", "[probe]") {
     hwloc_topology_t machine;
     hwloc_topology_init(&machine);
     hwloc_topology_load(machine);
-    Seat here = seat();
+    os::Seat here = seat();
     Caches found = kernel_caches(here.cpu);
     hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(machine, static_cast<unsigned>(here.cpu));
     REQUIRE(pu != nullptr);
