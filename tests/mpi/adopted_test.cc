@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -108,9 +109,15 @@ const int g_outside_bytes = g_is_older_kernel ? 1'100'001 : 320'001;
 constexpr std::size_t kOutsideMost = 8 * 320'001 + 64 * 1024;
 unsigned char g_send[kOutsideMost], g_recv[kOutsideMost];
 
+// Of a block: smaller ones where there are more than eight ranks.
+int outside_block_bytes() {
+    const auto ranks = static_cast<std::size_t>(world_size());
+    return std::min(g_outside_bytes, static_cast<int>((kOutsideMost - 64 * 1024) / ranks) - 3);
+}
+
 void come_back_outside(unsigned char* send, unsigned char* recv, std::initializer_list<Kind> kinds) {
     const std::size_t skip = 64 + 1237 * static_cast<std::size_t>(world_rank() + 1);
-    for (Kind kind : kinds) use_again(kind, g_outside_bytes, send + skip, recv + skip, true);
+    for (Kind kind : kinds) use_again(kind, outside_block_bytes(), send + skip, recv + skip, true);
 }
 
 __attribute__((noinline)) void come_back_on_stack() {

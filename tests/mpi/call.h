@@ -2,13 +2,14 @@
 //
 // One collective call as data, and its proof: the call is made twice on the same memory with the same
 // contents, once as programs do and once through the MPI library's own function; every byte of both buffers
-// must end alike: data, holes, and guards before and after. Every rank of the communicator verifies the same
-// call.
+// must end alike: data, holes, and guards before and after; of long doubles only what holds the value.
+// Every rank of the communicator verifies the same call.
 #pragma once
 #include <mpi.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cfloat>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -252,6 +253,16 @@ inline std::size_t difference(const char* a, const char* b, std::size_t bytes) {
                : static_cast<std::size_t>(std::mismatch(a, a + bytes, b).first - a);
 }
 
+// Makes the bytes of long doubles that hold no value zero: those after the first ten of sixteen on x86. MPICH 4.0's alltoall of
+// small blocks on 16 ranks and more leaves them as they were.
+inline void forget_padding(const Call& c, std::vector<char>& buffer) {
+    constexpr std::size_t kItem = sizeof(long double), kValue = LDBL_MANT_DIG == 64 ? 10 : kItem;
+    if (c.recv.types[0] != MPI_LONG_DOUBLE) return;
+    for (std::size_t item = 0; item + kItem <= buffer.size(); item += kItem)
+        std::fill(buffer.begin() + static_cast<long>(item + kValue),
+                  buffer.begin() + static_cast<long>(item + kItem), 0);
+}
+
 // Calls so far, among neighbours or not, by kind.
 inline std::atomic<std::uint64_t> verified[2][kKinds] = {};
 
@@ -264,7 +275,7 @@ inline bool verify(const Call& c) {
     Guarded recv(c.recv_at, span_of(c.recv, blocks.received), c.null_when_empty);
     const std::size_t send_bytes = send.region.bytes(), recv_bytes = recv.region.bytes();
 
-    std::vector<char> sent(send_bytes), before(recv_bytes), result(recv_bytes);
+    std::vector<char> sent(send_bytes), before(recv_bytes), result(recv_bytes), own_result(recv_bytes);
     fill(sent.data(), send_bytes, c.seed);
     fill(before.data(), recv_bytes, c.seed + 1);
     const void* from = c.in_place ? MPI_IN_PLACE : send.address;
@@ -278,7 +289,10 @@ inline bool verify(const Call& c) {
     std::memcpy(result.data(), recv.region.data(), recv_bytes);
     const std::size_t send_change = difference(sent.data(), send.region.data(), send_bytes);
     const int own_code = call(own, false);
-    const std::size_t change = difference(result.data(), recv.region.data(), recv_bytes);
+    std::memcpy(own_result.data(), recv.region.data(), recv_bytes);
+    forget_padding(c, result);
+    forget_padding(c, own_result);
+    const std::size_t change = difference(result.data(), own_result.data(), recv_bytes);
 
     if (code != own_code) describe(c, "another return code", 0);
     if (send_change != send_bytes) describe(c, "send buffer changed", send_change);
