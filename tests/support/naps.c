@@ -2,8 +2,9 @@
 //
 // Test equipment, preloaded where tests run side by side. A rank that waits gives the CPU away again and again, and where more
 // ranks than CPUs wait, the kernel is busy with that alone. Here a thread that has given the CPU away a hundred times in a row
-// is to rest, so that the ranks of the other test have the CPU: in the MPI library it takes a nap each time after. libcoco's
-// ranks fall asleep by themselves after some more attempts, and wake each other: these attempts are cut short.
+// is to rest, so that the ranks of the other test have the CPU: in the MPI library it takes a nap each time after. Where ranks
+// outnumber the CPUs, libcoco lets them fall asleep by itself after 2,000 attempts: these attempts are cut short. Ranks of
+// libcoco's that do not sleep give the CPU away again after 4,000.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
@@ -31,7 +32,7 @@ static int is_of_libcoco(void* code) {
 }
 
 int sched_yield(void) {
-    enum { row_ends_ns = 100000, awake_yields = 100, nap_ns = 20000 };
+    enum { row_ends_ns = 100000, awake_yields = 100, asleep_by_yields = 4000, nap_ns = 20000 };
     static _Thread_local struct {
         int64_t last_ns;
         int yields;
@@ -39,8 +40,8 @@ int sched_yield(void) {
     const int is_ours = is_of_libcoco(__builtin_return_address(0));
     if (now_ns() - rows[is_ours].last_ns > row_ends_ns) rows[is_ours].yields = 0;
     int status = 0;
-    if (rows[is_ours].yields < awake_yields) {
-        ++rows[is_ours].yields;
+    if (rows[is_ours].yields < asleep_by_yields) ++rows[is_ours].yields;
+    if (rows[is_ours].yields <= awake_yields || (is_ours && rows[is_ours].yields == asleep_by_yields)) {
         status = (int)syscall(SYS_sched_yield);
     } else if (!is_ours) {
         const struct timespec nap = {0, nap_ns};
