@@ -8,7 +8,6 @@ Every test is bounded in time (its Meson timeout). The output of failing tests i
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -67,9 +66,9 @@ def build(folder, *options, targets=(), setup=(), **more):
 
 
 def ahead():
-    """How headers are compiled ahead, which clang's build is faster by. A compiler cache would not work with them, and GCC 12 then
-    warns of what it inlines from std::string."""
-    return f"-Db_pch={'false' if shutil.which('ccache') and 'CCACHE_DISABLE' not in os.environ else 'true'}"
+    """Whether standard headers are compiled ahead."""
+    done = subprocess.run(["scripts/ahead"], check=True, capture_output=True, text=True)
+    return f"-Db_pch={done.stdout.strip()}"
 
 
 def run_tests(folder, *words):
@@ -149,7 +148,7 @@ def test_all(options):
     if options.arm64:
         return test_arm64()
     # The last one is the default, which an older build folder does not know.
-    if not build("build", "-Dtests=true", "-Dbench=true", "-Dpkgconfig.relocatable=true"):
+    if not build("build", "-Dtests=true", "-Dbench=true", ahead(), "-Dpkgconfig.relocatable=true"):
         return [{"name": "libcoco does not compile", "result": "ERROR"}]
     if options.quick:
         return run_tests("build", *[word for suite in LONG for word in ("--no-suite", suite)])
