@@ -294,8 +294,8 @@ TEST_CASE("groups have as few stretches together as there can be", "[tune]") {
         std::vector<Column> columns;
         for (const Costs& costs : table.collectives) columns.push_back(costs.columns[0]);
         std::size_t members = 0;
-        const std::vector<Group> groups = fewest_groups(table);
-        for (const Group& group : groups) {
+        const std::vector<tools::Group> groups = fewest_groups(table);
+        for (const tools::Group& group : groups) {
             CHECK(group.first == members);
             members += group.count;
             CHECK(group.stretches.size() == 1);
