@@ -19,8 +19,10 @@ constexpr int kMostElements = 2;  // of a block
 // An array of blocks, named by its address alone. Elements are in two pieces, the second of which lies lower.
 class Memory {
   public:
-    Memory(int blocks, int ints, bool as_darray)
-        : stride_(2 * ints + 4), values_(static_cast<std::size_t>(blocks * kMostElements * stride_)) {
+    // In `room`, which is used again: the kernel would take long to give fresh pages for each call.
+    Memory(std::vector<int>& room, int blocks, int ints, bool as_darray)
+        : stride_(2 * ints + 4), values_(room) {
+        values_.resize(static_cast<std::size_t>(blocks * kMostElements * stride_));
         const int lengths[] = {ints - ints / 3, ints / 3};
         const MPI_Aint places[] = {address(ints + 2), address(1)};
         const MPI_Datatype bases[] = {MPI_INT, MPI_INT};
@@ -58,7 +60,7 @@ class Memory {
     }
 
     int stride_;
-    std::vector<int> values_;
+    std::vector<int>& values_;
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
@@ -112,7 +114,9 @@ void compare(Call c, int ints, bool as_darray) {
     MPI_Comm_rank(c.comm, &rank);
     const Peers peers = peers_of_call(c);
     const int blocks = static_cast<int>(std::max(peers.sources.size(), peers.destinations.size())) + 1;
-    Memory from(blocks, ints, as_darray), ours(blocks, ints, as_darray), theirs(blocks, ints, as_darray);
+    static std::vector<int> rooms[3];
+    Memory from(rooms[0], blocks, ints, as_darray), ours(rooms[1], blocks, ints, as_darray),
+        theirs(rooms[2], blocks, ints, as_darray);
     from.fill(rank * 1'000'000);
     const void* send = c.in_place ? MPI_IN_PLACE : MPI_BOTTOM;
     auto call = [&](const Functions& f, Memory& to) {

@@ -255,13 +255,24 @@ inline std::size_t difference(const char* a, const char* b, std::size_t bytes) {
 
 // Makes the bytes of long doubles that hold no value zero: those after the first ten of sixteen on x86. MPICH 4.0's alltoall of
 // small blocks on 16 ranks and more leaves them as they were.
-inline void forget_padding(const Call& c, std::vector<char>& buffer) {
+inline void forget_padding(const Call& c, char* buffer, std::size_t bytes) {
     constexpr std::size_t kItem = sizeof(long double), kValue = LDBL_MANT_DIG == 64 ? 10 : kItem;
     if (c.recv.types[0] != MPI_LONG_DOUBLE) return;
-    for (std::size_t item = 0; item + kItem <= buffer.size(); item += kItem)
-        std::fill(buffer.begin() + static_cast<long>(item + kValue),
-                  buffer.begin() + static_cast<long>(item + kItem), 0);
+    for (std::size_t item = 0; item + kItem <= bytes; item += kItem)
+        std::fill(buffer + item + kValue, buffer + item + kItem, 0);
 }
+
+// Bytes that later calls of the thread use again: the kernel would take long to give fresh pages for each call.
+class Kept {
+  public:
+    char* of(std::size_t bytes) {
+        if (bytes_.size() < bytes) bytes_ = std::vector<char>(bytes);
+        return bytes_.data();
+    }
+
+  private:
+    std::vector<char> bytes_;
+};
 
 // Calls so far, among neighbours or not, by kind.
 inline std::atomic<std::uint64_t> verified[2][kKinds] = {};
@@ -275,24 +286,26 @@ inline bool verify(const Call& c) {
     Guarded recv(c.recv_at, span_of(c.recv, blocks.received), c.null_when_empty);
     const std::size_t send_bytes = send.region.bytes(), recv_bytes = recv.region.bytes();
 
-    std::vector<char> sent(send_bytes), before(recv_bytes), result(recv_bytes), own_result(recv_bytes);
-    fill(sent.data(), send_bytes, c.seed);
-    fill(before.data(), recv_bytes, c.seed + 1);
+    static thread_local Kept kept[4];
+    char *const sent = kept[0].of(send_bytes), *const before = kept[1].of(recv_bytes);
+    char *const result = kept[2].of(recv_bytes), *const own_result = kept[3].of(recv_bytes);
+    fill(sent, send_bytes, c.seed);
+    fill(before, recv_bytes, c.seed + 1);
     const void* from = c.in_place ? MPI_IN_PLACE : send.address;
     auto call = [&](const Functions& f, bool fortran) {
-        std::memcpy(send.region.data(), sent.data(), send_bytes);
-        std::memcpy(recv.region.data(), before.data(), recv_bytes);
+        std::memcpy(send.region.data(), sent, send_bytes);
+        std::memcpy(recv.region.data(), before, recv_bytes);
         return fortran ? invoke_fortran(c, from, recv.address) : invoke(f, c, from, recv.address);
     };
     ++verified[c.neighbor][static_cast<int>(c.kind)];
     const int code = call(called, c.fortran);
-    std::memcpy(result.data(), recv.region.data(), recv_bytes);
-    const std::size_t send_change = difference(sent.data(), send.region.data(), send_bytes);
+    std::memcpy(result, recv.region.data(), recv_bytes);
+    const std::size_t send_change = difference(sent, send.region.data(), send_bytes);
     const int own_code = call(own, false);
-    std::memcpy(own_result.data(), recv.region.data(), recv_bytes);
-    forget_padding(c, result);
-    forget_padding(c, own_result);
-    const std::size_t change = difference(result.data(), own_result.data(), recv_bytes);
+    std::memcpy(own_result, recv.region.data(), recv_bytes);
+    forget_padding(c, result, recv_bytes);
+    forget_padding(c, own_result, recv_bytes);
+    const std::size_t change = difference(result, own_result, recv_bytes);
 
     if (code != own_code) describe(c, "another return code", 0);
     if (send_change != send_bytes) describe(c, "send buffer changed", send_change);
