@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Test equipment, preloaded where tests run side by side. A rank that waits gives the CPU away again and again, and where more
-// ranks than CPUs wait, the kernel is busy with that alone. Here a thread that has given the CPU away a hundred times in a row
+// ranks than CPUs wait, the kernel is busy with that alone. Here a thread that has given the CPU away 25 times in a row
 // is to rest, so that the ranks of the other test have the CPU: in the MPI library it takes a nap each time after. Where ranks
 // outnumber the CPUs, libcoco lets them fall asleep by itself after 2,000 attempts: these attempts are cut short. Ranks of
 // libcoco's that do not sleep give the CPU away again after 4,000.
@@ -37,7 +37,7 @@ static int is_of_libcoco(void* code) {
 }
 
 int sched_yield(void) {
-    enum { row_ends_ns = 100000, awake_yields = 100, asleep_by_yields = 4000, nap_ns = 20000 };
+    enum { row_ends_ns = 100000, awake_yields = 25, asleep_by_yields = 4000, nap_ns = 20000 };
     static _Thread_local struct {
         int64_t last_ns;
         int yields;
