@@ -48,7 +48,7 @@ EMULATED = [
 ]
 
 # The suites that need no MPI and are not for --quick, as they take most of the time.
-LONG = ["simulate", "proof", "pages"]
+LONG = ["simulate", "proof", "pages", "packaging"]
 
 SANITIZED = "build/sanitized"
 
@@ -177,7 +177,7 @@ def report(results):
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/test")
-    parser.add_argument("--quick", action="store_true", help="only the tests that need no MPI, without long proofs, simulated clusters, the site and the pages of coco report")
+    parser.add_argument("--quick", action="store_true", help="only the tests that need no MPI, without long proofs, simulated clusters, the site, the pages of coco report and packages")
     parser.add_argument("--mpi", action="append", help="on this MPI, instead of on Debian's two")
     parser.add_argument("--arm64", action="store_true", help="on an emulated ARM processor instead")
     options = parser.parse_args()
