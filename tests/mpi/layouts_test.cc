@@ -335,46 +335,56 @@ void bcast(int seed) {
     MPI_Type_free(&block.type);
 }
 
+// What all ranks send of a type, so that each knows what comes: one block for each rank, and this rank's block packed.
+struct Sent {
+    Sent(const test::Type& type, int units) : count(units / type.units) {
+        MPI_Aint lower, extent;
+        MPI_Type_get_extent(type.handle, &lower, &extent);
+        const auto step = static_cast<std::size_t>(extent * count + 4096);
+        data.resize(static_cast<std::size_t>(world_size()) * step);
+        for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<unsigned char>(i * 7 + (i >> 8));
+        for (int r = 0; r < world_size(); ++r)
+            at.push_back(static_cast<int>(static_cast<std::size_t>(r) * step + 2048));
+        int size = 0;
+        MPI_Pack_size(count, type.handle, MPI_COMM_WORLD, &size);
+        packed.resize(static_cast<std::size_t>(size));
+        MPI_Pack(&data[static_cast<std::size_t>(at[static_cast<std::size_t>(world_rank())])], count,
+                 type.handle, packed.data(), size, &packed_bytes, MPI_COMM_WORLD);
+    }
+    int count, packed_bytes = 0;
+    std::vector<unsigned char> data, packed;
+    std::vector<int> at;
+};
+
 // Each type of the other tests to each that can be received, in one block for each rank.
 void every_pair(const test::Family& family) {
-    const int ranks = world_size(), units = 60'000 / family.unit_bytes / family.multiple * family.multiple;
-    for (const test::Type& out : family.types)
+    const auto ranks = static_cast<std::size_t>(world_size());
+    const int units = 60'000 / family.unit_bytes / family.multiple * family.multiple;
+    for (const test::Type& out : family.types) {
+        const Sent send(out, units);
+        const std::vector<int> send_counts(ranks, send.count);
+        const std::vector<MPI_Datatype> send_types(ranks, out.handle);
         for (const test::Type& in : family.types) {
             if (!in.receives) continue;
-            MPI_Aint lower, out_extent, in_extent;
-            MPI_Type_get_extent(out.handle, &lower, &out_extent);
-            MPI_Type_get_extent(in.handle, &lower, &in_extent);
-            const int out_count = units / out.units, in_count = units / in.units;
-            const auto out_step = static_cast<std::size_t>(out_extent * out_count + 4096),
-                       in_step = static_cast<std::size_t>(in_extent * in_count + 4096);
-            std::vector<unsigned char> send(static_cast<std::size_t>(ranks) * out_step), packed;
-            std::vector<unsigned char> recv(static_cast<std::size_t>(ranks) * in_step, 0x5A), wanted(recv);
-            std::vector<int> send_at, recv_at, send_counts, recv_counts;
-            std::vector<MPI_Datatype> send_types, recv_types;
-            for (int r = 0; r < ranks; ++r) {
-                send_at.push_back(static_cast<int>(r * out_step + 2048)),
-                    recv_at.push_back(static_cast<int>(r * in_step + 2048));
-                send_counts.push_back(out_count), recv_counts.push_back(in_count);
-                send_types.push_back(out.handle), recv_types.push_back(in.handle);
-            }
-            // All ranks send the same, so that each knows what comes.
-            for (std::size_t i = 0; i < send.size(); ++i)
-                send[i] = static_cast<unsigned char>(i * 7 + (i >> 8));
-            int size = 0, position = 0;
-            MPI_Pack_size(out_count, out.handle, MPI_COMM_WORLD, &size);
-            packed.resize(static_cast<std::size_t>(size));
-            MPI_Pack(&send[static_cast<std::size_t>(send_at[static_cast<std::size_t>(world_rank())])],
-                     out_count, out.handle, packed.data(), size, &position, MPI_COMM_WORLD);
-            for (int r = 0; r < ranks; ++r) {
-                int at = 0;
-                MPI_Unpack(packed.data(), position, &at,
-                           &wanted[static_cast<std::size_t>(recv_at[static_cast<std::size_t>(r)])], in_count,
-                           in.handle, MPI_COMM_WORLD);
-            }
-            MPI_Alltoallw(send.data(), send_counts.data(), send_at.data(), send_types.data(), recv.data(),
-                          recv_counts.data(), recv_at.data(), recv_types.data(), MPI_COMM_WORLD);
+            MPI_Aint lower, extent;
+            MPI_Type_get_extent(in.handle, &lower, &extent);
+            const int count = units / in.units;
+            const auto step = static_cast<std::size_t>(extent * count + 4096);
+            std::vector<unsigned char> recv(ranks * step, 0x5A), wanted(recv);
+            std::vector<int> recv_at;
+            for (std::size_t r = 0; r < ranks; ++r) recv_at.push_back(static_cast<int>(r * step + 2048));
+            const std::vector<int> recv_counts(ranks, count);
+            const std::vector<MPI_Datatype> recv_types(ranks, in.handle);
+            int at = 0;
+            MPI_Unpack(send.packed.data(), send.packed_bytes, &at, &wanted[2048], count, in.handle,
+                       MPI_COMM_WORLD);
+            for (std::size_t r = 1; r < ranks; ++r)
+                std::memcpy(&wanted[r * step], wanted.data(), step);  // as all ranks send the same
+            MPI_Alltoallw(send.data.data(), send_counts.data(), send.at.data(), send_types.data(),
+                          recv.data(), recv_counts.data(), recv_at.data(), recv_types.data(), MPI_COMM_WORLD);
             CHECK_SAYING(recv == wanted, (std::string(out.name) + " to " + in.name).c_str());
         }
+    }
 }
 
 }  // namespace
