@@ -19,7 +19,6 @@ FOLDER = os.path.join(ROOT, "build", "arm64")
 SYSTEM = os.path.join(FOLDER, "root")  # as / would be on that machine
 CROSS_FILE = os.path.join(FOLDER, "cross.ini")
 TRIPLET = "aarch64-linux-gnu"
-PREFIX = "arm64-"  # of the names of its MPIs
 EMULATOR = ["qemu-aarch64-static", "-L", SYSTEM]
 PACKAGES = ["libc6-dev", "libhwloc-dev", "libjemalloc-dev", "libtomlplusplus-dev", "nlohmann-json3-dev",
             "libcli11-dev", "valgrind", "catch2", "libmpich-dev", "libopenmpi-dev"]

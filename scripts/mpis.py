@@ -8,18 +8,17 @@ is that MPI by the standard ABI (its mpicc_abi). `arm64-mpich` and `arm64-openmp
 
 usage: mpis.py MPI        prints what Meson wants to know, a line each: NAME, a tab, VALUE (lists: with semicolons)
 """
-import dataclasses
+import collections
 import os
 import re
-import shlex
 import shutil
-import subprocess
 import sys
 
-import arm64
+# What only some need is imported where it is needed: each run of a test comes here.
 
 DEBIAN = ["mpich", "openmpi"]
 STANDARD = ":standard"
+ARM64 = "arm64-"
 DEFAULT_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"]
 
 
@@ -27,21 +26,14 @@ class NoMpi(Exception):
     """There is no such MPI here; the text says why."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Mpi:
-    """One MPI library. family: whose ways it has, `mpich` or `openmpi`; abi: by which programs are compiled."""
-    name: str
-    family: str
-    abi: str
-    debian: bool
-    mpicc: str
-    mpifort: str  # "" if there is none
-    launcher: str
-    library: str  # the file that C programs need
-    fortran_library: str  # that of Fortran's names; "" if there is none
-    compile_words: list
-    link_words: list
-    emulator: list = dataclasses.field(default_factory=list)  # what runs its programs; nothing: this machine
+class Mpi(collections.namedtuple("Mpi", "name family abi debian mpicc mpifort launcher library fortran_library compile_words "
+                                        "link_words emulator")):
+    """One MPI library.
+
+    family: whose ways it has, `mpich` or `openmpi`; abi: by which programs are compiled; mpifort: "" if there is none; library: the
+    file that C programs need; fortran_library: that of Fortran's names, "" if there is none; emulator: the words that run its
+    programs, none on this machine itself.
+    """
 
     @property
     def is_prrte(self):
@@ -64,6 +56,8 @@ class Mpi:
 
 
 def words_of(*command):
+    import shlex
+    import subprocess
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise NoMpi(f"{' '.join(command)}: {done.stderr.strip()}")
@@ -107,21 +101,22 @@ def library_in(words, pattern):
 
 def find_arm64(name, to_compile):
     """The same release of Debian's MPI for the other processor, started by this machine's launcher."""
+    import arm64
     here = find(name, to_compile)
     if not to_compile:
-        return dataclasses.replace(here, name=arm64.PREFIX + name, emulator=arm64.EMULATOR)
+        return here._replace(name=ARM64 + name, emulator=arm64.EMULATOR)
     native = words_of("gcc", "-print-multiarch")[0]
     compile_words, link_words = (arm64.translated(words, native) for words in (here.compile_words, here.link_words))
     link_words += [f"-Wl,-rpath-link,{arm64.SYSTEM}{folder}/{arm64.TRIPLET}" for folder in ("/lib", "/usr/lib")]
-    return dataclasses.replace(here, name=arm64.PREFIX + name, mpifort="", fortran_library="", compile_words=compile_words,
+    return here._replace(name=ARM64 + name, mpifort="", fortran_library="", compile_words=compile_words,
                                link_words=link_words, library=library_in(link_words, r"mpi(ch)?"), emulator=arm64.EMULATOR)
 
 
 def find(name, to_compile=True):
     """The MPI of that name. Without `to_compile` it does not ask the compiler wrappers, which takes as long as a short job, and
     leaves out what they know. Raises NoMpi."""
-    if name.startswith(arm64.PREFIX):
-        return find_arm64(name[len(arm64.PREFIX):], to_compile)
+    if name.startswith(ARM64):
+        return find_arm64(name[len(ARM64):], to_compile)
     prefix, is_standard = (name[:-len(STANDARD)], True) if name.endswith(STANDARD) else (name, False)
     debian = prefix in DEBIAN
     folder, suffix = ("", "." + prefix) if debian else (os.path.join(os.path.abspath(prefix), "bin"), "")
@@ -139,7 +134,7 @@ def find(name, to_compile=True):
         mpifort = ""  # a wrapper that says that Fortran was left out
     return Mpi(name=short + ("-standard" if is_standard else ""), family=family, abi="standard" if is_standard else family,
                debian=debian, mpicc=mpicc, mpifort=mpifort, launcher=launcher, library=library_in(link_words, r"mpi(ch|_abi)?"),
-               fortran_library=fortran_library, compile_words=compile_words, link_words=link_words)
+               fortran_library=fortran_library, compile_words=compile_words, link_words=link_words, emulator=[])
 
 
 def main():
@@ -149,9 +144,8 @@ def main():
         mpi = find(sys.argv[1])
     except NoMpi as why:
         sys.exit(f"mpis: {why}")
-    for field in dataclasses.fields(mpi):
-        value = getattr(mpi, field.name)
-        print(field.name, ";".join(value) if isinstance(value, list) else value, sep="\t")
+    for name, value in mpi._asdict().items():
+        print(name, ";".join(value) if isinstance(value, list) else value, sep="\t")
 
 
 if __name__ == "__main__":

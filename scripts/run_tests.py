@@ -137,7 +137,7 @@ def test_arm64():
     results = run_tests(library, *patience)
     for name in mpis.DEBIAN:
         folder = f"{arm64.FOLDER}/{name}"
-        if build(folder, f"-Dmpi={arm64.PREFIX}{name}", f"-Dproduct={library}", setup=["--cross-file", arm64.CROSS_FILE]):
+        if build(folder, f"-Dmpi={mpis.ARM64}{name}", f"-Dproduct={library}", setup=["--cross-file", arm64.CROSS_FILE]):
             results += run_tests(folder, *patience, *EMULATED)
         else:
             results.append(result_of(f"the tests on {name} do not compile for arm64", False))
