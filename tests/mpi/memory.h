@@ -6,10 +6,12 @@
 #include <mpi.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace test {
 
@@ -106,12 +108,24 @@ inline std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// Random bytes, so many that no block begins at a multiple of them behind another.
+inline constexpr std::size_t kNoiseBytes = 65'521;  // a prime
+inline const char* noise() {
+    static const std::vector<char> bytes = [] {
+        std::vector<char> made(kNoiseBytes);
+        for (std::size_t at = 0; at < made.size(); ++at) made[at] = static_cast<char>(mix(at) >> 32);
+        return made;
+    }();
+    return bytes.data();
+}
+
+// Copies noise from a place that the seed says: to make new one takes five times as long.
 inline void fill(char* data, std::size_t bytes, std::uint64_t seed) {
-    std::uint64_t word = mix(seed);
-    for (std::size_t at = 0; at < bytes; at += sizeof word) {
-        word = word * 6364136223846793005u + 1442695040888963407u;
-        std::uint64_t out = word ^ (word >> 29);
-        std::memcpy(data + at, &out, bytes - at < sizeof out ? bytes - at : sizeof out);
+    std::size_t from = mix(seed) % kNoiseBytes;
+    for (std::size_t at = 0; at < bytes; from = 0) {
+        const std::size_t part = std::min(bytes - at, kNoiseBytes - from);
+        std::memcpy(data + at, noise() + from, part);
+        at += part;
     }
 }
 
