@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "memory.h"
 #include "support/check.h"
 #include "support/counting_neighbor.h"
 #include "support/older_kernel.h"
@@ -30,9 +31,10 @@ const bool g_is_older_kernel = test::is_older_kernel_wanted() && test::refuse_ma
 constexpr int kCalls = 11;  // more than it takes to be adopted
 constexpr std::size_t kSlack = 3 << 20;
 
-unsigned char value(int call, int sender, int receiver, std::size_t at) {
-    return static_cast<unsigned char>(call * 89 + sender * 31 + receiver * 7 +
-                                      static_cast<int>(at * 13 + (at >> 9)));
+// Of what a rank sends to another.
+std::uint64_t seed_of(int call, int sender, int receiver) {
+    return (static_cast<std::uint64_t>(call) * 256 + static_cast<std::uint64_t>(sender)) * 256 +
+           static_cast<std::uint64_t>(receiver);
 }
 
 struct Block {
@@ -51,19 +53,24 @@ bool is_shared(const void* address) { return coco_is_shared != nullptr && coco_i
 
 enum class Kind { alltoall, alltoallv, allgather };
 
-void fill(unsigned char* send, Kind kind, std::size_t bytes, int call) {
-    for (int r = 0; r < (kind == Kind::allgather ? 1 : world_size()); ++r)
-        for (std::size_t at = 0; at < bytes; ++at)
-            send[static_cast<std::size_t>(r) * bytes + at] = value(call, world_rank(), r, at);
+void fill_block(unsigned char* block, std::size_t bytes, std::uint64_t seed) {
+    test::fill(reinterpret_cast<char*>(block), bytes, seed);
 }
 
-long wrong_bytes(const unsigned char* recv, Kind kind, std::size_t bytes, int call) {
-    long wrong = 0;
-    for (int r = 0; r < world_size(); ++r)
-        for (std::size_t at = 0; at < bytes; ++at)
-            wrong += recv[static_cast<std::size_t>(r) * bytes + at] !=
-                     value(call, r, kind == Kind::allgather ? 0 : world_rank(), at);
-    return wrong;
+void fill(unsigned char* send, Kind kind, std::size_t bytes, int call) {
+    for (int r = 0; r < (kind == Kind::allgather ? 1 : world_size()); ++r)
+        fill_block(send + static_cast<std::size_t>(r) * bytes, bytes, seed_of(call, world_rank(), r));
+}
+
+bool is_right(const unsigned char* recv, Kind kind, std::size_t bytes, int call) {
+    static thread_local std::vector<unsigned char> wanted;
+    wanted.resize(std::max(wanted.size(), bytes));
+    bool right = true;
+    for (int r = 0; r < world_size(); ++r) {
+        fill_block(wanted.data(), bytes, seed_of(call, r, kind == Kind::allgather ? 0 : world_rank()));
+        right = right && std::memcmp(recv + static_cast<std::size_t>(r) * bytes, wanted.data(), bytes) == 0;
+    }
+    return right;
 }
 
 void call_once(Kind kind, unsigned char* send, unsigned char* recv, int bytes) {
@@ -90,7 +97,7 @@ void use_again(Kind kind, int bytes, unsigned char* send, unsigned char* recv, b
     for (int call = 0; call < kCalls; ++call) {
         fill(send, kind, static_cast<std::size_t>(bytes), call);
         call_once(kind, send, recv, bytes);
-        CHECK(wrong_bytes(recv, kind, static_cast<std::size_t>(bytes), call) == 0);
+        CHECK(is_right(recv, kind, static_cast<std::size_t>(bytes), call));
     }
     CHECK(beside_send.done() && beside_recv.done());
     if (is_adopted_by_then(bytes, sent, is_outside)) CHECK(is_shared(send + sent / 2));
@@ -149,7 +156,7 @@ void change_mappings() {
     for (int call = 0; call < 5 * kCalls; ++call) {
         fill(send, Kind::alltoall, g_outside_bytes, call);
         call_once(Kind::alltoall, send, recv, g_outside_bytes);
-        CHECK(wrong_bytes(recv, Kind::alltoall, g_outside_bytes, call) == 0);
+        CHECK(is_right(recv, Kind::alltoall, g_outside_bytes, call));
         if (call == 10 && adopts_outside()) CHECK(is_shared(send + bytes / 2));
         switch (call) {
             case 10:
@@ -198,7 +205,7 @@ void change_blocks() {
     for (int call = 0; call < 4 * kCalls; ++call) {
         fill(send, Kind::alltoall, kBytes, call);
         call_once(Kind::alltoall, send, recv, kBytes);
-        CHECK(wrong_bytes(recv, Kind::alltoall, kBytes, call) == 0);
+        CHECK(is_right(recv, Kind::alltoall, kBytes, call));
         if (call % 5 == 4)
             send = static_cast<unsigned char*>(
                 std::realloc(send, all + kSlack * static_cast<std::size_t>(call % 3 + 1)));
@@ -239,14 +246,14 @@ void be_a_window(bool attached) {
         // Each byte once more, by a peer.
         std::vector<unsigned char> part(all);
         for (int r = 0; r < world_size(); ++r)
-            for (std::size_t at = 0; at < kBytes; ++at)
-                part[static_cast<std::size_t>(r) * kBytes + at] = value(call + 1, next, r, at);
+            fill_block(part.data() + static_cast<std::size_t>(r) * kBytes, kBytes,
+                       seed_of(call + 1, next, r));
         MPI_Win_fence(0, win);
         MPI_Put(part.data(), static_cast<int>(all), MPI_BYTE, next, next_begin, static_cast<int>(all),
                 MPI_BYTE, win);
         MPI_Win_fence(0, win);
         call_once(Kind::alltoall, send, to.memory, kBytes);
-        CHECK(wrong_bytes(to.memory, Kind::alltoall, kBytes, call + 1) == 0);
+        CHECK(is_right(to.memory, Kind::alltoall, kBytes, call + 1));
     }
     const char* heap = std::getenv("COCO_HEAP");
     const bool adaptive = (heap == nullptr || std::strcmp(heap, "adaptive") == 0);
