@@ -58,6 +58,21 @@ class Ints {
         return result;
     }
     const std::vector<int>& counts() const { return counts_; }
+    // Counts upwards in a block.
+    void count_from(int block, int first) {
+        int* const ints = &at(block, 0);
+        for (int i = 0; i < counts_[static_cast<std::size_t>(block)]; ++i) ints[i * stride_] = first + i;
+    }
+    // How many of a block's first ints do not count upwards so.
+    int wrong_ints(int block, int first, int count) const {
+        const int* const ints = &at(block, 0);
+        int wrong = 0;
+        if (stride_ == 1)
+            for (int i = 0; i < count; ++i) wrong += ints[i] != first + i;
+        else
+            for (int i = 0; i < count; ++i) wrong += ints[i * stride_] != first + i;
+        return wrong;
+    }
     int untouched() const {
         return static_cast<int>(std::count(data(), data() + region_.bytes() / sizeof(int), kUntouched));
     }
@@ -99,7 +114,7 @@ int sent_ints(const Case& c, int source, int target) {
     return (source + target) % 3 == 2 ? c.ints / 2 : c.ints;
 }
 
-int value(int source, int target, int i) { return source * 1'000'003 + target * 10'007 + i; }
+int first_value(int source, int target) { return source * 1'000'003 + target * 10'007; }
 
 bool is_victim(const Case& c) {
     return c.victim == world_rank() || (c.victim < 0 && (c.kind != Kind::bcast || world_rank() != 0));
@@ -184,7 +199,7 @@ int check_received(const Case& c, const Ints& to) {
         lacking |= c.kind == Kind::bcast && come < to.counts()[static_cast<std::size_t>(source)];
         touched += come;
         int told = c.kind == Kind::alltoallv || c.kind == Kind::alltoallw ? me : 0;
-        for (int i = 0; i < come; ++i) wrong += to.at(source, i) != value(source, told, i);
+        wrong += to.wrong_ints(source, first_value(source, told), come);
     }
     CHECK_SAYING(wrong == 0, (c.text() + ": " + std::to_string(wrong) + " wrong ints").c_str());
     CHECK_SAYING(to.untouched() == to.all() - touched,
@@ -198,10 +213,8 @@ void check(const Case& c) {
     const bool root = c.kind == Kind::bcast && world_rank() == 0;
     Ints from(c.at, counts_of(c, true), 1), to(c.at, counts_of(c, false), root ? 1 : c.stride);
     for (int target = 0; target < static_cast<int>(from.counts().size()); ++target)
-        for (int i = 0; i < from.counts()[static_cast<std::size_t>(target)]; ++i)
-            from.at(target, i) = value(world_rank(), target, i);
-    if (root)
-        for (int i = 0; i < c.ints; ++i) to.at(0, i) = value(0, 0, i);
+        from.count_from(target, first_value(world_rank(), target));
+    if (root) to.count_from(0, first_value(0, 0));
     MPI_Barrier(MPI_COMM_WORLD);
     int before = handled, got = class_of(call(c, from, to));
     const int wanted = check_received(c, to);
