@@ -19,6 +19,9 @@ constexpr double kFirstComparisons = 5;
 constexpr double kSmallGainShare = 0.03;
 // One that several probes have found hopeless since it was compared last has so much less of the time.
 constexpr unsigned kHopelessSeldom = 4;
+// Two that are less apart take many looks to tell apart. Then it is what surrounds a look that is dear: with four times the samples it
+// says twice as much for what it costs.
+constexpr double kClose = 0.1;
 // For the first comparison of two candidates alone.
 constexpr double kClearEvidence = 2.3, kClearGain = 0.97;
 // What it takes to note a call, and to choose anew: at each part of a look, and behind it, where it is judged, too.
@@ -79,8 +82,7 @@ Learner::Learner(int candidates, Clocks clocks, Start start)
     if (candidates_ < 2) rest_end_ = UINT64_MAX;
 }
 
-// As many calls of a stream as take longer than ranks run ahead, and more where agreements are dear and the first comparison has shown
-// that the two are close.
+// As many calls of a stream as take longer than ranks run ahead, and more in a thorough comparison that is not the first.
 int Learner::calls_per_sample() const {
     switch (clocks_) {
         case Clocks::common:
@@ -99,10 +101,10 @@ int Learner::calls_per_sample() const {
     const int calls = static_cast<int>(
         std::clamp<std::int64_t>(kStreamSampleNs / std::max<std::int64_t>(time_ns, 1), 8, 64));
     static_assert(4 * 64 <= kCallsMost);
-    return is_thorough_ && facts_[challenger_].comparisons > 0 ? 4 * calls : calls;
+    return is_thorough() && facts_[challenger_].comparisons > 0 ? 4 * calls : calls;
 }
 
-// A comparison has four times the samples where agreeing takes longer than it would otherwise. In a stream it goes
+// A comparison has four times the samples where agreeing takes longer than it would otherwise, and where the two are close. In a stream it goes
 // incumbent, challenger, challenger, incumbent, twice; a probe is the first three.
 Learner::Parts Learner::parts() const {
     if (clocks_ == Clocks::streams) {
@@ -112,7 +114,7 @@ Learner::Parts Learner::parts() const {
     const bool is_one_call = clocks_ == Clocks::common;
     if (phase_ == Phase::probe)
         return is_one_call ? Parts{{{false, 4}, {true, 2}}, 2} : Parts{{{false, 2}, {true, 1}}, 2};
-    const int quarter = (is_one_call ? 8 : 4) * (is_thorough_ ? 4 : 1);
+    const int quarter = (is_one_call ? 8 : 4) * (is_thorough() ? 4 : 1);
     return {{{false, quarter}, {true, 2 * quarter}, {false, quarter}}, 3};
 }
 
@@ -345,7 +347,7 @@ void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     challenger.spread = spread_of(challengers);
     facts_[incumbent_].spread = spread_of(incumbents);
     const int calls = clocks_ == Clocks::streams ? 1 : calls_per_sample();
-    is_thorough_ = agreement_ns > kLongAgreement * calls * incumbent_ns;
+    agreements_are_dear_ = agreement_ns > kLongAgreement * calls * incumbent_ns;
     facts_[incumbent_].was_seen = challenger.was_seen = true;
     facts_[incumbent_].by_wholes = challenger.by_wholes = by_wholes;
     // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
@@ -377,6 +379,7 @@ void Learner::judge(double z, double ratio, bool by_wholes) {
     Facts& challenger = facts_[challenger_];
     const bool is_first = challenger.comparisons == 0;
     challenger.hopeless_probes = 0;
+    challenger.is_close = std::abs(ratio - 1) < kClose;
     challenger.evidence = std::max(kFading * challenger.evidence + z, -kMostAgainst);
     challenger.slow_evidence += z;
     challenger.comparisons += 1;
@@ -391,10 +394,13 @@ void Learner::judge(double z, double ratio, bool by_wholes) {
 // comparisons: as many still hold. What is known of the others was found by comparing them with the old incumbent.
 void Learner::change_to(int candidate, double comparisons) {
     const double evidence = comparisons != 0 ? facts_[candidate].slow_evidence : 0;
+    const bool are_close = facts_[candidate].is_close;
     for (Facts& facts : facts_) {
         facts.evidence = std::min(facts.evidence, 0.0);
         facts.slow_evidence = facts.comparisons = 0;
+        facts.is_close = false;
     }
+    facts_[incumbent_].is_close = are_close;
     facts_[incumbent_].evidence = -kMostAgainst;
     facts_[incumbent_].slow_evidence = -evidence;
     facts_[incumbent_].comparisons = std::max(comparisons, 1.0);

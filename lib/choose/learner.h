@@ -144,7 +144,10 @@ class Learner {
         unsigned voids = 0;            // looks at it in a row that were void
         bool by_wholes = false;        // its time has what lay between the calls in it
         bool was_seen = false;
+        bool is_close = false;  // to the incumbent, by the last comparison
     };
+    // Whether the comparison of this look has four times the samples.
+    bool is_thorough() const { return agreements_are_dear_ || facts_[challenger_].is_close; }
 
     // A phase of streams has a step for each sample, any other one step. The first step of a look at streams has none: the
     // agreement behind it lets all ranks catch up.
@@ -207,7 +210,7 @@ class Learner {
     std::uint64_t looks_ = 0, changes_ = 0;
     std::unique_ptr<Notes> notes_;  // null while at rest
     std::size_t noted_ = 0;         // calls of the step's samples
-    bool is_thorough_ = false, gives_up_ = false;
+    bool agreements_are_dear_ = false, gives_up_ = false;
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
     // How long it was outside before the last call that was noted, and before the one that precedes the stretch.
     std::int64_t last_before_ns_ = 0, before_first_ns_ = 0;
