@@ -131,7 +131,7 @@ class Memory {
   public:
     Memory(const Drawn& of, int blocks)
         : of_(of),
-          room_(of.type.extent + kLeastRoom),
+          room_(of.count * of.type.extent + kLeastRoom),
           data_(static_cast<std::size_t>(blocks * of.count * of.type.extent + 2 * room_), kUntouched) {}
     int* at() { return data_.data() + room_; }
     template <class Value>
@@ -163,7 +163,7 @@ class Memory {
             for (const int place : of_.type.places) act(at()[e * of_.type.extent + place], i++);
     }
     const Drawn& of_;
-    const int room_;  // places of an element lie less than its extent before its address
+    const int room_;  // a block's on both sides, and more
     std::vector<int> data_;
 };
 

@@ -67,7 +67,7 @@ class Ints {
     int wrong_ints(int block, int first, int count) const {
         const int* const ints = &at(block, 0);
         int wrong = 0;
-        if (stride_ == 1)
+        if (stride_ == 1)  // a loop that compilers vectorise
             for (int i = 0; i < count; ++i) wrong += ints[i] != first + i;
         else
             for (int i = 0; i < count; ++i) wrong += ints[i * stride_] != first + i;
