@@ -7,12 +7,15 @@
 // libcoco's that do not sleep give the CPU away again after 4,000.
 //
 // In MPICH's MPI_Init ranks wait for one another and never give the CPU away, so that it goes to the others with the kernel's next
-// tick, some milliseconds later. There a signal makes the rank give it away twice in a millisecond.
+// tick, some milliseconds later. There a signal makes the rank give it away, at first twice in a millisecond.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -73,8 +76,10 @@ static void await_next(void) {
 
 static void give_the_cpu_away(int number) {
     (void)number;
+    const int before = errno;
     syscall(SYS_sched_yield);
     await_next();
+    errno = before;
 }
 
 static int is_mpich(void) { return dlsym(RTLD_DEFAULT, "MPIR_Err_create_code") != NULL; }
@@ -91,18 +96,33 @@ static int start_timer(void) {
     return 1;
 }
 
-// Calls the next function of this name, on MPICH with the timer.
-static int init(const char* name, int* count, char*** arguments, int required, int* provided) {
-    void* const next = dlsym(RTLD_NEXT, name);
+// The function that would have been called without this library, of an MPI library that the program has opened by itself, too.
+static void* next_function(const char* name) {
+    void* next = dlsym(RTLD_NEXT, name);
+    if (next == NULL) {
+        void* const library = dlopen("libmpich.so.12", RTLD_LAZY | RTLD_NOLOAD);
+        next = library != NULL ? dlsym(library, name) : NULL;
+    }
+    if (next == NULL) {
+        fprintf(stderr, "naps: there is no other %s\n", name);
+        abort();
+    }
+    return next;
+}
+
+int MPI_Init(int* count, char*** arguments) {
+    int (*const next)(int*, char***) = (int (*)(int*, char***))next_function("MPI_Init");
     const int is_timed = is_mpich() && start_timer();
-    const int status = provided == NULL
-                           ? ((int (*)(int*, char***))next)(count, arguments)
-                           : ((int (*)(int*, char***, int, int*))next)(count, arguments, required, provided);
+    const int status = next(count, arguments);
     if (is_timed) timer_delete(g_timer);
     return status;
 }
 
-int MPI_Init(int* count, char*** arguments) { return init("MPI_Init", count, arguments, 0, NULL); }
 int MPI_Init_thread(int* count, char*** arguments, int required, int* provided) {
-    return init("MPI_Init_thread", count, arguments, required, provided);
+    int (*const next)(int*, char***, int, int*) =
+        (int (*)(int*, char***, int, int*))next_function("MPI_Init_thread");
+    const int is_timed = is_mpich() && start_timer();
+    const int status = next(count, arguments, required, provided);
+    if (is_timed) timer_delete(g_timer);
+    return status;
 }
