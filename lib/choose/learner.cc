@@ -19,13 +19,14 @@ constexpr double kFirstComparisons = 5;
 constexpr double kSmallGainShare = 0.03;
 // One that several probes have found hopeless since it was compared last has so much less of the time.
 constexpr unsigned kHopelessSeldom = 4;
-// Two that are less apart take many looks to tell apart. Then it is what surrounds a look that is dear: with four times the samples it
-// says twice as much for what it costs.
+// Two that are less apart take many looks to tell apart.
 constexpr double kClose = 0.1;
 // For the first comparison of two candidates alone.
 constexpr double kClearEvidence = 2.3, kClearGain = 0.97;
 // What it takes to note a call, and to choose anew: at each part of a look, and behind it, where it is judged, too.
 constexpr std::int64_t kNoteNs = 60, kChooseNs = 1000;
+// Calls that take so many times as long are cheap to note.
+constexpr std::int64_t kCheapToNote = 8;
 constexpr std::uint64_t kRestLeast = 64;
 // An agreement is dear if it takes longer than so many calls, for each call of a sample; of a stream's sample, which holds many
 // calls for another reason, than so many calls alone.
@@ -80,6 +81,16 @@ Learner::Learner(int candidates, Clocks clocks, Start start)
     : candidates_(candidates), clocks_(clocks), start_(start), rest_end_(first_look(clocks, start)) {
     for (Facts& facts : facts_) facts.next_look = rest_end_;
     if (candidates_ < 2) rest_end_ = UINT64_MAX;
+}
+
+// Where calls take little more than to note them, two that are close are compared so only when the first comparisons are over, which may
+// take much of the time.
+bool Learner::is_thorough() const {
+    if (start_ == Start::restless) return agreements_are_dear_;
+    const Facts& challenger = facts_[challenger_];
+    const bool is_cheap =
+        facts_[incumbent_].time_ns >= kCheapToNote * kNoteNs || challenger.comparisons >= kFirstComparisons;
+    return agreements_are_dear_ || (challenger.is_close && is_cheap);
 }
 
 // As many calls of a stream as take longer than ranks run ahead, and more in a thorough comparison that is not the first.

@@ -147,7 +147,7 @@ class Learner {
         bool is_close = false;  // to the incumbent, by the last comparison
     };
     // Whether the comparison of this look has four times the samples.
-    bool is_thorough() const { return agreements_are_dear_ || facts_[challenger_].is_close; }
+    bool is_thorough() const;
 
     // A phase of streams has a step for each sample, any other one step. The first step of a look at streams has none: the
     // agreement behind it lets all ranks catch up.
