@@ -109,7 +109,7 @@ def find_arm64(name, to_compile):
     compile_words, link_words = (arm64.translated(words, native) for words in (here.compile_words, here.link_words))
     link_words += [f"-Wl,-rpath-link,{arm64.SYSTEM}{folder}/{arm64.TRIPLET}" for folder in ("/lib", "/usr/lib")]
     return here._replace(name=ARM64 + name, mpifort="", fortran_library="", compile_words=compile_words,
-                               link_words=link_words, library=library_in(link_words, r"mpi(ch)?"), emulator=arm64.EMULATOR)
+                         link_words=link_words, library=library_in(link_words, r"mpi(ch)?"), emulator=arm64.EMULATOR)
 
 
 def find(name, to_compile=True):
