@@ -295,7 +295,7 @@ TEST_CASE("learning stays within its bound of the better of two", "[learner][bou
                      if (noise > 0.2 && needed > 2000) ++long_ones;
                      // The constant is more than so short a program takes; looking is far cheaper than that.
                      if (program.calls == 300)
-                         CHECK(played.spent_ns <= 300 * 1010.0 + (noise > 0.2 ? 40 : 26) * played.dearest_ns +
+                         CHECK(played.spent_ns <= 300 * 1010.0 + 27 * (1 + noise) * played.dearest_ns +
                                                       4 * program.agreement_ns);
                      if (noise > 0.2) return;
                      if (ratio < 0.85 && program.calls > 2000) CHECK(played.at_2000 == 1);
