@@ -108,8 +108,8 @@ inline std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// Random bytes, so many that no block begins at a multiple of them behind another.
-inline constexpr std::size_t kNoiseBytes = 65'521;  // a prime
+// Random bytes. Their number is a prime, so that blocks of usual sizes do not begin at a multiple of it behind one another.
+inline constexpr std::size_t kNoiseBytes = 65'521;
 inline const char* noise() {
     static const std::vector<char> bytes = [] {
         std::vector<char> made(kNoiseBytes);
@@ -119,7 +119,7 @@ inline const char* noise() {
     return bytes.data();
 }
 
-// Copies noise from a place that the seed says: to make new one takes five times as long.
+// Copies noise from a place that follows from the seed, which takes less time than to make new noise.
 inline void fill(char* data, std::size_t bytes, std::uint64_t seed) {
     std::size_t from = mix(seed) % kNoiseBytes;
     for (std::size_t at = 0; at < bytes; from = 0) {
