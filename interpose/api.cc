@@ -26,6 +26,9 @@ COCO_API int coco_choose(const void* comm, const char* collective, const char* c
     return is_done ? 0 : 1;
 }
 
+// Makes this process forget what it has learned.
+COCO_API void coco_forget(void) { coco::dispatch::forget_what_was_learned(); }
+
 // Puts the facts of a communicator by which rules choose into `facts`: nodes, ranks of a node, domains, the degree, which is -1
 // while no neighbours are known, and 1 where ranks outnumber CPUs, else 0. Returns: 0; 1: the communicator has not been set up.
 COCO_API int coco_facts(const void* comm, std::int64_t* facts) {

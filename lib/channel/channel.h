@@ -140,6 +140,12 @@ class Channel {
     [[nodiscard]] bool wait_arrived(std::int32_t peer) {
         return wait_arrived(peer, [] { return Prefetch{}; });
     }
+    // What rank 0 told as it showed its control block: waits for that. Requires: rank 0 is on this node, and comes to a call that this rank
+    // has come to.
+    std::span<const std::int64_t> told() {
+        static_cast<void>(is_found(0));
+        return peers_.front().control->told;
+    }
     // Waits for a peer to come to a milestone of this epoch. kArrived may be waited for only where the peer raises it,
     // as in bcasts, and does not publish a slot.
     [[nodiscard]] bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);

@@ -10,6 +10,7 @@
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
 //   tape   a ring of records by which this rank, as the root of bcasts, tells the others: channel/tape.h
 //   stage  a ring of bytes: copies of blocks that others read, and tables of displacements
+//   told   of the communicator's first rank: what it has learned on earlier ones (choose/journal.h), written before the block is shown
 //   shown, read  streams of pieces: how many this rank has shown each other rank in a call (its own entry: shown all
 //                of them), and how many of each other rank's it has read; see stream_value()
 //
@@ -110,6 +111,7 @@ struct alignas(4096) Control {
     std::uint64_t streams;  // so many counts of `shown` and `read` have a value; the owner's
     Slot slots[kSlots];
     std::atomic<std::uint64_t> shown[kNodeRanks], read[kNodeRanks];  // by rank of the channel
+    std::int64_t told[kToldNumbers];
     alignas(4096) std::atomic<std::uint64_t> tape[kTapeBytes / 8];
     std::byte stage[kStageBytes];
 };

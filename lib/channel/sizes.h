@@ -13,8 +13,9 @@ inline constexpr std::uint64_t kSlots = 16;
 inline constexpr std::uint64_t kSlotBytes = 2048;
 inline constexpr std::uint64_t kTapeBytes = 32 * 1024;
 inline constexpr std::uint64_t kStageBytes = 256 * 1024;
-inline constexpr std::uint64_t kNodeRanks = 512;   // a channel with streams has no more ranks
-inline constexpr std::uint64_t kRingSectors = 64;  // the books of a ring are kept by sectors
+inline constexpr std::uint64_t kNodeRanks = 512;     // a channel with streams has no more ranks
+inline constexpr std::uint64_t kToldNumbers = 1024;  // of what a communicator's first rank has learned before
+inline constexpr std::uint64_t kRingSectors = 64;    // the books of a ring are kept by sectors
 
 inline constexpr std::uint64_t kDirectoryEntries = 65'536;  // as many communicators as Open MPI has
 // Entries lie within so many places of where their id belongs, while there is room.

@@ -21,10 +21,14 @@ inline policy::Range blocks_of(int size_class) {
             size_class < 64 ? std::uint64_t{1} << size_class : UINT64_MAX};
 }
 
-// What a cell has learned, and from which candidates.
+// What a cell has learned, from which candidates, and of which kind it is.
 struct Lessons {
-    Lessons(std::vector<policy::Choice> all, Learner::Clocks clocks, Learner::Start start)
-        : candidates(std::move(all)), learner(static_cast<int>(candidates.size()), clocks, start) {}
+    Lessons(const policy::Facts& of_call, std::vector<policy::Choice> all, Learner::Clocks clocks,
+            Learner::Start start)
+        : facts(of_call),
+          candidates(std::move(all)),
+          learner(static_cast<int>(candidates.size()), clocks, start) {}
+    const policy::Facts facts;
     std::vector<policy::Choice> candidates;
     Learner learner;
 };

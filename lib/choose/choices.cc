@@ -13,8 +13,7 @@ bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective coll
 
 namespace {
 
-// The first bcasts are chosen for by the rules, which need no agreement; then ranks ask each other about them.
-constexpr std::uint64_t kBcastsByRules = 200, kBcastsByRulesRestless = 16;
+constexpr std::uint64_t kBcastsByRulesRestless = 16;
 // The rule of cells whose calls go by something else than the policy.
 constexpr int kNoRule = -2;
 
@@ -52,9 +51,11 @@ Learner::Start start_of(const policy::Policy& policy, const policy::Verdict& ver
     return is_known ? Learner::Start::known : Learner::Start::fresh;
 }
 
-// The bcast of a communicator, whatever its cell, before which ranks compare their lengths.
-std::uint64_t first_comparison_of_lengths(const Learning& learning) {
-    return learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
+// The bcast of a communicator, whatever its cell, before which ranks compare their lengths, or ask again which one it is. (Before so many
+// bcasts nobody waits for the first rank to have told.)
+std::uint64_t first_comparison_of_lengths(std::uint64_t bcasts, const Learning& learning) {
+    if (learning.is_restless) return kBcastsByRulesRestless;
+    return bcasts < kBcastsByRules ? kBcastsByRules : bcasts_by_rules(learning.agreement->told());
 }
 
 // The blocks for which all is chosen as for these. (Empty ones may stand for blocks whose size nobody knows yet.)
@@ -70,6 +71,16 @@ bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict, const
     return !verdict.forced && !facts.block_is_own && (cell.size_class >= 0 || is_neighbor(facts.collective));
 }
 
+// Goes on from what earlier communicators have learned in cells of the same kind, if that is known.
+void go_on_from_earlier(Cell& cell, const Learning& learning) {
+    Lessons& lessons = *cell.lessons;
+    if (cell.size_class < 0) return;
+    const std::span knowledge =
+        find_knowledge(learning.agreement->told(), kind_of(lessons.facts, cell.size_class, cell.rule));
+    if (knowledge.size() == Learner::knowledge_size(static_cast<int>(lessons.candidates.size())))
+        lessons.learner.go_on_from(knowledge);
+}
+
 // Goes on learning with this call, which the cell has counted. Returns: the candidate to take.
 Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learning& learning) {
     Learner& learner = cell.lessons->learner;
@@ -78,7 +89,8 @@ Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learn
         static_cast<void>(learner.board());  // with the mark
         const std::uint64_t looks = learner.looks();
         learner.decide(cell.calls);
-        if (learning.journal != nullptr && learner.looks() != looks) learning.journal->note(facts, cell);
+        if (learning.journal != nullptr && learner.looks() != looks && !learner.gave_up())
+            learning.journal->note(facts, cell);
     }
     return learner.span(cell.calls);
 }
@@ -133,9 +145,9 @@ Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
 }
 
 // Requires: this is a bcast, which is counted.
-bool Choices::lengths_agree(const Learning& learning) {
-    if (lengths_ == Lengths::unknown &&
-        calls(algorithms::Collective::bcast) >= first_comparison_of_lengths(learning)) {
+bool Choices::lengths_agree(const policy::Facts& facts, const Learning& learning) {
+    const std::uint64_t bcasts = calls(algorithms::Collective::bcast);
+    if (lengths_ == Lengths::unknown && bcasts >= first_comparison_of_lengths(bcasts, learning)) {
         // Ranks that named other lengths have other cells.
         std::uint64_t print = 0;
         for (const auto& cell : cells_)
@@ -147,8 +159,20 @@ bool Choices::lengths_agree(const Learning& learning) {
         std::int64_t numbers[] = {mine, -mine, saw_other_length_ ? 1 : 0, 0};
         const bool agreed = learning.agreement->agree(numbers);
         lengths_ = agreed && numbers[0] == -numbers[1] && numbers[2] == 0 ? Lengths::alike : Lengths::unlike;
+        if (learning.journal != nullptr) learning.journal->note_compared_lengths(facts);
     }
     return lengths_ == Lengths::alike;
+}
+
+// Notes what is known as the communicator ends, so that the next one goes on from there.
+void Choices::leave_lessons() {
+    if (journal_ == nullptr) return;
+    for (const auto& cell : cells_) {
+        if (cell->lessons == nullptr) continue;
+        Learner& learner = cell->lessons->learner;
+        learner.break_off(cell->calls + 1);
+        if (learner.looks() != 0 && !learner.gave_up()) journal_->note(cell->lessons->facts, *cell);
+    }
 }
 
 // Puts another candidate in the place of the rule's choice for this call, which has been counted, and says how long that holds.
@@ -159,20 +183,25 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     choice.last_call = verdict.last_call;
     choice.last_of_cell = UINT64_MAX;
     choice.is_measured = false;
-    if (is_rooted(facts.collective) && !lengths_agree(learning)) {
+    if (is_rooted(facts.collective) && !lengths_agree(facts, learning)) {
         if (lengths_ == Lengths::unknown)
-            choice.last_call = std::min(choice.last_call, first_comparison_of_lengths(learning) - 1);
+            choice.last_call =
+                std::min(choice.last_call,
+                         first_comparison_of_lengths(calls(algorithms::Collective::bcast), learning) - 1);
         return;
     }
     if (is_peek || !can_learn(facts, verdict, cell)) return;
-    if (cell.lessons == nullptr && cell.calls >= kLessonsFrom)
-        cell.lessons = std::make_unique<Lessons>(candidates_of(policy, verdict, facts), clocks_of(facts),
-                                                 start_of(policy, verdict, learning));
+    if (cell.lessons == nullptr && cell.calls >= kLessonsFrom) {
+        cell.lessons = std::make_unique<Lessons>(facts, candidates_of(policy, verdict, facts),
+                                                 clocks_of(facts), start_of(policy, verdict, learning));
+        go_on_from_earlier(cell, learning);
+    }
     if (cell.lessons == nullptr) {
         choice.last_of_cell = kLessonsFrom - 1;
         return;
     }
     if (is_rooted(facts.collective) && saw_other_length_) cell.lessons->learner.ask_to_give_up();
+    journal_ = learning.journal;
     const Learner::Span span = go_on_learning(cell, facts, learning);
     const policy::Choice& taken = span.candidate == 0
                                       ? verdict.choice

@@ -32,12 +32,14 @@ struct Choice {
     policy::Range blocks = {1, 0};
 };
 
-// The means by which all ranks of a communicator agree.
+// The means by which all ranks of a communicator agree, and what they agree on from the beginning.
 class Agreement {
   public:
     // Replaces each number by the largest on any rank, and the last one by how long it takes to agree. All ranks call it in
     // the same call. Returns: false: it failed, and the numbers are what they were.
     virtual bool agree(std::span<std::int64_t> numbers) = 0;
+    // What the journal of the communicator's first rank told when it was set up, on all ranks the same: journal.h.
+    virtual std::span<const std::int64_t> told() = 0;
 
   protected:
     ~Agreement() = default;
@@ -47,7 +49,7 @@ struct Learning {
     bool is_on = false;
     bool is_restless = false;  // learner.h
     Agreement* agreement = nullptr;
-    Journal* journal = nullptr;  // null: nobody wants to know
+    Journal* journal = nullptr;  // null: nobody wants to know; else it lives longer than the communicators
 };
 
 // Whether an algorithm can run on so many nodes. (Neighbours' blocks move within nodes and as messages between them, by the same
@@ -71,6 +73,9 @@ class Choices {
         std::ranges::fill(told_class_, -1);
         std::ranges::fill(told_changes_, 1);
     }
+    Choices(Choices&&) = default;
+    Choices& operator=(Choices&&) = default;
+    ~Choices() { leave_lessons(); }
     // Chooses for a call, and counts it. facts: all but the calls. bounded: no rank knows the block size, but all
     // know a bound that earlier calls told; facts.block_bytes is empty then. Requires: all ranks make the call.
     const Choice& choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
@@ -105,7 +110,10 @@ class Choices {
     void put_instead(algorithms::Collective collective, const Instead& instead);
 
     // Makes this as for a communicator that nobody has called on yet. Nobody may hold a cell.
-    void forget() { *this = {}; }
+    void forget() {
+        leave_lessons();
+        *this = {};
+    }
 
   private:
     // How often a call is taken to see how large blocks are, where calls are left to MPI, which tell nothing: more seldom the
@@ -135,7 +143,8 @@ class Choices {
     static int size_class_of(const policy::Facts& facts);
     Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
     void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts);
-    bool lengths_agree(const Learning& learning);
+    bool lengths_agree(const policy::Facts& facts, const Learning& learning);
+    void leave_lessons();
     void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
                const policy::Verdict& verdict, bool is_peek, const Learning& learning);
 
@@ -153,6 +162,7 @@ class Choices {
     Memo memo_[algorithms::kCollectives];  // the last verdict for each collective
     Instead instead_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;
+    Journal* journal_ = nullptr;  // that of the last call that was learned from
     int told_class_[algorithms::kCollectives];
     // How often the told size, or what stands instead of the rules, has changed: all ranks count the same, whichever of them remember a
     // choice. (A remembered choice that is left to MPI ends before that: only a call that is taken to see, or a challenger's, tells a

@@ -2,44 +2,154 @@
 #include "choose/journal.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace coco::choose {
 namespace {
 
+// What is told is how many bcasts go by the rules; how many kinds follow; of each the kind, where its knowledge begins, and how many numbers
+// it has; and then these.
+constexpr std::size_t kBcasts = 0, kKinds = 1, kHead = 2, kEntry = 3;
+
+bool are_arranged_alike(const policy::Facts& one, const policy::Facts& other) {
+    return one.nodes == other.nodes && one.ranks_per_node == other.ranks_per_node &&
+           one.domains == other.domains && one.crowded == other.crowded;
+}
+
 bool is_of_same_kind(const Lesson& lesson, const policy::Facts& facts, const Cell& cell) {
-    const policy::Facts& other = lesson.facts;
-    return other.collective == facts.collective && other.nodes == facts.nodes &&
-           other.ranks_per_node == facts.ranks_per_node && other.domains == facts.domains &&
-           other.crowded == facts.crowded && other.degree == facts.degree &&
+    return lesson.facts.collective == facts.collective && are_arranged_alike(lesson.facts, facts) &&
+           lesson.facts.degree == facts.degree && lesson.facts.most_blocks == facts.most_blocks &&
            lesson.size_class == cell.size_class && lesson.rule == cell.rule;
 }
 
 }  // namespace
 
 void Journal::note(const policy::Facts& facts, const Cell& cell) {
-    const Learner& learner = cell.lessons->learner;
-    Lesson lesson{.facts = facts,
-                  .size_class = cell.size_class,
-                  .rule = cell.rule,
-                  .candidates = cell.lessons->candidates,
-                  .times_ns = {},
-                  .spreads = {},
-                  .incumbent = learner.incumbent(),
-                  .calls = cell.calls,
-                  .looks = learner.looks(),
-                  .changes = learner.changes(),
-                  .spent_ns = learner.spent_ns()};
-    for (int c = 0; c < static_cast<int>(lesson.candidates.size()); ++c) {
-        lesson.times_ns.push_back(learner.time_ns(c));
-        lesson.spreads.push_back(learner.spread(c));
-    }
+    Learner& learner = cell.lessons->learner;
+    const std::uint64_t calls = learner.calls_before() + cell.calls;
     std::scoped_lock hold(lock_);
     auto known = std::ranges::find_if(
         lessons_, [&](const Lesson& other) { return is_of_same_kind(other, facts, cell); });
-    if (known == lessons_.end())
-        lessons_.push_back(std::move(lesson));
-    else if (known->calls <= lesson.calls)
-        *known = std::move(lesson);
+    if (known == lessons_.end()) {
+        lessons_.push_back({.facts = facts,
+                            .size_class = cell.size_class,
+                            .rule = cell.rule,
+                            .candidates = cell.lessons->candidates,
+                            .times_ns = {},
+                            .spreads = {}});
+        known = lessons_.end() - 1;
+    }
+    if (std::pair(known->results, known->calls) > std::pair(learner.results(), calls)) return;
+    known->results = learner.results();
+    known->facts = facts;
+    known->incumbent = learner.incumbent();
+    known->calls = calls;
+    known->looks = learner.looks();
+    known->changes = learner.changes();
+    known->spent_ns = learner.spent_ns();
+    learner.write_knowledge(cell.calls + 1, known->knowledge);
+    const std::size_t candidates = known->candidates.size();
+    known->times_ns.resize(candidates);
+    known->spreads.resize(candidates);
+    for (std::size_t c = 0; c < candidates; ++c) {
+        known->times_ns[c] = learner.time_ns(static_cast<int>(c));
+        known->spreads[c] = learner.spread(static_cast<int>(c));
+    }
+}
+
+Journal::OfArrangement& Journal::of_arrangement(const policy::Facts& arrangement) {
+    for (OfArrangement& one : arrangements_)
+        if (are_arranged_alike(one.arrangement, arrangement)) return one;
+    arrangements_.push_back({.arrangement = arrangement});
+    return arrangements_.back();
+}
+
+// Whether all bcasts of communicators of the arrangement go by the rules' choice, of which every candidate was seen.
+bool Journal::bcasts_go_by_rules(const policy::Facts& arrangement) const {
+    bool are_known = false;
+    for (const Lesson& lesson : lessons_) {
+        if (!is_rooted(lesson.facts.collective) || !are_arranged_alike(lesson.facts, arrangement)) continue;
+        if (lesson.incumbent != 0 || std::ranges::count(lesson.times_ns, 0) != 0) return false;
+        are_known = true;
+    }
+    return are_known;
+}
+
+void Journal::note_compared_lengths(const policy::Facts& arrangement) {
+    std::scoped_lock hold(lock_);
+    OfArrangement& one = of_arrangement(arrangement);
+    one.compared = bcasts_go_by_rules(arrangement) ? one.compared + 1 : 0;
+}
+
+std::uint64_t Journal::bcasts_by_rules(const policy::Facts& arrangement) {
+    constexpr std::uint64_t kDoublings = 4, kAnew = 61;
+    OfArrangement& one = of_arrangement(arrangement);
+    const bool begins_anew = ++one.told % kAnew == 0;
+    return begins_anew || !bcasts_go_by_rules(arrangement)
+               ? kBcastsByRules
+               : kBcastsByRules << std::min(one.compared, kDoublings);
+}
+
+void Journal::tell(const policy::Facts& arrangement, std::span<std::int64_t> room) {
+    std::scoped_lock hold(lock_);
+    room[kBcasts] = static_cast<std::int64_t>(bcasts_by_rules(arrangement));
+    room[kKinds] = 0;
+    std::vector<const Lesson*> lessons;
+    for (const Lesson& lesson : lessons_)
+        // Neighbours' blocks may be of any size where no rank knows it.
+        if (are_arranged_alike(lesson.facts, arrangement) && lesson.size_class >= 0)
+            lessons.push_back(&lesson);
+    std::ranges::sort(lessons, std::greater{}, &Lesson::calls);
+    std::size_t needed = kHead, kinds = 0;
+    for (; kinds < lessons.size(); ++kinds) {
+        needed += kEntry + lessons[kinds]->knowledge.size();
+        if (needed > room.size()) break;
+    }
+    std::size_t at = kHead + kEntry * kinds;
+    for (std::size_t k = 0; k < kinds; ++k) {
+        const Lesson& lesson = *lessons[k];
+        const std::int64_t entry[kEntry] = {
+            static_cast<std::int64_t>(kind_of(lesson.facts, lesson.size_class, lesson.rule)),
+            static_cast<std::int64_t>(at), static_cast<std::int64_t>(lesson.knowledge.size())};
+        std::ranges::copy(entry, room.data() + kHead + kEntry * k);
+        std::ranges::copy(lesson.knowledge, room.data() + at);
+        at += lesson.knowledge.size();
+    }
+    room[kKinds] = static_cast<std::int64_t>(kinds);
+}
+
+std::uint64_t kind_of(const policy::Facts& facts, int size_class, int rule) {
+    std::uint64_t hash = 0xCBF29CE484222325u;
+    for (std::uint64_t fact :
+         {static_cast<std::uint64_t>(facts.collective), static_cast<std::uint64_t>(facts.nodes),
+          static_cast<std::uint64_t>(facts.ranks_per_node), static_cast<std::uint64_t>(facts.domains),
+          std::uint64_t{facts.crowded}, facts.degree.value_or(UINT64_MAX),
+          facts.most_blocks.value_or(UINT64_MAX), static_cast<std::uint64_t>(size_class),
+          static_cast<std::uint64_t>(rule)})
+        hash = (hash ^ fact) * 0x100000001B3u;
+    return hash | 1;
+}
+
+std::span<const std::int64_t> find_knowledge(std::span<const std::int64_t> told, std::uint64_t kind) {
+    if (told.size() < kHead) return {};
+    for (std::size_t k = 0; k < static_cast<std::size_t>(told[kKinds]); ++k) {
+        const std::span entry = told.subspan(kHead + kEntry * k, kEntry);
+        if (static_cast<std::uint64_t>(entry[0]) == kind)
+            return told.subspan(static_cast<std::size_t>(entry[1]), static_cast<std::size_t>(entry[2]));
+    }
+    return {};
+}
+
+std::uint64_t bcasts_by_rules(std::span<const std::int64_t> told) {
+    return told.empty() ? kBcastsByRules
+                        : std::max(kBcastsByRules, static_cast<std::uint64_t>(told[kBcasts]));
+}
+
+void Journal::forget() {
+    std::scoped_lock hold(lock_);
+    lessons_.clear();
+    arrangements_.clear();
 }
 
 std::vector<Lesson> Journal::lessons() const {

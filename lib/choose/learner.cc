@@ -256,7 +256,7 @@ void Learner::begin_step(int step, std::uint64_t call) {
 void Learner::go_on(std::uint64_t call) {
     challenger_ = -1;
     for (int c = 0; c < candidates_; ++c)
-        if (c != incumbent_ && (challenger_ < 0 || facts_[c].next_look < facts_[challenger_].next_look))
+        if (c != incumbent_ && (challenger_ < 0 || facts_[c].look_due() < facts_[challenger_].look_due()))
             challenger_ = c;
     look_ns_ = 0;
     notes_ = std::make_unique<Notes>();
@@ -286,6 +286,7 @@ void Learner::count_challenged() {
 void Learner::end_void_look(std::uint64_t call) {
     Facts& challenger = facts_[challenger_];
     ++looks_, ++challenger.voids;
+    broken_off_at_ = 0;
     const Facts& incumbent = facts_[incumbent_];
     // Times of two kinds do not compare.
     const std::int64_t least_ns = challenger.by_wholes == incumbent.by_wholes ? 0 : challenger.time_ns / 2;
@@ -334,6 +335,7 @@ void Learner::decide(std::uint64_t call) {
         spent_ns_ += look_ns_;
         rest();
         incumbent_ = 0;
+        gave_up_ = true;
         return;
     }
     count_challenged();
@@ -345,7 +347,8 @@ void Learner::decide(std::uint64_t call) {
 
 // Behind the last step of a phase.
 void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
-    ++looks_;
+    ++looks_, ++results_;
+    broken_off_at_ = 0;
     const bool by_wholes = take_wholes_if_waits_are_hidden();
     const std::span<std::int64_t> incumbents = notes_->incumbents.all(),
                                   challengers = notes_->challengers.all();
@@ -462,8 +465,10 @@ void Learner::rest() {
 void Learner::end_look(std::uint64_t call) {
     look_ns_ += kChooseNs;
     spent_ns_ += look_ns_;
-    rest();
+    facts_[challenger_].look_ns = look_ns_;
+    facts_[challenger_].own_look = UINT64_MAX;
     if (start_ == Start::restless) {
+        rest();
         incumbent_ = static_cast<int>((looks_ * 7 + call) % static_cast<std::uint64_t>(candidates_));
         rest_end_ = call + 1 + looks_ % 5;
         return;
@@ -475,8 +480,14 @@ void Learner::end_look(std::uint64_t call) {
             facts.next_look = call + rest_for(share_of(facts), facts.voids);
         else if (!facts.was_seen && facts.voids == 0)
             facts.next_look = std::max(facts.next_look, call + rest_for(unseen_share(), 0));
-        rest_end_ = std::min(rest_end_, std::max(facts.next_look, call + 1));
     }
+    rest_until_next_look(call);
+}
+
+void Learner::rest_until_next_look(std::uint64_t call) {
+    rest();
+    for (int c = 0; c < candidates_; ++c)
+        if (c != incumbent_) rest_end_ = std::min(rest_end_, std::max(facts_[c].look_due(), call + 1));
 }
 
 }  // namespace coco::choose

@@ -7,6 +7,7 @@
 //   incumbent    the candidate that has all calls which are not tried out
 //   challenger   the candidate that is being compared with it
 //   board        what the ranks agree on: some numbers for each sample, of which the largest of all ranks counts
+//   knowledge    what a learner knows behind its looks, as numbers: the learner of a later communicator goes on from there
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
 // incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace coco::choose {
 
@@ -56,6 +58,24 @@ class Learner {
     };
 
     Learner(int candidates, Clocks clocks, Start start = Start::fresh);
+
+    // How many numbers the knowledge of a learner with so many candidates has.
+    static constexpr std::size_t knowledge_size(int candidates) {
+        return kKnownOfAll + kKnownOfEach * static_cast<std::size_t>(candidates);
+    }
+    // Goes on from the knowledge of a learner with as many candidates and the same clocks. Requires: the same knowledge on all ranks; no
+    // call was made.
+    void go_on_from(std::span<const std::int64_t> knowledge);
+    // Writes what it knows before this call.
+    void write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers);
+    // Ends the look that is under way before this call, if any, as the communicator ends.
+    void break_off(std::uint64_t call);
+    // How many probes and comparisons its knowledge rests on.
+    std::uint64_t results() const { return results_; }
+    // Whether it stays with the rules' choice for good, whatever it knows.
+    bool gave_up() const { return gave_up_; }
+    // How many calls others have made from whose knowledge it went on: their looks, changes and times are counted, too.
+    std::uint64_t calls_before() const { return calls_before_; }
 
     struct Span {
         int candidate;
@@ -140,8 +160,12 @@ class Learner {
         double comparisons = 0;  // in slow_evidence
         double credit_ns = 0;  // that it was faster in looks than the incumbent, and has not been set off yet
         std::uint64_t next_look;
+        // That of a communicator which has gone on from others' knowledge, where it looks for itself sooner than that.
+        std::uint64_t own_look = UINT64_MAX;
+        std::uint64_t look_due() const { return std::min(next_look, own_look); }
         unsigned hopeless_probes = 0;  // since it was compared last
         unsigned voids = 0;            // looks at it in a row that were void
+        double look_ns = 0;            // what the last look took
         bool by_wholes = false;        // its time has what lay between the calls in it
         bool was_seen = false;
         bool is_close = false;  // to the incumbent, by the last comparison
@@ -191,6 +215,10 @@ class Learner {
     void end_void_look(std::uint64_t call);
     std::uint64_t rest_for(double share, unsigned voids) const;
     void rest();
+    void rest_until_next_look(std::uint64_t call);
+    static constexpr std::size_t kKnownOfAll = 9, kKnownOfEach = 14;
+    template <class Self, class Visit>
+    static void visit_known(Self& self, Visit visit);
     void end_look(std::uint64_t call);
     void go_on(std::uint64_t call);
     void change_to(int candidate, double comparisons);
@@ -207,10 +235,14 @@ class Learner {
     double challenged_calls_ = 0;  // calls of the phase that went to the challenger
     double look_ns_ = 0;           // spent in the look under way
     double spent_ns_ = 0;          // in all looks
-    std::uint64_t looks_ = 0, changes_ = 0;
+    std::uint64_t looks_ = 0, changes_ = 0, results_ = 0;
+    std::uint64_t calls_before_ = 0;
+    std::uint64_t known_at_ = 0;    // the last call that was made when its knowledge was asked for last
     std::unique_ptr<Notes> notes_;  // null while at rest
     std::size_t noted_ = 0;         // calls of the step's samples
-    bool agreements_are_dear_ = false, gives_up_ = false;
+    // Not 0: the last look was broken off by a communicator's end before this call, or by that of an earlier one that lived longer.
+    std::uint64_t broken_off_at_ = 0;
+    bool agreements_are_dear_ = false, gives_up_ = false, gave_up_ = false;
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
     // How long it was outside before the last call that was noted, and before the one that precedes the stretch.
     std::int64_t last_before_ns_ = 0, before_first_ns_ = 0;

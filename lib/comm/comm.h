@@ -114,6 +114,8 @@ struct Comm {
     };
     std::vector<KeptBcast> bcast_schedules;  // by place
     choose::Choices choices;
+    // What rank 0's journal told when the communicator was set up by a collective.
+    std::vector<std::int64_t> told;
     std::int64_t agreement_ns = 2000;  // how long this rank was in the last agreement on what was learned
 
     ~Comm();
@@ -187,6 +189,11 @@ void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t blo
 // neighbours are known or shall be looked up now.
 bool count_neighbor_call(Comm& comm);
 
+// Sets where what is learned is kept: rank 0 of a communicator that is set up tells what is there. Requires: called before the first
+// count_call(), on all ranks or none.
+void set_journal(choose::Journal& journal);
+// What rank 0 told. May wait for it. Requires: the communicator is set up; rank 0 comes to a call that this rank has come to.
+std::span<const std::int64_t> told_by_first_rank(Comm& comm);
 // Sets the hash of this process's settings and rules, by which ranks choose. Ranks whose hashes differ never run
 // a call of ours together. Requires: called before the first count_call().
 void set_choice_hash(std::uint64_t hash);

@@ -14,6 +14,7 @@
 #include "comm/labels.h"
 #include "comm/meeting.h"
 #include "comm/passed.h"
+#include "comm/told.h"
 #include "heap/segment.h"
 #include "mpi/library.h"
 #include "os/probe.h"
@@ -285,6 +286,7 @@ stats::Reason set_up(Comm& comm) noexcept {
         leave_to_mpi(comm, parts.control, reason);
         return reason;
     }
+    if (comm.nodes > 1 || comm.id == 0) hear_what_is_known(comm);
     os::caches();  // as in open_on_node()
     COCO_LOG(debug, "communicator of "
                         << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"

@@ -13,13 +13,13 @@ bool BoardAgreement::agree(std::span<std::int64_t> numbers) {
     was_asked_ = true;
     const std::uint64_t begin_ns = os::now_ns();
     std::vector<std::int64_t> mine(numbers.begin(), numbers.end()), most(numbers.size());
-    mine.back() = -last_ns_;  // the largest is the shortest
+    mine.back() = -comm_.agreement_ns;  // the largest is the shortest
     const int result = mpi::lib().Allreduce(mine.data(), most.data(), static_cast<int>(mine.size()),
-                                            mpi::lib().int64, mpi::lib().max, comm_);
+                                            mpi::lib().int64, mpi::lib().max, comm_.handle);
     if (result != mpi::kSuccess) return false;
     std::ranges::copy(most, numbers.begin());
     numbers.back() = -numbers.back();
-    last_ns_ = static_cast<std::int64_t>(os::now_ns() - begin_ns);
+    comm_.agreement_ns = static_cast<std::int64_t>(os::now_ns() - begin_ns);
     return true;
 }
 

@@ -5,22 +5,21 @@
 // does.
 #pragma once
 #include "choose/choices.h"
-#include "mpi/handles.h"
+#include "comm/comm.h"
 
 namespace coco::dispatch {
 
 class BoardAgreement final : public choose::Agreement {
   public:
-    // last_ns: how long this rank was in the communicator's last one.
-    BoardAgreement(mpi::Comm comm, std::int64_t& last_ns) : comm_(comm), last_ns_(last_ns) {}
+    explicit BoardAgreement(comm::Comm& comm) : comm_(comm) {}
     // The last number becomes how long the rank that came last took the last time: others waited for it.
     bool agree(std::span<std::int64_t> numbers) override;
+    std::span<const std::int64_t> told() override { return comm::told_by_first_rank(comm_); }
     bool was_asked() const { return was_asked_; }
 
   private:
     bool was_asked_ = false;
-    const mpi::Comm comm_;
-    std::int64_t& last_ns_;
+    comm::Comm& comm_;
 };
 
 }  // namespace coco::dispatch

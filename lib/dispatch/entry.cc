@@ -41,12 +41,13 @@ policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
     if (!is_neighbor(common.facts.collective)) return facts;
     facts.block_is_own = !comm.neighbors->sizes_agree;
     facts.degree = comm.degree();
+    facts.most_blocks = static_cast<std::uint64_t>(comm.neighbors->most_blocks);
     return facts;
 }
 
 // Counts the call. Requires: all ranks make it, and ask.
 const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common, TakeResult& taken) {
-    BoardAgreement agreement(comm.handle, comm.agreement_ns);
+    BoardAgreement agreement(comm);
     const settings::Learn& learn = learning_in_force();
     const choose::Learning learning{learn.is_on, learn.is_restless, &agreement, &the_journal()};
     const choose::Choice& choice =

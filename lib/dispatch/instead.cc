@@ -45,4 +45,6 @@ bool facts_of(mpi::Comm handle, policy::Facts& facts) {
     return true;
 }
 
+void forget_what_was_learned() { the_journal().forget(); }
+
 }  // namespace coco::dispatch

@@ -18,5 +18,8 @@ bool choose_instead(mpi::Comm comm, std::string_view collective, std::string_vie
 // Fills in the facts that are the communicator's: nodes, ranks of a node, domains, whether they are crowded and, once its neighbours are known, the degree.
 // Returns: whether it is set up.
 bool facts_of(mpi::Comm comm, policy::Facts& facts);
+// Makes the process forget what it has learned, so that communicators which are set up later begin with nothing. Requires: all ranks of theirs
+// do so.
+void forget_what_was_learned();
 
 }  // namespace coco::dispatch

@@ -82,6 +82,7 @@ void read_once() {
         exec::g_delay_us = settings_in_force().test_delay_us;
         channel::g_never_reads = settings_in_force().test_pieces;
         comm::set_choice_hash(choice_hash());
+        if (learning_in_force().is_on) comm::set_journal(the_journal());
     });
 }
 

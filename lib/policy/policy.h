@@ -76,6 +76,8 @@ struct Facts {
     // neighbor_*: the number of edges from a rank to other nodes, as the mean of all ranks, rounded down. For
     // other collectives it is absent, and a rule with `degree` never matches.
     std::optional<std::uint64_t> degree = std::nullopt;
+    // neighbor_*: the most blocks in any rank's send or receive buffer. No rule asks for it.
+    std::optional<std::uint64_t> most_blocks = std::nullopt;
     bool crowded = false;  // on some host there are more ranks than CPUs that they may use
     // The number of calls of this collective on this communicator since it was set up, with this one.
     std::uint64_t calls = 1;

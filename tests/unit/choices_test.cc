@@ -23,6 +23,8 @@ class Alone final : public Agreement {
         numbers.back() = 1000;
         return !fails;
     }
+    std::span<const std::int64_t> told() override { return known; }
+    std::vector<std::int64_t> known;
     int agreements = 0;
     bool fails = false;
 };
@@ -134,6 +136,178 @@ algorithm = "eager"
 
 namespace {
 
+constexpr auto kMpiIsFaster = [](const std::string& name) { return name == "mpi" ? 1000u : 15'000u; };
+
+// The communicators of a process, one after the other: each has its own choices, and is told what the journal knows when it is set up.
+class Process {
+  public:
+    // Makes calls on a new communicator, and frees it. Returns: the names of the first call's choice but one, and of the last one's.
+    std::pair<std::string, std::string> live(const policy::Facts& facts, int calls, std::size_t room = 1024) {
+        Alone alone;
+        alone.known.assign(room, -1);
+        journal.tell(facts, alone.known);
+        const Learning learning{.is_on = true, .agreement = &alone, .journal = &journal};
+        Choices choices;
+        std::pair<std::string, std::string> names;
+        std::uint64_t now_ns = 1000;
+        for (int i = 0; i < calls; ++i) {
+            const Choice& choice = choices.choose(policy, facts, false, learning);
+            names.second = name_of(choice);
+            if (i == 1) names.first = names.second;
+            if (choice.is_measured) choice.cell->note(now_ns, now_ns + kMpiIsFaster(names.second));
+            now_ns += kMpiIsFaster(names.second) + 1000;
+        }
+        agreements = alone.agreements;
+        return names;
+    }
+    policy::Policy policy = policy_of(kRules);
+    Journal journal;
+    int agreements = 0;  // on the last communicator
+};
+
+using Names = std::pair<std::string, std::string>;
+
+}  // namespace
+
+TEST_CASE("a communicator goes on from what earlier ones of the same arrangement have learned", "[choices]") {
+    Process process;
+    const policy::Facts facts = facts_of(Collective::alltoall, 64);
+    CHECK(process.live(facts, 250) == Names{"eager", "mpi"});
+    CHECK(process.agreements > 1);
+    CHECK(process.live(facts, 100) == Names{"mpi", "mpi"});
+    CHECK(process.agreements == 0);
+    REQUIRE(process.journal.lessons().size() == 1);
+    CHECK(process.journal.lessons()[0].calls == 350);
+    CHECK(process.live(facts_of(Collective::alltoall, 300), 2).first == "eager");
+    policy::Facts other = facts;
+    other.ranks_per_node = 3;
+    CHECK(process.live(other, 2).first == "eager");
+    other = facts;
+    other.crowded = true;
+    CHECK(process.live(other, 2).first == "eager");
+    CHECK(process.live(facts, 2).first == "mpi");
+}
+
+TEST_CASE("looks go on at the same pace, however short communicators live", "[choices]") {
+    Process process;
+    const policy::Facts facts = facts_of(Collective::alltoall, 64);
+    process.live(facts, 1000);
+    const std::uint64_t looks = process.journal.lessons()[0].looks;
+    int agreements = 0;
+    for (int i = 0; i < 1000; ++i) {
+        CHECK(process.live(facts, 200).first == "mpi");
+        agreements += process.agreements;
+    }
+    const Lesson lesson = process.journal.lessons()[0];
+    CHECK(lesson.calls == 201'000);
+    // A comparison takes 32 calls, some of them of candidates that take 15 times as long, in the place of 20,000 calls.
+    CHECK(lesson.looks - looks >= 3);
+    CHECK(lesson.looks - looks <= 60);
+    CHECK(agreements <= 60);
+}
+
+TEST_CASE("looks that communicators' ends have broken off come more and more seldom", "[choices]") {
+    Process process;
+    const policy::Facts facts = facts_of(Collective::alltoall, 64);
+    for (int i = 0; i < 1000; ++i) process.live(facts, 36);
+    const Lesson lesson = process.journal.lessons()[0];
+    CHECK(lesson.looks >= 1);
+    CHECK(lesson.looks <= 20);
+    CHECK(process.live(facts, 36).second == "eager");
+}
+
+TEST_CASE("what is known of many sizes is told as far as there is room, that with most calls first",
+          "[choices]") {
+    Process process;
+    for (std::uint64_t bytes : {8, 16, 32, 64}) process.live(facts_of(Collective::alltoall, bytes), 400);
+    process.live(facts_of(Collective::alltoall, 32), 400);
+    const std::size_t one = 2 + 3 + Learner::knowledge_size(3), two = one + 3 + Learner::knowledge_size(3);
+    for (std::size_t room : {std::size_t{2}, one - 1, one, two - 1, two}) {
+        CHECK(process.live(facts_of(Collective::alltoall, 32), 2, room).first ==
+              (room < one ? "eager" : "mpi"));
+        int known = 0;
+        for (std::uint64_t bytes : {8, 16, 32, 64})
+            known += process.live(facts_of(Collective::alltoall, bytes), 2, room).first == "mpi";
+        CHECK(known == (room < one ? 0 : room < two ? 1 : 2));
+    }
+}
+
+TEST_CASE("neighbours hand on what they know of blocks of one size, where as many blocks go", "[choices]") {
+    Process process;
+    process.policy = policy_of(R"(
+[[rule]]
+collective = ["neighbor_alltoall", "neighbor_alltoallv"]
+algorithm = "eager"
+)");
+    auto of = [](Collective collective, std::optional<std::uint64_t> bytes, std::uint64_t blocks) {
+        policy::Facts facts = facts_of(collective, 0);
+        facts.block_bytes = bytes;
+        facts.degree = 0;
+        facts.most_blocks = blocks;
+        return facts;
+    };
+    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 2), 400) == Names{"eager", "mpi"});
+    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 2), 400) == Names{"mpi", "mpi"});
+    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 20), 400) == Names{"eager", "mpi"});
+    for (int i = 0; i < 2; ++i)
+        CHECK(process.live(of(Collective::neighbor_alltoallv, std::nullopt, 2), 400) ==
+              Names{"eager", "mpi"});
+}
+
+TEST_CASE("a communicator that has looked counts before many that have only called", "[choices]") {
+    Process process;
+    const policy::Facts facts = facts_of(Collective::alltoall, 64);
+    Alone alone;
+    alone.known.assign(1024, 0);
+    const Learning learning{.is_on = true, .agreement = &alone, .journal = &process.journal};
+    Choices world;
+    std::uint64_t now_ns = 1000;
+    auto call_world = [&](int calls, std::uint64_t mpi_ns) {
+        for (int i = 0; i < calls; ++i) {
+            const Choice& choice = world.choose(process.policy, facts, false, learning);
+            const std::uint64_t ns = choice.algorithm == nullptr ? mpi_ns : 10'000;
+            if (choice.is_measured) choice.cell->note(now_ns, now_ns + ns);
+            now_ns += ns + 1000;
+        }
+    };
+    call_world(2000, 15'000);
+    CHECK(process.journal.lessons()[0].incumbent == 0);
+    for (int i = 0; i < 2000; ++i) process.live(facts, 20);
+    CHECK(process.journal.lessons()[0].calls > 40'000);
+    call_world(20'000, 1000);
+    CHECK(process.journal.lessons()[0].incumbent == 1);
+    CHECK(process.live(facts, 20).first == "mpi");
+}
+
+TEST_CASE("a communicator that lives longer than those before looks where they ended", "[choices]") {
+    Process process;
+    const policy::Facts facts = facts_of(Collective::alltoall, 64);
+    for (int i = 0; i < 1000; ++i) process.live(facts, 60);
+    CHECK(process.live(facts, 60).second == "eager");
+    CHECK(process.live(facts, 200).second == "mpi");
+}
+
+TEST_CASE("nobody goes on from a communicator that gave up, and all is forgotten on demand", "[choices]") {
+    Process process;
+    const policy::Facts facts = facts_of(Collective::alltoall, 64);
+    process.live(facts, 400);
+    Alone alone;
+    alone.known.assign(1024, 0);
+    process.journal.tell(facts, alone.known);
+    alone.fails = true;
+    {
+        const Learning learning{.is_on = true, .agreement = &alone, .journal = &process.journal};
+        Choices choices;
+        for (int i = 0; i < 500'000; ++i) choices.choose(process.policy, facts, false, learning);
+        CHECK(alone.agreements == 1);
+    }
+    CHECK(process.live(facts, 2).first == "mpi");
+    process.journal.forget();
+    CHECK(process.live(facts, 2).first == "eager");
+}
+
+namespace {
+
 constexpr const char* kBcastRules = R"(
 [[rule]]
 collective = "bcast"
@@ -226,6 +400,7 @@ TEST_CASE("no bcast is learned where ranks count other sizes", "[choices]") {
                 numbers[i] = std::max<std::int64_t>(numbers[i], 12345);
             return true;
         }
+        std::span<const std::int64_t> told() override { return {}; }
     } unlike;
     const Learning learning{.is_on = true, .agreement = &unlike};
     Choices choices;
@@ -537,4 +712,28 @@ TEST_CASE("a choice says how long it holds, so that calls need not ask", "[choic
     }
     CHECK(asked < 100);
     CHECK(alone.agreements > 4);
+}
+
+TEST_CASE("where bcasts go by the rules later communicators compare their lengths later", "[choices]") {
+    Process process;
+    process.policy = policy_of(R"(
+[[rule]]
+collective = "bcast"
+algorithm = "mpi"
+also = ["eager"]
+)");
+    const policy::Facts facts = facts_of(Collective::bcast, 64);
+    auto compares_within = [&](int calls) {
+        process.live(facts, calls);
+        return process.agreements != 0;
+    };
+    CHECK_FALSE(compares_within(199));
+    CHECK(compares_within(2000));  // all candidates are seen
+    CHECK(compares_within(390));   // to no use
+    CHECK_FALSE(compares_within(390));
+    int compared = 0;
+    for (int i = 0; i < 640; ++i) compared += compares_within(1000);
+    CHECK(compared >= 10);  // one in 61, and the first ones
+    CHECK(compared <= 20);
+    CHECK(compares_within(3201));
 }

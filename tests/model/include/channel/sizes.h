@@ -12,6 +12,7 @@ inline constexpr std::uint64_t kSlotBytes = 128;
 inline constexpr std::uint64_t kTapeBytes = 64;
 inline constexpr std::uint64_t kStageBytes = 128;
 inline constexpr std::uint64_t kNodeRanks = 3;
+inline constexpr std::uint64_t kToldNumbers = 2;
 inline constexpr std::uint64_t kRingSectors = 2;
 
 inline constexpr std::uint64_t kDirectoryEntries = 4;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/told.h"
+
+#include <atomic>
+
+#include "mpi/library.h"
+
+namespace coco::comm {
+namespace {
+
+std::atomic<choose::Journal*> g_journal{nullptr};
+
+}  // namespace
+
+void set_journal(choose::Journal& journal) { g_journal.store(&journal, std::memory_order_release); }
+
+void tell_what_is_known(const Comm& comm, std::span<std::int64_t> room) {
+    room[0] = room[1] = 0;
+    choose::Journal* journal = g_journal.load(std::memory_order_acquire);  // pairs with set_journal()
+    if (journal == nullptr) return;
+    journal->tell({.collective = {},
+                   .nodes = comm.nodes,
+                   .ranks_per_node = comm.ranks_per_node,
+                   .domains = comm.domains,
+                   .block_bytes = {},
+                   .crowded = comm.crowded,
+                   .calls = 0},
+                  room);
+}
+
+void hear_what_is_known(Comm& comm) {
+    if (g_journal.load(std::memory_order_acquire) == nullptr) return;  // pairs with set_journal()
+    comm.told.assign(channel::kToldNumbers, 0);
+    if (comm.rank == 0) tell_what_is_known(comm, comm.told);
+    const int bytes = static_cast<int>(comm.told.size() * sizeof comm.told[0]);
+    if (mpi::lib().Bcast(comm.told.data(), bytes, mpi::lib().byte, 0, comm.handle) != mpi::kSuccess)
+        comm.told.clear();
+}
+
+std::span<const std::int64_t> told_by_first_rank(Comm& comm) {
+    if (comm.nodes > 1 || comm.id == 0) return comm.told;
+    return comm.lane.channel.told();
+}
+
+}  // namespace coco::comm
