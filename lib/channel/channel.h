@@ -143,7 +143,7 @@ class Channel {
     // What rank 0 told as it showed its control block: waits for that. Requires: rank 0 is on this node, and comes to a call that this rank
     // has come to.
     std::span<const std::int64_t> told() {
-        static_cast<void>(is_found(0));
+        COCO_CHECK(is_found(0), "nobody asks what was told while the channel polls");
         return peers_.front().control->told;
     }
     // Waits for a peer to come to a milestone of this epoch. kArrived may be waited for only where the peer raises it,

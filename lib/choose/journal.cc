@@ -12,11 +12,6 @@ namespace {
 // it has; and then these.
 constexpr std::size_t kBcasts = 0, kKinds = 1, kHead = 2, kEntry = 3;
 
-bool are_arranged_alike(const policy::Facts& one, const policy::Facts& other) {
-    return one.nodes == other.nodes && one.ranks_per_node == other.ranks_per_node &&
-           one.domains == other.domains && one.crowded == other.crowded;
-}
-
 bool is_of_same_kind(const Lesson& lesson, const policy::Facts& facts, const Cell& cell) {
     return lesson.facts.collective == facts.collective && are_arranged_alike(lesson.facts, facts) &&
            lesson.facts.degree == facts.degree && lesson.facts.most_blocks == facts.most_blocks &&
@@ -24,6 +19,11 @@ bool is_of_same_kind(const Lesson& lesson, const policy::Facts& facts, const Cel
 }
 
 }  // namespace
+
+bool are_arranged_alike(const policy::Facts& one, const policy::Facts& other) {
+    return one.nodes == other.nodes && one.ranks_per_node == other.ranks_per_node &&
+           one.domains == other.domains && one.crowded == other.crowded;
+}
 
 void Journal::note(const policy::Facts& facts, const Cell& cell) {
     Learner& learner = cell.lessons->learner;
@@ -42,6 +42,7 @@ void Journal::note(const policy::Facts& facts, const Cell& cell) {
     }
     if (std::pair(known->results, known->calls) > std::pair(learner.results(), calls)) return;
     known->results = learner.results();
+    known->noted = ++noted_;
     known->facts = facts;
     known->incumbent = learner.incumbent();
     known->calls = calls;
@@ -100,7 +101,7 @@ void Journal::tell(const policy::Facts& arrangement, std::span<std::int64_t> roo
         // Neighbours' blocks may be of any size where no rank knows it.
         if (are_arranged_alike(lesson.facts, arrangement) && lesson.size_class >= 0)
             lessons.push_back(&lesson);
-    std::ranges::sort(lessons, std::greater{}, &Lesson::calls);
+    std::ranges::sort(lessons, std::greater{}, &Lesson::noted);
     std::size_t needed = kHead, kinds = 0;
     for (; kinds < lessons.size(); ++kinds) {
         needed += kEntry + lessons[kinds]->knowledge.size();

@@ -25,8 +25,11 @@ struct Lesson {
     std::uint64_t calls = 0, looks = 0, changes = 0, results = 0;
     std::int64_t spent_ns = 0;
     std::vector<std::int64_t> knowledge = {};  // the learner's
+    std::uint64_t noted = 0;                   // what was noted later has a larger number
 };
 
+// Whether the facts are of communicators with as many nodes, ranks of a node and domains, crowded or not.
+bool are_arranged_alike(const policy::Facts& one, const policy::Facts& other);
 // The kind of a cell of a communicator: odd, and equal for cells that can go on from one another's knowledge.
 std::uint64_t kind_of(const policy::Facts& facts, int size_class, int rule);
 // The first bcasts of a communicator, so many at least, go by the rules, which need no agreement; then ranks compare their lengths.
@@ -41,8 +44,8 @@ class Journal {
   public:
     // Requires: the cell has lessons.
     void note(const policy::Facts& facts, const Cell& cell);
-    // Writes what is known of communicators of this arrangement (nodes, ranks of a node, domains, crowded or not), of the kinds with most
-    // calls where there is too little room. Requires: room for two numbers.
+    // Writes what is known of communicators of this arrangement (nodes, ranks of a node, domains, crowded or not), of those kinds that
+    // were noted last where there is too little room. Requires: room for two numbers.
     void tell(const policy::Facts& arrangement, std::span<std::int64_t> room);
     // Notes that the ranks of a communicator of this arrangement have compared the lengths of their bcasts.
     void note_compared_lengths(const policy::Facts& arrangement);
@@ -63,6 +66,7 @@ class Journal {
 
     mutable std::mutex lock_;
     std::vector<Lesson> lessons_;
+    std::uint64_t noted_ = 0;
     std::vector<OfArrangement> arrangements_;
 };
 

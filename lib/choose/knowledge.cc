@@ -38,7 +38,6 @@ void Learner::visit_known(Self& self, Visit visit) {
     visit(self.looks_);
     visit(self.changes_);
     visit(self.results_);
-    visit(self.broken_off_at_);
     visit(self.spent_ns_);
     visit(self.agreements_are_dear_);
     for (int c = 0; c < self.candidates_; ++c) {
@@ -54,6 +53,7 @@ void Learner::visit_known(Self& self, Visit visit) {
         visit(facts.hopeless_probes);
         visit(facts.voids);
         visit(facts.look_ns);
+        visit(facts.broken_off_at);
         visit(facts.by_wholes);
         visit(facts.was_seen);
         visit(facts.is_close);
@@ -75,8 +75,8 @@ void Learner::go_on_from(std::span<const std::int64_t> knowledge) {
         if (facts.voids == 0 && facts.was_seen) {
             look_ns_ = facts.look_ns;
             own_rest = rest_for(kOwnShare / (candidates_ - 1), 0);
-        } else if (facts.voids != 0 && broken_off_at_ != 0) {
-            own_rest = broken_off_at_;
+        } else if (facts.broken_off_at != 0) {
+            own_rest = facts.broken_off_at;
         }
         facts.own_look = std::max(first_look, own_rest);
     }
@@ -86,9 +86,10 @@ void Learner::go_on_from(std::span<const std::int64_t> knowledge) {
 
 void Learner::break_off(std::uint64_t call) {
     if (phase_ == Phase::rest) return;
-    const std::uint64_t broken_off_at = std::max(broken_off_at_, call);
+    Facts& challenger = facts_[challenger_];
+    const std::uint64_t broken_off_at = std::max(challenger.broken_off_at, call);
     end_void_look(call);
-    broken_off_at_ = broken_off_at;
+    challenger.broken_off_at = broken_off_at;
 }
 
 void Learner::write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) {

@@ -286,7 +286,7 @@ void Learner::count_challenged() {
 void Learner::end_void_look(std::uint64_t call) {
     Facts& challenger = facts_[challenger_];
     ++looks_, ++challenger.voids;
-    broken_off_at_ = 0;
+    challenger.broken_off_at = 0;
     const Facts& incumbent = facts_[incumbent_];
     // Times of two kinds do not compare.
     const std::int64_t least_ns = challenger.by_wholes == incumbent.by_wholes ? 0 : challenger.time_ns / 2;
@@ -348,7 +348,7 @@ void Learner::decide(std::uint64_t call) {
 // Behind the last step of a phase.
 void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     ++looks_, ++results_;
-    broken_off_at_ = 0;
+    facts_[challenger_].broken_off_at = 0;
     const bool by_wholes = take_wholes_if_waits_are_hidden();
     const std::span<std::int64_t> incumbents = notes_->incumbents.all(),
                                   challengers = notes_->challengers.all();

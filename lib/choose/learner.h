@@ -166,7 +166,9 @@ class Learner {
         unsigned hopeless_probes = 0;  // since it was compared last
         unsigned voids = 0;            // looks at it in a row that were void
         double look_ns = 0;            // what the last look took
-        bool by_wholes = false;        // its time has what lay between the calls in it
+        // Not 0: the last look was broken off by a communicator's end before this call, or by that of an earlier one that lived longer.
+        std::uint64_t broken_off_at = 0;
+        bool by_wholes = false;  // its time has what lay between the calls in it
         bool was_seen = false;
         bool is_close = false;  // to the incumbent, by the last comparison
     };
@@ -216,7 +218,7 @@ class Learner {
     std::uint64_t rest_for(double share, unsigned voids) const;
     void rest();
     void rest_until_next_look(std::uint64_t call);
-    static constexpr std::size_t kKnownOfAll = 9, kKnownOfEach = 14;
+    static constexpr std::size_t kKnownOfAll = 8, kKnownOfEach = 15;
     template <class Self, class Visit>
     static void visit_known(Self& self, Visit visit);
     void end_look(std::uint64_t call);
@@ -240,8 +242,6 @@ class Learner {
     std::uint64_t known_at_ = 0;    // the last call that was made when its knowledge was asked for last
     std::unique_ptr<Notes> notes_;  // null while at rest
     std::size_t noted_ = 0;         // calls of the step's samples
-    // Not 0: the last look was broken off by a communicator's end before this call, or by that of an earlier one that lived longer.
-    std::uint64_t broken_off_at_ = 0;
     bool agreements_are_dear_ = false, gives_up_ = false, gave_up_ = false;
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
     // How long it was outside before the last call that was noted, and before the one that precedes the stretch.

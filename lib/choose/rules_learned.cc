@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <tuple>
 
 namespace coco::choose {
 namespace {
@@ -64,11 +65,23 @@ bool were_all_seen(const Lesson& lesson) {
     return std::ranges::none_of(lesson.times_ns, [](std::int64_t time_ns) { return time_ns == 0; });
 }
 
+// Whether there is another lesson that differs in nothing that a rule can ask for, and rests on more. (Neighbours' may have other numbers of blocks.)
+bool is_outweighed(const Lesson& lesson, std::span<const Lesson> lessons) {
+    auto weight = [](const Lesson& one) { return std::tuple(one.results, one.calls, one.noted); };
+    return std::ranges::any_of(lessons, [&](const Lesson& other) {
+        return other.facts.collective == lesson.facts.collective &&
+               are_arranged_alike(other.facts, lesson.facts) && other.facts.degree == lesson.facts.degree &&
+               other.size_class == lesson.size_class && other.rule == lesson.rule &&
+               weight(other) > weight(lesson);
+    });
+}
+
 }  // namespace
 
 std::vector<Rule> rules_learned(std::span<const Lesson> lessons, const policy::Policy& policy,
                                 std::size_t learned, std::vector<Rule> old) {
     for (const Lesson& lesson : lessons) {
+        if (is_outweighed(lesson, lessons)) continue;
         const bool holds = lesson.incumbent == 0;
         const bool is_of_learned = lesson.rule >= 0 && static_cast<std::size_t>(lesson.rule) < learned;
         // A learned rule that holds is there. Another one that holds is worth a rule only where the next job's looks would be dear, in bcasts,

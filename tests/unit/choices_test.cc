@@ -216,7 +216,7 @@ TEST_CASE("looks that communicators' ends have broken off come more and more sel
     CHECK(process.live(facts, 36).second == "eager");
 }
 
-TEST_CASE("what is known of many sizes is told as far as there is room, that with most calls first",
+TEST_CASE("what is known of many sizes is told as far as there is room, that which was noted last first",
           "[choices]") {
     Process process;
     for (std::uint64_t bytes : {8, 16, 32, 64}) process.live(facts_of(Collective::alltoall, bytes), 400);
@@ -230,6 +230,8 @@ TEST_CASE("what is known of many sizes is told as far as there is room, that wit
             known += process.live(facts_of(Collective::alltoall, bytes), 2, room).first == "mpi";
         CHECK(known == (room < one ? 0 : room < two ? 1 : 2));
     }
+    process.live(facts_of(Collective::alltoall, 300), 100);
+    CHECK(process.live(facts_of(Collective::alltoall, 300), 2, one).first == "mpi");
 }
 
 TEST_CASE("neighbours hand on what they know of blocks of one size, where as many blocks go", "[choices]") {

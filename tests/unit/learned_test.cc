@@ -123,6 +123,20 @@ TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[
     CHECK(policy::select(next, facts).rule == 1);
 }
 
+TEST_CASE("of neighbours' lessons that no rule can tell apart the one that rests on most becomes a rule",
+          "[learned]") {
+    const policy::Policy policy = policy_of(kLearnedFrom);
+    std::vector<choose::Lesson> lessons{lesson_of(6, 0, {"eager", "mpi"}, 1),
+                                        lesson_of(6, 0, {"eager", "mpi"}, 0)};
+    lessons[0].facts.most_blocks = 2;
+    lessons[1].facts.most_blocks = 20;
+    lessons[1].calls = 100'000;
+    CHECK(choose::rules_learned(lessons, policy, 0, {}).empty());
+    lessons[0].results = 3;
+    REQUIRE(choose::rules_learned(lessons, policy, 0, {}).size() == 1);
+    CHECK(choose::rules_learned(lessons, policy, 0, {})[0].choice == choice_of("mpi"));
+}
+
 TEST_CASE("what is learned anew stands in the place of what was learned", "[learned]") {
     policy::Policy policy = policy_of(kLearnedFrom);
     const choose::Lesson first = lesson_of(7, 0, {"eager", "mpi", "naive"}, 1);

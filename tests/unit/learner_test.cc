@@ -385,6 +385,31 @@ TEST_CASE("communicators that live for short go on from what earlier ones have l
                 }
 }
 
+// So long that a constant for each communicator would show.
+TEST_CASE("many communicators take less than a hundredth more than the best choice", "[learner]") {
+    for (std::uint64_t calls_of_each : {300, 1000, 5000})
+        for (double ratio : {0.8, 1.0, 1.3, 4.0})
+            for (auto clocks : kAllClocks) {
+                if (calls_of_each < calls_for_a_look(clocks) && ratio < 1) continue;
+                Program program{.candidates = 3,
+                                .clocks = clocks,
+                                .ranks = 2,
+                                .calls = 2 * kManyCalls,
+                                .agreement_ns = 10'000,
+                                .choosing_ns = 200,
+                                .noting_ns = 60,
+                                .noise = 0.05,
+                                .cost_ns =
+                                    [&](int c, std::uint64_t) {
+                                        return c == 0 ? 1000.0 : c == 1 ? 1000.0 * ratio : 2500.0;
+                                    },
+                                .calls_of_each = calls_of_each};
+                const Played played = play(program);
+                INFO(text_of(program, played) << ", calls of each " << calls_of_each);
+                CHECK(played.spent_ns <= 1.01 * played.best_ns + 2000 * played.dearest_ns);
+            }
+}
+
 TEST_CASE("what an earlier job has compared is looked at later, and a mistake of it is found", "[learner]") {
     for (double ratio : {0.1, 0.5, 0.8, 1.0, 1.2, 3.0, 10.0})
         for (double noise : {0.0, 0.2})
