@@ -56,9 +56,7 @@ std::string name_of(const Choice& choice) {
 // Makes calls that take as long as `time_of` says. Returns: the name of the last one's choice.
 template <class TimeOf>
 std::string call(Choices& choices, const policy::Policy& policy, const policy::Facts& facts, int calls,
-                 TimeOf time_of) {
-    Alone alone;
-    const Learning learning{.is_on = true, .agreement = &alone};
+                 TimeOf time_of, const Learning& learning) {
     std::string last;
     std::uint64_t now_ns = 1000;
     for (int i = 0; i < calls; ++i) {
@@ -68,6 +66,14 @@ std::string call(Choices& choices, const policy::Policy& policy, const policy::F
         now_ns += time_of(last) + 1000;
     }
     return last;
+}
+
+// The same, of a communicator that nobody tells anything.
+template <class TimeOf>
+std::string call(Choices& choices, const policy::Policy& policy, const policy::Facts& facts, int calls,
+                 TimeOf time_of) {
+    Alone alone;
+    return call(choices, policy, facts, calls, time_of, {.is_on = true, .agreement = &alone});
 }
 
 }  // namespace
@@ -148,17 +154,11 @@ class Process {
         journal.tell(facts, alone.known);
         const Learning learning{.is_on = true, .agreement = &alone, .journal = &journal};
         Choices choices;
-        std::pair<std::string, std::string> names;
-        std::uint64_t now_ns = 1000;
-        for (int i = 0; i < calls; ++i) {
-            const Choice& choice = choices.choose(policy, facts, false, learning);
-            names.second = name_of(choice);
-            if (i == 1) names.first = names.second;
-            if (choice.is_measured) choice.cell->note(now_ns, now_ns + kMpiIsFaster(names.second));
-            now_ns += kMpiIsFaster(names.second) + 1000;
-        }
+        const std::string first = call(choices, policy, facts, 2, kMpiIsFaster, learning);
+        const std::string last =
+            calls > 2 ? call(choices, policy, facts, calls - 2, kMpiIsFaster, learning) : first;
         agreements = alone.agreements;
-        return names;
+        return {first, last};
     }
     policy::Policy policy = policy_of(kRules);
     Journal journal;
@@ -263,20 +263,13 @@ TEST_CASE("a communicator that has looked counts before many that have only call
     alone.known.assign(1024, 0);
     const Learning learning{.is_on = true, .agreement = &alone, .journal = &process.journal};
     Choices world;
-    std::uint64_t now_ns = 1000;
-    auto call_world = [&](int calls, std::uint64_t mpi_ns) {
-        for (int i = 0; i < calls; ++i) {
-            const Choice& choice = world.choose(process.policy, facts, false, learning);
-            const std::uint64_t ns = choice.algorithm == nullptr ? mpi_ns : 10'000;
-            if (choice.is_measured) choice.cell->note(now_ns, now_ns + ns);
-            now_ns += ns + 1000;
-        }
-    };
-    call_world(2000, 15'000);
+    call(
+        world, process.policy, facts, 2000,
+        [](const std::string& name) { return name == "mpi" ? 15'000u : 10'000u; }, learning);
     CHECK(process.journal.lessons()[0].incumbent == 0);
     for (int i = 0; i < 2000; ++i) process.live(facts, 20);
     CHECK(process.journal.lessons()[0].calls > 40'000);
-    call_world(20'000, 1000);
+    call(world, process.policy, facts, 20'000, kMpiIsFaster, learning);
     CHECK(process.journal.lessons()[0].incumbent == 1);
     CHECK(process.live(facts, 20).first == "mpi");
 }
