@@ -142,13 +142,15 @@ void use_both_worlds(MPI_Comm inter, int side) {
     MPI_Comm_disconnect(&inter);
 }
 
-// The launcher does not hand our environment on.
+// The launcher does not hand our environment on. The spawned world's report gets a file of its own: a launcher may forward a part
+// of one world's table in the midst of a line of the other's.
 // Returns: false where the MPI library cannot spawn.
 bool spawn(char* program, bool preload) {
     std::vector<std::string> words;
-    for (const char* name : {"LD_PRELOAD", "COCO_STATS"})
-        if (const char* set = std::getenv(name); set != nullptr && preload)
-            words.push_back(std::string(name) + '=' + set);
+    if (const char* libraries = std::getenv("LD_PRELOAD"); libraries != nullptr && preload)
+        words.push_back(std::string("LD_PRELOAD=") + libraries);
+    if (const char* report = std::getenv("COCO_STATS"); report != nullptr && preload)
+        words.push_back(std::string("COCO_STATS=") + report + "-spawned.json");
     words.insert(words.end(), {program, "child"});
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
