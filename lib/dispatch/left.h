@@ -7,6 +7,8 @@
 // as long as the generation is the same (no communicator and no kept type was freed, MPI has not ended, nothing was put in
 // the place of the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls; nothing is remembered while calls are counted. Never fails.
 #pragma once
+#include <atomic>
+
 #include "base/bits.h"
 #include "choose/cell.h"
 #include "comm/comm.h"
@@ -76,13 +78,16 @@ struct LeftCalls {
 };
 extern constinit thread_local LeftCalls* t_left_calls;  // null: nothing is remembered
 
+// Whether all calls go to the library, of all threads, until the process ends: libcoco is switched off, and counts nothing.
+inline constinit std::atomic<bool> g_all_calls_are_left{false};
+
 struct Passing {
     bool passes_on = false;
     choose::Cell* measured_for = nullptr;  // not null: the cell that shall note the call
 };
 // Asks whether a call goes to the library as earlier ones did, and if so has its cell count it. If not, the call has to be looked at.
 inline Passing pass_again(const Args& args) {
-    if (t_left_calls == nullptr) return {};
+    if (t_left_calls == nullptr) return {.passes_on = g_all_calls_are_left.load(std::memory_order_relaxed)};
     const LeftCalls::Place& place = t_left_calls->place_of(args);
     if (place.for_good.is_of(args)) return {.passes_on = true};
     if (!place.by_choice.is_of(args)) return {};

@@ -181,6 +181,11 @@ void plan_report(mpi::Session session) {
     if (rank == 0) std::atexit(report_sessions);
 }
 
+// Once it is known whether anything of ours runs, and is counted.
+void leave_calls_if_off() {
+    if (is_switched_off() && !stats::enabled()) g_all_calls_are_left.store(true, std::memory_order_relaxed);
+}
+
 // Switched off, no setting but COCO_STATS is looked at.
 void read_what_counts() {
     if (is_switched_off())
@@ -234,6 +239,7 @@ void after_init() {
     if (!is_switched_off()) wake();
     get_acquainted();
     if (!is_switched_off()) mpi::own_comm();  // made where no other thread is in MPI
+    leave_calls_if_off();
 }
 
 void before_session_init() {
@@ -249,6 +255,7 @@ void after_session_init(mpi::Session session) {
     note_session();
     if (!is_switched_off()) wake();
     if (stats::enabled()) std::call_once(g_sessions_report.planned, plan_report, session);
+    leave_calls_if_off();
 }
 
 int end_communicator(int (*pass_on)(void*), void* comm) {
