@@ -211,6 +211,11 @@ bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uin
     return stays_unused(*t_last.comm->unused, handle, collective, block_bytes);
 }
 
+UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_bytes) {
+    const std::uint32_t weight = weight_of(collective, block_bytes);
+    return {t_last.comm->unused, weight, kEnough - weight};
+}
+
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
     Bond& bond = *comm.unused;
     if (bond.comm != nullptr) return t_last.comm = bond.comm.get();  // another thread has made it

@@ -181,6 +181,14 @@ bool was_unused(mpi::Comm handle);
 // Counts a call as count_unused() does, if it does not make the state. Returns: whether that is so, and the call
 // is handed back. Requires: was_unused(); as count_call().
 bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes);
+// Calls that are handed back as one that passes_unused() has passed: each adds `weight` to the bond's, while that is below `most` and
+// the bond has no state.
+struct UnusedCalls {
+    Bond* bond = nullptr;
+    std::uint32_t weight = 0, most = 0;
+};
+// The calls like one that passed. Requires: passes_unused() was true just now for these arguments; no collective of neighbours.
+UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_bytes);
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
 // block_bytes: the block size of plain alltoalls and allgathers, equal on all ranks by MPI's rules; 0 for others.
 // Requires: all ranks of the communicator call it in the same collective.

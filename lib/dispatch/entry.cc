@@ -265,11 +265,33 @@ struct Undivided {
 
 namespace {
 
+bool is_plain_exchange(Collective collective) {
+    return !is_sized(collective) && !is_rooted(collective) && !is_neighbor(collective);
+}
+
 // The size of the block that each rank gets from each in a plain exchange; 0 for other collectives.
 std::uint64_t plain_block_bytes(const Args& args) {
-    if (is_sized(args.collective) || is_rooted(args.collective) || is_neighbor(args.collective)) return 0;
+    if (!is_plain_exchange(args.collective)) return 0;
     const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(args.recv.count, 0));
     return count * dispatch::facts_of(args.recv.type).size_bytes;
+}
+
+// Whether all calls with these handles and counts weigh alike on a communicator that was not used enough yet. Where sizes count, the
+// handle of a type that may pass would name one size on this rank and another on a mate.
+bool weigh_alike(const Args& args) {
+    if (is_neighbor(args.collective)) return false;
+    return !is_plain_exchange(args.collective) || dispatch::facts_of(args.recv.type).lasts;
+}
+
+// Counts a call on a communicator that was not used enough yet, and remembers such calls. Returns: whether it is handed back.
+bool passes_on_unused(const Args& args) {
+    if (!comm::was_unused(args.comm)) return false;
+    const std::uint64_t generation = generation_now();
+    const std::uint64_t block_bytes = plain_block_bytes(args);
+    if (!comm::passes_unused(args.comm, args.collective, block_bytes)) return false;
+    if (weigh_alike(args))
+        remember_left_unused(args, comm::unused_calls(args.collective, block_bytes), generation);
+    return true;
 }
 
 void run_again(const Repeat& repeat, Collective collective, TakeResult& taken) {
@@ -304,8 +326,7 @@ TakeResult take(const Args& args) noexcept {
         return taken;
     }
     begin_call_of_types();
-    if (comm::was_unused(args.comm) &&
-        comm::passes_unused(args.comm, args.collective, plain_block_bytes(args))) {
+    if (passes_on_unused(args)) {
         heap::tend();
         return taken;
     }

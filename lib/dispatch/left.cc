@@ -22,6 +22,10 @@ void remember_left_for_good(const Args& args, std::uint64_t generation) {
     left_calls().place_of(args).for_good = {generation, args.comm};
 }
 
+void remember_left_unused(const Args& args, const comm::UnusedCalls& calls, std::uint64_t generation) {
+    left_calls().place_of(args).unused = {generation, args.comm, args.recv.type, args.recv.count, calls};
+}
+
 void remember_left_by_choice(const Args& args, const LeftByChoice& left) {
     left_calls().place_of(args).by_choice = left;
 }

@@ -5,12 +5,14 @@
 //
 // Called by the doors, and by repeat.cc, which remembers. Thread safety: each thread has its own. Invariants: what is remembered holds
 // as long as the generation is the same (no communicator and no kept type was freed, MPI has not ended, nothing was put in
-// the place of the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls; nothing is remembered while calls are counted. Never fails.
+// the place of the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls, or, where a communicator was
+// not used enough yet, until it was; nothing is remembered while calls are counted. Never fails.
 #pragma once
 #include <atomic>
 
 #include "base/bits.h"
 #include "choose/cell.h"
+#include "comm/bond.h"
 #include "comm/comm.h"
 #include "dispatch/args.h"
 #include "dispatch/datatype.h"
@@ -59,6 +61,24 @@ struct LeftByChoice {
     }
 };
 
+// The calls that are like one on a communicator which was not used enough yet to be set up.
+struct LeftUnused {
+    std::uint64_t generation = 0;
+    mpi::Comm comm = {};
+    mpi::Datatype recv_type = {};
+    std::int64_t recv_count = 0;
+    comm::UnusedCalls calls;
+
+    // Whether no call is of these any more.
+    bool is_over() const {
+        return generation != generation_now() || calls.bond->comm != nullptr ||
+               calls.bond->weight >= calls.most;
+    }
+    bool is_of(const Args& args) const {
+        return recv_type == args.recv.type && recv_count == args.recv.count && !is_over();
+    }
+};
+
 // What a thread remembers. It is not in the thread's static storage, which comes off the stacks of all threads, those that know no MPI
 // too.
 struct LeftCalls {
@@ -67,6 +87,7 @@ struct LeftCalls {
     struct Place {
         LeftForGood for_good;
         LeftByChoice by_choice;
+        LeftUnused unused;
     };
     Place places[algorithms::kCollectives][1 << kPlacesLog];
 
@@ -88,17 +109,28 @@ struct Passing {
 // Asks whether a call goes to the library as earlier ones did, and if so has its cell count it. If not, the call has to be looked at.
 inline Passing pass_again(const Args& args) {
     if (t_left_calls == nullptr) return {.passes_on = g_all_calls_are_left.load(std::memory_order_relaxed)};
-    const LeftCalls::Place& place = t_left_calls->place_of(args);
+    LeftCalls::Place& place = t_left_calls->place_of(args);
     if (place.for_good.is_of(args)) return {.passes_on = true};
-    if (!place.by_choice.is_of(args)) return {};
-    choose::Cell* const cell = place.by_choice.cell;
-    ++cell->calls;
-    return {.passes_on = true, .measured_for = place.by_choice.is_measured ? cell : nullptr};
+    if (place.by_choice.is_of(args)) {
+        choose::Cell* const cell = place.by_choice.cell;
+        ++cell->calls;
+        return {.passes_on = true, .measured_for = place.by_choice.is_measured ? cell : nullptr};
+    }
+    if (place.unused.comm != args.comm) [[likely]]
+        return {};
+    if (place.unused.is_of(args)) {
+        place.unused.calls.bond->weight += place.unused.calls.weight;
+        return {.passes_on = true};
+    }
+    if (place.unused.is_over()) place.unused.comm = {};  // so that the calls to come are not asked in vain
+    return {};
 }
 
 // Remembers that all such calls on the communicator are handed back, whatever they name. generation: comm::generation() when this
 // was found.
 void remember_left_for_good(const Args& args, std::uint64_t generation);
+// Remembers calls like this one on a communicator that was not used enough yet. generation: generation_now() when its type was read.
+void remember_left_unused(const Args& args, const comm::UnusedCalls& calls, std::uint64_t generation);
 // Remembers a call that was left by a choice which holds for `last_of_cell` calls of its cell, whatever calls tell.
 void remember_left_by_choice(const Args& args, const LeftByChoice& left);
 

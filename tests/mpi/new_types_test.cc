@@ -229,11 +229,36 @@ void call_with_new_types(int calls) {
     MPI_Comm_free(&comms[1]);
 }
 
+// The first exchanges of a communicator weigh by their sizes, until it is set up: at the same call on all ranks, though half of them free
+// a type behind the next one's call, so that their handles do not come back when the others' do.
+void call_on_new_communicators() {
+    constexpr int kInts = 2, kManyInts = 8196;
+    std::mt19937 draw(12);
+    for (int made = 0; made < 60; ++made) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        std::vector<Drawn> older;
+        const int large_call = static_cast<int>(draw() % 40);
+        for (int call = 0; call < large_call + 3; ++call) {
+            std::vector<Drawn> now = {{make_type(0, call == large_call ? kManyInts : kInts), 1}};
+            exchange(now.front(), now.front(), true, call, comm);
+            free_types(older);
+            if (world_rank() % 2 == 0)
+                older = std::move(now);
+            else
+                free_types(now);
+        }
+        free_types(older);
+        MPI_Comm_free(&comm);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     call_with_new_types(argc > 1 ? 700 : 2000);
+    call_on_new_communicators();
     const int verdict = finish("new types");
     MPI_Finalize();
     return verdict;
