@@ -276,8 +276,8 @@ std::uint64_t plain_block_bytes(const Args& args) {
     return count * dispatch::facts_of(args.recv.type).size_bytes;
 }
 
-// Whether all calls with these handles and counts weigh alike on a communicator that was not used enough yet. Where sizes count, the
-// handle of a type that may pass would name one size on this rank and another on a mate.
+// Whether all calls with these handles and counts weigh alike on a communicator that was not used enough yet. Where sizes count they may
+// not, if the type may pass: the next type of this handle would weigh as this one, while a mate whose handles differ reads its size.
 bool weigh_alike(const Args& args) {
     if (is_neighbor(args.collective)) return false;
     return !is_plain_exchange(args.collective) || dispatch::facts_of(args.recv.type).lasts;

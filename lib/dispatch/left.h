@@ -3,7 +3,8 @@
 // The short way of calls that go to the MPI library as earlier ones of this thread did. Some of the library's small calls take
 // 0.1 to 0.3 us, of which a look at what is remembered of calls (repeat.h) would take a sixth. The doors ask here first.
 //
-// Called by the doors, and by repeat.cc, which remembers. Thread safety: each thread has its own. Invariants: what is remembered holds
+// Called by the doors, and by repeat.cc and entry.cc, which remember. Thread safety: each thread has its own memory; of the bonds that it
+// points to MPI allows one collective at a time. Invariants: what is remembered holds
 // as long as the generation is the same (no communicator and no kept type was freed, MPI has not ended, nothing was put in
 // the place of the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls, or, where a communicator was
 // not used enough yet, until it was; nothing is remembered while calls are counted. Never fails.
@@ -99,16 +100,20 @@ struct LeftCalls {
 };
 extern constinit thread_local LeftCalls* t_left_calls;  // null: nothing is remembered
 
-// Whether all calls go to the library, of all threads, until the process ends: libcoco is switched off, and counts nothing.
+// Whether all calls of all threads go to the library: libcoco is switched off, and counts nothing.
 inline constinit std::atomic<bool> g_all_calls_are_left{false};
 
 struct Passing {
     bool passes_on = false;
+    bool is_off = false;                   // nothing of ours runs, nor does the heap
     choose::Cell* measured_for = nullptr;  // not null: the cell that shall note the call
 };
 // Asks whether a call goes to the library as earlier ones did, and if so has its cell count it. If not, the call has to be looked at.
 inline Passing pass_again(const Args& args) {
-    if (t_left_calls == nullptr) return {.passes_on = g_all_calls_are_left.load(std::memory_order_relaxed)};
+    if (t_left_calls == nullptr) {
+        const bool is_off = g_all_calls_are_left.load(std::memory_order_relaxed);
+        return {.passes_on = is_off, .is_off = is_off};
+    }
     LeftCalls::Place& place = t_left_calls->place_of(args);
     if (place.for_good.is_of(args)) return {.passes_on = true};
     if (place.by_choice.is_of(args)) {

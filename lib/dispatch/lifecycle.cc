@@ -181,9 +181,9 @@ void plan_report(mpi::Session session) {
     if (rank == 0) std::atexit(report_sessions);
 }
 
-// Once it is known whether anything of ours runs, and is counted.
+// Has the doors leave all calls, if nothing of ours runs and nothing is counted. (Both can change from a session to MPI_Init.)
 void leave_calls_if_off() {
-    if (is_switched_off() && !stats::enabled()) g_all_calls_are_left.store(true, std::memory_order_relaxed);
+    g_all_calls_are_left.store(is_switched_off() && !stats::enabled(), std::memory_order_relaxed);
 }
 
 // Switched off, no setting but COCO_STATS is looked at.
