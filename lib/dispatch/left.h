@@ -100,20 +100,16 @@ struct LeftCalls {
 };
 extern constinit thread_local LeftCalls* t_left_calls;  // null: nothing is remembered
 
-// Whether all calls of all threads go to the library: libcoco is switched off, and counts nothing.
+// Whether all calls of all threads go to the library: libcoco is switched off, and counts nothing. The heap is not tended then.
 inline constinit std::atomic<bool> g_all_calls_are_left{false};
 
 struct Passing {
     bool passes_on = false;
-    bool is_off = false;                   // nothing of ours runs, nor does the heap
     choose::Cell* measured_for = nullptr;  // not null: the cell that shall note the call
 };
 // Asks whether a call goes to the library as earlier ones did, and if so has its cell count it. If not, the call has to be looked at.
 inline Passing pass_again(const Args& args) {
-    if (t_left_calls == nullptr) {
-        const bool is_off = g_all_calls_are_left.load(std::memory_order_relaxed);
-        return {.passes_on = is_off, .is_off = is_off};
-    }
+    if (t_left_calls == nullptr) return {.passes_on = g_all_calls_are_left.load(std::memory_order_relaxed)};
     LeftCalls::Place& place = t_left_calls->place_of(args);
     if (place.for_good.is_of(args)) return {.passes_on = true};
     if (place.by_choice.is_of(args)) {
