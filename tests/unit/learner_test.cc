@@ -298,6 +298,20 @@ void play_two(double noise, std::initializer_list<std::uint64_t> lengths, unsign
                     }
 }
 
+// Calls of 1 us, of `ratio` us and of 2.5 us, on communicators that are used for so many calls each.
+Program on_short_communicators(Learner::Clocks clocks, double ratio, std::uint64_t calls_of_each) {
+    auto cost_ns = [ratio](int c, std::uint64_t) {
+        const double costs_ns[] = {1000.0, 1000.0 * ratio, 2500.0};
+        return costs_ns[c];
+    };
+    return {.candidates = 3,
+            .clocks = clocks,
+            .ranks = 2,
+            .noise = 0.05,
+            .cost_ns = cost_ns,
+            .calls_of_each = calls_of_each};
+}
+
 }  // namespace
 
 TEST_CASE("learning stays within its bound of the better of two", "[learner][bound]") {
@@ -361,17 +375,9 @@ TEST_CASE("communicators that live for short go on from what earlier ones have l
         for (double ratio : {0.1, 0.5, 0.9, 1.0, 1.1, 3.0, 10.0})
             for (double agreement_ns : {10.0, 30'000.0})
                 for (auto clocks : kAllClocks) {
-                    Program program{.candidates = 3,
-                                    .clocks = clocks,
-                                    .ranks = 2,
-                                    .calls = std::min<std::uint64_t>(kManyCalls, 100'000),
-                                    .agreement_ns = agreement_ns,
-                                    .noise = 0.05,
-                                    .cost_ns =
-                                        [&](int c, std::uint64_t) {
-                                            return c == 0 ? 1000.0 : c == 1 ? 1000.0 * ratio : 5000.0;
-                                        },
-                                    .calls_of_each = calls_of_each};
+                    Program program = on_short_communicators(clocks, ratio, calls_of_each);
+                    program.calls = std::min<std::uint64_t>(kManyCalls, 100'000);
+                    program.agreement_ns = agreement_ns;
                     const Played played = play(program);
                     INFO(text_of(program, played) << ", calls of each " << calls_of_each);
                     const bool is_looked_at = calls_of_each >= calls_for_a_look(clocks);
@@ -391,19 +397,11 @@ TEST_CASE("many communicators take less than a hundredth more than the best choi
         for (double ratio : {0.8, 1.0, 1.3, 4.0})
             for (auto clocks : kAllClocks) {
                 if (calls_of_each < calls_for_a_look(clocks) && ratio < 1) continue;
-                Program program{.candidates = 3,
-                                .clocks = clocks,
-                                .ranks = 2,
-                                .calls = 2 * kManyCalls,
-                                .agreement_ns = 10'000,
-                                .choosing_ns = 200,
-                                .noting_ns = 60,
-                                .noise = 0.05,
-                                .cost_ns =
-                                    [&](int c, std::uint64_t) {
-                                        return c == 0 ? 1000.0 : c == 1 ? 1000.0 * ratio : 2500.0;
-                                    },
-                                .calls_of_each = calls_of_each};
+                Program program = on_short_communicators(clocks, ratio, calls_of_each);
+                program.calls = 2 * kManyCalls;
+                program.agreement_ns = 10'000;
+                program.choosing_ns = 200;
+                program.noting_ns = 60;
                 const Played played = play(program);
                 INFO(text_of(program, played) << ", calls of each " << calls_of_each);
                 CHECK(played.spent_ns <= 1.01 * played.best_ns + 2000 * played.dearest_ns);
