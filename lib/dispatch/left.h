@@ -3,8 +3,8 @@
 // The short way of calls that go to the MPI library as earlier ones of this thread did. Some of the library's small calls take
 // 0.1 to 0.3 us, of which a look at what is remembered of calls (repeat.h) would take a sixth. The doors ask here first.
 //
-// Called by the doors, and by repeat.cc and entry.cc, which remember. Thread safety: each thread has its own memory; of the bonds that it
-// points to MPI allows one collective at a time. Invariants: what is remembered holds
+// Called by the doors, and by repeat.cc and entry.cc, which remember. Thread safety: each thread has its own memory; the bonds that it
+// points to are of communicators, on each of which MPI allows one collective at a time. Invariants: what is remembered holds
 // as long as the generation is the same (no communicator and no kept type was freed, MPI has not ended, nothing was put in
 // the place of the rules), and, where a choice left the call, until its cell has had `last_of_cell` calls, or, where a communicator was
 // not used enough yet, until it was; nothing is remembered while calls are counted. Never fails.
