@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Switched off, nothing of libcoco's wakes: bcasts on one rank, in which the MPI library does nothing, leave the process's memory map as it
    was. (The allocator, once it is asked for anything, maps memory.) */
+#define _POSIX_C_SOURCE 200809L
+
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
@@ -23,8 +25,8 @@ int main(int argc, char** argv) {
     static char before[MAP_BYTES], after[MAP_BYTES];
     int data = 0;
     MPI_Init(&argc, &argv);
-    nanosleep(&(struct timespec){.tv_nsec = 100000000},
-              NULL); /* for threads that the MPI library has just started */
+    /* Threads that the MPI library has just started map memory for a while. */
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     size_t before_bytes = read_map(before);
     for (int call = 0; call < 100; ++call) MPI_Bcast(&data, 1, MPI_INT, 0, MPI_COMM_WORLD);
     size_t after_bytes = read_map(after);
