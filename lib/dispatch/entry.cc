@@ -316,23 +316,16 @@ TakeResult take(const Args& args) noexcept {
     Undivided undivided(args.collective);
     TakeResult taken;
     expect_to_measure(args.collective, taken);
+    heap::tend();
     if (const Repeat* repeat = repeat_of(args)) {
-        heap::tend();
         run_again(*repeat, args.collective, taken);
         return taken;
     }
-    if (is_left_for_good(args)) {
-        heap::tend();
-        return taken;
-    }
+    if (is_left_for_good(args)) return taken;
     begin_call_of_types();
-    if (passes_on_unused(args)) {
-        heap::tend();
-        return taken;
-    }
+    if (passes_on_unused(args)) return taken;
     bool off = is_switched_off();
     if (off && !stats::enabled()) return taken;
-    if (!off) heap::tend();
     if (const Repeat* repeat = !stats::enabled() ? repeat_by_bytes(args) : nullptr) {
         run_again(*repeat, args.collective, taken);
         return taken;

@@ -100,7 +100,7 @@ struct LeftCalls {
 };
 extern constinit thread_local LeftCalls* t_left_calls;  // null: nothing is remembered
 
-// Whether all calls of all threads go to the library: libcoco is switched off, and counts nothing. The heap is not tended then.
+// Whether all calls of all threads go to the library: libcoco is switched off, and counts nothing.
 inline constinit std::atomic<bool> g_all_calls_are_left{false};
 
 struct Passing {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "heap/fork.h"
 #include "heap/kept.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
@@ -162,6 +163,7 @@ void tend() {
     drop_old_kept();
     if (!decay_is_due()) [[likely]]
         return;
+    if (!forks_are_guarded()) return;  // the allocator sleeps: to ask it anything would wake it
     int saved = errno;
     drop_recent();
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".decay"), nullptr, nullptr, nullptr, 0);

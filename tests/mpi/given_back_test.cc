@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that a rank has freed goes back to the system while it allocates nothing, and only calls collectives.
 // usage: given_back_test trim: by malloc_trim, at once
+//        given_back_test unlike: where ranks have unequal settings, so that all calls are left to the MPI library
+#include <fcntl.h>
 #include <malloc.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -17,13 +20,15 @@ constexpr std::size_t kBlockBytes = 256u << 10;  // larger ones are private
 constexpr long kMost_kib = 60 << 10;             // of 200 MiB
 constexpr int kTurns = 900;                      // far more than it takes
 
+// Allocates nothing: an allocation would give memory back, too.
 long shared_kib() {
-    std::FILE* status = std::fopen("/proc/self/status", "r");
-    char line[256];
-    long kib = -1;
-    while (std::fgets(line, sizeof line, status) != nullptr) std::sscanf(line, "RssShmem: %ld", &kib);
-    std::fclose(status);
-    return kib;
+    static char text[1 << 14];
+    const int status = open("/proc/self/status", O_RDONLY);
+    const ssize_t bytes = read(status, text, sizeof text - 1);
+    close(status);
+    text[bytes < 0 ? 0 : bytes] = '\0';
+    const char* const found = std::strstr(text, "RssShmem:");
+    return found == nullptr ? -1 : std::strtol(found + std::strlen("RssShmem:"), nullptr, 10);
 }
 
 void allocate_and_free() {
@@ -32,19 +37,28 @@ void allocate_and_free() {
     for (void* block : blocks) std::free(block);
 }
 
+// Before MPI_Init, by the launcher's word for the rank.
+void unlike_on_rank_1() {
+    const char* rank = std::getenv("PMI_RANK");
+    if (rank == nullptr) rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (rank != nullptr && std::string_view(rank) == "1") setenv("COCO_ALLTOALL", "eager", 1);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+    const std::string_view word = count > 1 ? arguments[1] : "";
+    const bool trims = word == "trim";
+    if (word == "unlike") unlike_on_rank_1();
     MPI_Init(&count, &arguments);
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     std::vector<int> out(static_cast<std::size_t>(ranks), 1), in(out);
     long before = shared_kib();
     allocate_and_free();
-    if (count > 1 && malloc_trim(0) != 1)
-        std::fprintf(stderr, "malloc_trim says that it gave nothing back\n");
+    if (trims && malloc_trim(0) != 1) std::fprintf(stderr, "malloc_trim says that it gave nothing back\n");
     int most = 0;
-    for (int turn = 0; turn < (count > 1 ? 1 : kTurns); ++turn) {
+    for (int turn = 0; turn < (trims ? 1 : kTurns); ++turn) {
         int mine = shared_kib() - before > kMost_kib;
         MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (!most) break;
