@@ -119,14 +119,19 @@ int Learner::calls_per_sample() const {
 // incumbent, challenger, challenger, incumbent, twice; a probe is the first three.
 Learner::Parts Learner::parts() const {
     if (clocks_ == Clocks::streams) {
-        if (step_ == 0) return {{{false, 0}}, 1};
-        return {{{step_ / 2 % 2 == 1, 1, 0}}, 1};
+        if (step_ == 0) return {{{incumbent_, 0}}, 1};
+        return {{{step_ / 2 % 2 == 1 ? challenger_ : incumbent_, 1, 0}}, 1};
     }
-    const bool is_one_call = clocks_ == Clocks::common;
-    if (phase_ == Phase::probe)
-        return is_one_call ? Parts{{{false, 4}, {true, 2}}, 2} : Parts{{{false, 2}, {true, 1}}, 2};
-    const int quarter = (is_one_call ? 8 : 4) * (is_thorough() ? 4 : 1);
-    return {{{false, quarter}, {true, 2 * quarter}, {false, quarter}}, 3};
+    const int probe = clocks_ == Clocks::common ? 2 : 1;
+    if (phase_ == Phase::probe) return {{{incumbent_, 2 * probe}, {challenger_, probe}}, 2};
+    if (phase_ == Phase::survey) {
+        Parts all{{{incumbent_, 2 * probe}}, 1};
+        for (int c = 0; c < candidates_; ++c)
+            if (c != incumbent_) all.parts[all.count++] = {c, probe};
+        return all;
+    }
+    const int quarter = 4 * probe * (is_thorough() ? 4 : 1);
+    return {{{incumbent_, quarter}, {challenger_, 2 * quarter}, {incumbent_, quarter}}, 3};
 }
 
 std::size_t Learner::sample_count() const {
@@ -148,7 +153,7 @@ Learner::Span Learner::span(std::uint64_t call) {
     std::uint64_t end = step_begin_;
     for (const Parts now = parts(); const Part& part : now.all()) {
         end += static_cast<std::uint64_t>(calls_of(part));
-        if (call < end) return {part.is_challengers ? challenger_ : incumbent_, end - 1, true};
+        if (call < end) return {part.candidate, end - 1, true};
     }
     return {incumbent_, call, false};
 }
@@ -252,6 +257,13 @@ void Learner::begin_step(int step, std::uint64_t call) {
     mark() = kVoid;
 }
 
+// Over several nodes a call takes so long that agreements are cheap beside it, and streams have one behind each sample. Where an earlier job has
+// learned, challengers may wait.
+bool Learner::may_survey() const {
+    return looks_ == 0 && candidates_ > 2 && start_ != Start::known &&
+           (clocks_ == Clocks::common || clocks_ == Clocks::stretches);
+}
+
 // Looks at the challenger whose turn it is.
 void Learner::go_on(std::uint64_t call) {
     challenger_ = -1;
@@ -260,7 +272,9 @@ void Learner::go_on(std::uint64_t call) {
             challenger_ = c;
     look_ns_ = 0;
     notes_ = std::make_unique<Notes>();
-    const Facts& facts = facts_[challenger_];
+    if (may_survey()) return begin(Phase::survey, 0, call);
+    Facts& facts = facts_[challenger_];
+    facts.was_surveyed = false;
     // Behind a void look a few calls show whether it is hopeful still.
     const bool is_hopeful =
         facts.was_seen && facts.voids == 0 && facts.by_wholes == facts_[incumbent_].by_wholes &&
@@ -273,13 +287,13 @@ void Learner::collect() {
     int number = 0;
     for (const Parts now = parts(); const Part& part : now.all())
         for (int i = 0; i < part.samples; ++i, ++number)
-            (part.is_challengers ? notes_->challengers : notes_->incumbents)
+            (part.candidate != incumbent_ ? notes_->challengers : notes_->incumbents)
                 .add(sample(number), whole_sample(number));
 }
 
 void Learner::count_challenged() {
     for (const Parts now = parts(); const Part& part : now.all())
-        if (part.is_challengers) challenged_calls_ += static_cast<double>(calls_of(part));
+        if (part.candidate != incumbent_) challenged_calls_ += static_cast<double>(calls_of(part));
 }
 
 // Charges what the challenger's calls took longer than the incumbent's would have, as far as anything is known.
@@ -345,6 +359,26 @@ void Learner::decide(std::uint64_t call) {
     conclude(agreement_ns, call);
 }
 
+// Notes what a phase has shown of a challenger, in so many calls. times: of its samples, sorted.
+void Learner::see_challenger(int candidate, std::span<std::int64_t> times, double calls, bool by_wholes) {
+    const std::int64_t incumbent_ns = facts_[incumbent_].time_ns;
+    Facts& facts = facts_[candidate];
+    // Of a probe the best: the other sample may have met a cold start.
+    facts.time_ns = phase_ == Phase::comparison ? median_of(times) : times.front();
+    facts.spread = spread_of(times);
+    facts.was_seen = true;
+    facts.by_wholes = by_wholes;
+    // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
+    facts.credit_ns -= static_cast<double>(facts.time_ns - incumbent_ns) * calls;
+    look_ns_ += std::max(-facts.credit_ns, 0.0);
+    facts.credit_ns = std::max(facts.credit_ns, 0.0);
+}
+
+bool Learner::seems_hopeless(const Facts& challenger) const {
+    return static_cast<double>(challenger.time_ns) >
+           kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
+}
+
 // Behind the last step of a phase.
 void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     ++looks_, ++results_;
@@ -352,36 +386,54 @@ void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     const bool by_wholes = take_wholes_if_waits_are_hidden();
     const std::span<std::int64_t> incumbents = notes_->incumbents.all(),
                                   challengers = notes_->challengers.all();
-    Facts& challenger = facts_[challenger_];
-    const std::int64_t incumbent_ns = median_of(incumbents);
-    // Of a probe the best: the other sample may have met a cold start.
-    const std::int64_t challenger_ns = median_of(challengers);
-    challenger.time_ns = phase_ == Phase::probe ? challengers.front() : challenger_ns;
-    facts_[incumbent_].time_ns = incumbent_ns;
-    challenger.spread = spread_of(challengers);
-    facts_[incumbent_].spread = spread_of(incumbents);
+    Facts& incumbent = facts_[incumbent_];
+    incumbent.time_ns = median_of(incumbents);
+    incumbent.spread = spread_of(incumbents);
+    incumbent.was_seen = true;
+    incumbent.by_wholes = by_wholes;
     const int calls = clocks_ == Clocks::streams ? 1 : calls_per_sample();
-    agreements_are_dear_ = agreement_ns > kLongAgreement * calls * incumbent_ns;
-    facts_[incumbent_].was_seen = challenger.was_seen = true;
-    facts_[incumbent_].by_wholes = challenger.by_wholes = by_wholes;
-    // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
-    challenger.credit_ns -= static_cast<double>(challenger.time_ns - incumbent_ns) * challenged_calls_;
-    look_ns_ += std::max(-challenger.credit_ns, 0.0);
-    challenger.credit_ns = std::max(challenger.credit_ns, 0.0);
+    agreements_are_dear_ = agreement_ns > kLongAgreement * calls * incumbent.time_ns;
+    if (phase_ == Phase::survey) return conclude_survey(call);
+    std::ranges::sort(challengers);
+    see_challenger(challenger_, challengers, challenged_calls_, by_wholes);
     if (phase_ == Phase::probe) return conclude_probe(by_wholes, call);
+    Facts& challenger = facts_[challenger_];
     challenger.voids = 0;
     judge(z_of(challengers, incumbents),
-          static_cast<double>(challenger.time_ns) / static_cast<double>(incumbent_ns), by_wholes);
+          static_cast<double>(challenger.time_ns) / static_cast<double>(incumbent.time_ns), by_wholes);
     end_look(call);
+}
+
+// Goes on with the challenger that was the fastest.
+void Learner::conclude_survey(std::uint64_t call) {
+    const auto each = notes_->challengers.count / static_cast<std::size_t>(candidates_ - 1);
+    const double calls = challenged_calls_ / (candidates_ - 1);
+    std::span<std::int64_t> samples = notes_->challengers.all();
+    for (int c = 0; c < candidates_; ++c) {
+        if (c == incumbent_) continue;
+        std::ranges::sort(samples.first(each));
+        see_challenger(c, samples.first(each), calls, false);
+        samples = samples.subspan(each);
+        Facts& facts = facts_[c];
+        facts.was_surveyed = true;
+        if (seems_hopeless(facts)) ++facts.hopeless_probes;
+        if (facts.time_ns < facts_[challenger_].time_ns || !facts_[challenger_].was_surveyed) challenger_ = c;
+    }
+    facts_[challenger_].was_surveyed = false;
+    for (Facts& facts : facts_) {
+        if (!facts.was_surveyed) continue;
+        facts.look_ns = look_ns_;
+        put_off_first_look(facts, call);
+    }
+    if (seems_hopeless(facts_[challenger_])) return end_look(call);
+    begin(Phase::comparison, 0, call);
 }
 
 void Learner::conclude_probe(bool by_wholes, std::uint64_t call) {
     Facts& challenger = facts_[challenger_];
-    const bool seems_hopeless =
-        static_cast<double>(challenger.time_ns) > kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
     // One stretch of some calls may have a pause of the program in it, or less waiting than others.
     const bool is_hopeless =
-        seems_hopeless && !by_wholes && (clocks_ != Clocks::apart || whole_ratio() > kHopeless);
+        seems_hopeless(challenger) && !by_wholes && (clocks_ != Clocks::apart || whole_ratio() > kHopeless);
     // All ranks have just agreed, so a stream need not be stopped for it once more.
     if (!is_hopeless) return begin(Phase::comparison, clocks_ == Clocks::streams ? 1 : 0, call);
     challenger.voids = 0;
@@ -478,10 +530,15 @@ void Learner::end_look(std::uint64_t call) {
         Facts& facts = facts_[c];
         if (c == challenger_)
             facts.next_look = call + rest_for(share_of(facts), facts.voids);
-        else if (!facts.was_seen && facts.voids == 0)
-            facts.next_look = std::max(facts.next_look, call + rest_for(unseen_share(), 0));
+        else if (!facts.was_seen || facts.was_surveyed)
+            put_off_first_look(facts, call);
     }
     rest_until_next_look(call);
+}
+
+// As far as looks at others ask for before the first one at it alone.
+void Learner::put_off_first_look(Facts& facts, std::uint64_t call) const {
+    if (facts.voids == 0) facts.next_look = std::max(facts.next_look, call + rest_for(unseen_share(), 0));
 }
 
 void Learner::rest_until_next_look(std::uint64_t call) {

@@ -10,8 +10,9 @@
 //   knowledge    what a learner knows behind its looks, as numbers: the learner of a later communicator goes on from there
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
-// incumbent, or more such turns, so that a drift falls on both. Which candidate a call goes to depends on its number and on
-// agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
+// incumbent, or more such turns, so that a drift falls on both. On one node the first look is a survey: it probes all challengers, which costs
+// one agreement, and compares the fastest of them. Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks
+// choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
 // a challenger was not compared and not found hopeless twice, kFirstShare (behind its first look alone, where an earlier job has learned), and less
 // the more often it was found hopeless; decision 25 derives the bound.
 //
@@ -111,20 +112,21 @@ class Learner {
     std::int64_t spent_ns() const { return static_cast<std::int64_t>(spent_ns_); }
 
   private:
-    enum class Phase : std::uint8_t { rest, probe, comparison };
+    // survey: the probes of all challengers, one behind the other
+    enum class Phase : std::uint8_t { rest, survey, probe, comparison };
     // The first call of a part is not measured: what it finds in caches is another candidate's. In streams it is, as the other
     // ranks' share of it may be waiting for rank 0 to make all calls of the part.
     struct Part {
-        bool is_challengers;
+        int candidate;
         int samples;
         int unmeasured = 1;
     };
     struct Parts {
-        Part parts[3];
+        Part parts[kCandidatesMost];
         std::size_t count;
         std::span<const Part> all() const { return {parts, count}; }
     };
-    // The samples of one phase, of the incumbent or of the challenger: what is believed to be the calls' time, what it was taken
+    // The samples of one phase, of the incumbent or of the challengers: what is believed to be the calls' time, what it was taken
     // from, and the part of that which was left out.
     struct Samples {
         static constexpr std::size_t kMost = 64;
@@ -170,7 +172,8 @@ class Learner {
         std::uint64_t broken_off_at = 0;
         bool by_wholes = false;  // its time has what lay between the calls in it
         bool was_seen = false;
-        bool is_close = false;  // to the incumbent, by the last comparison
+        bool was_surveyed = false;  // and not looked at by itself since
+        bool is_close = false;      // to the incumbent, by the last comparison
     };
     // Whether the comparison of this look has four times the samples.
     bool is_thorough() const;
@@ -203,12 +206,17 @@ class Learner {
     std::int64_t& mark() { return notes_->board[numbers()]; }
 
     double unseen_share() const;
+    void put_off_first_look(Facts& facts, std::uint64_t call) const;
     double share_of(const Facts& challenger) const;
     void begin(Phase phase, int first_step, std::uint64_t call);
     void begin_step(int step, std::uint64_t call);
     void collect();
     void count_challenged();
+    bool may_survey() const;
     void conclude(std::int64_t agreement_ns, std::uint64_t call);
+    void see_challenger(int candidate, std::span<std::int64_t> times, double calls, bool by_wholes);
+    bool seems_hopeless(const Facts& challenger) const;
+    void conclude_survey(std::uint64_t call);
     void judge(double z, double ratio, bool by_wholes);
     bool waits_are_hidden();
     bool take_wholes_if_waits_are_hidden();
@@ -234,7 +242,7 @@ class Learner {
     std::uint64_t step_begin_ = 1;  // its first call
     std::uint64_t rest_end_;        // the first call behind the rest
     Facts facts_[kCandidatesMost];
-    double challenged_calls_ = 0;  // calls of the phase that went to the challenger
+    double challenged_calls_ = 0;  // calls of the phase that went to challengers
     double look_ns_ = 0;           // spent in the look under way
     double spent_ns_ = 0;          // in all looks
     std::uint64_t looks_ = 0, changes_ = 0, results_ = 0;
