@@ -18,8 +18,8 @@
 //
 // A batch that takes twice as long as the slowest choice of the survey was disturbed from outside, and counts as so long.
 //
-// Options: those of turns.h; --calls N (20,000), --repeats N (5), --growth N (2: each
-// size is twice the one before), --choices NAME,... and --worst FILE: writes a policy whose rules choose the worst of
+// Options: those of turns.h; --calls N (20,000), --least-calls N (100: so many are made however long they take), --repeats N (5), --growth N (2:
+// each size is twice the one before), --choices NAME,... and --worst FILE: writes a policy whose rules choose the worst of
 // each survey, with the others as `also`, and measures nothing more. With COCO_LEARN=off the learned calls are the
 // rules', so that the table shows what the method itself is good for.
 #include <dlfcn.h>
@@ -48,7 +48,7 @@ constexpr std::uint64_t kSoon = 2000;
 
 struct Options {
     std::vector<std::string> collectives, choices{kRules, kLibrary};
-    std::uint64_t calls = 20'000;
+    std::uint64_t calls = 20'000, least_calls = 100;
     int repeats = 5;
     long growth = 2;  // each size is so many times the one before
     std::string worst_file;
@@ -188,8 +188,8 @@ Shown measure_once(const std::string& name, const Options& o, bench::Blocks& b, 
     double round_us = survey.front().first;  // of one call of each side
     for (const auto& [us, choice] : survey)
         if (std::ranges::find(sides, choice, &Side::choice) != sides.end()) round_us += us;
-    auto calls =
-        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(o.timing.figure_us / round_us), 100, o.calls);
+    const auto calls = std::clamp(static_cast<std::uint64_t>(o.timing.figure_us / round_us), o.least_calls,
+                                  std::max(o.least_calls, o.calls));
     const int batch = std::clamp(static_cast<int>(o.timing.batch_us / survey.front().first), 5, 200);
     runner.take_turns(sides, batch, calls, 2 * survey.back().first);
     return shown_by(sides, best, calls);
@@ -262,6 +262,8 @@ Options parse(int argc, char** argv) {
             o.calls = static_cast<std::uint64_t>(bench::read_number(word, value(), 100, 1e9));
         else if (word == "--growth")
             o.growth = static_cast<long>(bench::read_number(word, value(), 2, 1 << 20));
+        else if (word == "--least-calls")
+            o.least_calls = static_cast<std::uint64_t>(bench::read_number(word, value(), 100, 1e9));
         else if (word == "--repeats")
             o.repeats = static_cast<int>(bench::read_number(word, value(), 1, 1000));
         else if (word == "--choices")
