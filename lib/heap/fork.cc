@@ -32,8 +32,8 @@ namespace {
 // A child that is stopped (by a debugger, say) in the midst of copying holds its parent up this long at most.
 constexpr std::uint64_t kPatience_ns = 600'000'000'000u;
 
-constinit std::atomic<bool> g_guarded{
-    false};  // relaxed: a thread that needs to know has used the allocator itself
+// Relaxed: a thread that must not miss it has used the allocator itself; others ask whether there is anything to do.
+constinit std::atomic<bool> g_guarded{false};
 ForkHandler g_allocator_prepare, g_allocator_parent, g_allocator_child;
 // The child writes a byte when its copy is complete; its death closes the pipe. Guarded by the span lock.
 int g_pipe[2] = {-1, -1};
