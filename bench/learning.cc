@@ -6,8 +6,8 @@
 //
 //   mpiexec -n 4 coco run build/mpich/bench/learning alltoall bcast
 //
-// First a survey times each choice alone: the rules' (without learning), the MPI library's own function, and those that
-// --choices names. Then the learned calls, the library's and the best of the survey take turns, a batch each, until each has made
+// First a ranking times each choice alone: the rules' (without learning), the MPI library's own function, and those that
+// --choices names. Then the learned calls, the library's and the best of the ranking take turns, a batch each, until each has made
 // --calls calls (fewer where they would take longer than --figure-us). A row tells, of the slowest rank:
 //
 //   choice   the best fixed choice, and best, library: what it and the library's function take a call
@@ -16,11 +16,11 @@
 //   at 2000  the best choice's speed over the learned calls', from call 2,000 to twice as far: above 1 they are faster
 //   later    the library's time over that of the learned calls in the second half: medians of batches
 //
-// A batch that takes twice as long as the slowest choice of the survey was disturbed from outside, and counts as so long.
+// A batch that takes twice as long as the slowest choice of the ranking was disturbed from outside, and counts as so long.
 //
 // Options: those of turns.h; --calls N (20,000), --least-calls N (100: so many are made however long they take), --repeats N (5), --growth N (2:
 // each size is twice the one before), --choices NAME,... and --worst FILE: writes a policy whose rules choose the worst of
-// each survey, with the others as `also`, and measures nothing more. With COCO_LEARN=off the learned calls are the
+// each ranking, with the others as `also`, and measures nothing more. With COCO_LEARN=off the learned calls are the
 // rules', so that the table shows what the method itself is good for.
 #include <dlfcn.h>
 #include <mpi.h>
@@ -97,7 +97,7 @@ class Runner {
     }
 
     // The choices from the fastest to the slowest, without those that cannot run.
-    std::vector<std::pair<double, std::string>> survey() {
+    std::vector<std::pair<double, std::string>> ranking() {
         std::vector<Side> sides;
         for (const std::string& choice : options_.choices)
             if (choose(choice)) sides.push_back({choice});
@@ -181,17 +181,17 @@ Shown shown_by(const std::vector<Side>& sides, const std::string& best, std::uin
 Shown measure_once(const std::string& name, const Options& o, bench::Blocks& b, long bytes,
                    std::string& best) {
     Runner runner(name, o, b, bytes);
-    const auto survey = runner.survey();
-    if (best.empty()) best = survey.front().second;
+    const auto ranking = runner.ranking();
+    if (best.empty()) best = ranking.front().second;
     std::vector<Side> sides{{kLearned}, {kRules}, {kLibrary}};
     if (best != kRules && best != kLibrary) sides.push_back({best});
-    double round_us = survey.front().first;  // of one call of each side
-    for (const auto& [us, choice] : survey)
+    double round_us = ranking.front().first;  // of one call of each side
+    for (const auto& [us, choice] : ranking)
         if (std::ranges::find(sides, choice, &Side::choice) != sides.end()) round_us += us;
     const auto calls = std::clamp(static_cast<std::uint64_t>(o.timing.figure_us / round_us), o.least_calls,
                                   std::max(o.least_calls, o.calls));
-    const int batch = std::clamp(static_cast<int>(o.timing.batch_us / survey.front().first), 5, 200);
-    runner.take_turns(sides, batch, calls, 2 * survey.back().first);
+    const int batch = std::clamp(static_cast<int>(o.timing.batch_us / ranking.front().first), 5, 200);
+    runner.take_turns(sides, batch, calls, 2 * ranking.back().first);
     return shown_by(sides, best, calls);
 }
 
@@ -211,14 +211,14 @@ void measure(const std::string& name, const Options& o, bench::Blocks& b, long b
     std::fflush(stdout);
 }
 
-// A rule for blocks of (from, to] bytes whose choice is the slowest of the survey.
+// A rule for blocks of (from, to] bytes whose choice is the slowest of the ranking.
 std::string worst_rule(const std::string& collective,
-                       const std::vector<std::pair<double, std::string>>& survey, long from, long to) {
+                       const std::vector<std::pair<double, std::string>>& ranking, long from, long to) {
     std::ostringstream text;
     text << "[[rule]]\ncollective = \"" << collective << "\"\n";
     if (to != 0) text << "block = \"" << from + 1 << '-' << to << "\"\n";
     std::vector<std::string> names;
-    for (const auto& [us, choice] : survey)
+    for (const auto& [us, choice] : ranking)
         if (choice != kRules) names.push_back(choice);
     text << "algorithm = \"" << names.back() << "\"\nalso = [";
     // As many as can be tried besides: the library's function is a candidate of every cell.
@@ -239,8 +239,8 @@ std::string worst_policy(const std::string& name, const Options& o, bench::Block
     std::string text;
     for (long bytes = o.timing.from_bytes; bytes <= o.timing.to_bytes; bytes *= o.growth) {
         if (has_one_rule(name) && bytes != o.timing.from_bytes) break;
-        const auto survey = Runner(name, o, b, bytes).survey();
-        text += worst_rule(name, survey, bytes / o.growth, has_one_rule(name) ? 0 : bytes);
+        const auto ranking = Runner(name, o, b, bytes).ranking();
+        text += worst_rule(name, ranking, bytes / o.growth, has_one_rule(name) ? 0 : bytes);
     }
     return text;
 }
