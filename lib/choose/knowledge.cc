@@ -55,7 +55,7 @@ void Learner::visit_known(Self& self, Visit visit) {
         visit(facts.look_ns);
         visit(facts.broken_off_at);
         visit(facts.by_wholes);
-        visit(facts.was_seen);
+        visit(facts.seen);
         visit(facts.is_close);
     }
 }
@@ -72,7 +72,7 @@ void Learner::go_on_from(std::span<const std::int64_t> knowledge) {
     for (Facts& facts : facts_) {
         facts.next_look = std::max(first_look, facts.next_look > known_at_ ? facts.next_look - known_at_ : 0);
         std::uint64_t own_rest = UINT64_MAX;
-        if (facts.voids == 0 && facts.was_seen) {
+        if (facts.voids == 0 && facts.seen != Seen::never) {
             look_ns_ = facts.look_ns;
             own_rest = rest_for(kOwnShare / (candidates_ - 1), 0);
         } else if (facts.broken_off_at != 0) {

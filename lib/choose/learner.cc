@@ -258,10 +258,11 @@ void Learner::begin_step(int step, std::uint64_t call) {
 }
 
 // Over several nodes a call takes so long that agreements are cheap beside it, and streams have one behind each sample. Where an earlier job has
-// learned, challengers may wait.
-bool Learner::may_survey() const {
-    return looks_ == 0 && candidates_ > 2 && start_ != Start::known &&
-           (clocks_ == Clocks::common || clocks_ == Clocks::stretches);
+// learned, challengers may wait. There is one try: if some rank misses the calls of one challenger, looks at the others must not suffer.
+bool Learner::shall_survey() const {
+    const bool is_on_one_node = clocks_ == Clocks::common || clocks_ == Clocks::stretches;
+    return is_on_one_node && candidates_ > 2 && start_ != Start::known && !has_surveyed_ &&
+           std::ranges::all_of(facts_, [](const Facts& facts) { return facts.seen == Seen::never; });
 }
 
 // Looks at the challenger whose turn it is.
@@ -272,13 +273,14 @@ void Learner::go_on(std::uint64_t call) {
             challenger_ = c;
     look_ns_ = 0;
     notes_ = std::make_unique<Notes>();
-    if (may_survey()) return begin(Phase::survey, 0, call);
-    Facts& facts = facts_[challenger_];
-    facts.was_surveyed = false;
+    if (shall_survey()) {
+        has_surveyed_ = true;
+        return begin(Phase::survey, 0, call);
+    }
+    const Facts& facts = facts_[challenger_];
     // Behind a void look a few calls show whether it is hopeful still.
-    const bool is_hopeful =
-        facts.was_seen && facts.voids == 0 && facts.by_wholes == facts_[incumbent_].by_wholes &&
-        static_cast<double>(facts.time_ns) <= kHopeless * static_cast<double>(facts_[incumbent_].time_ns);
+    const bool is_hopeful = facts.seen != Seen::never && facts.voids == 0 &&
+                            facts.by_wholes == facts_[incumbent_].by_wholes && !seems_hopeless(facts);
     begin(is_hopeful ? Phase::comparison : Phase::probe, 0, call);
 }
 
@@ -304,7 +306,7 @@ void Learner::end_void_look(std::uint64_t call) {
     const Facts& incumbent = facts_[incumbent_];
     // Times of two kinds do not compare.
     const std::int64_t least_ns = challenger.by_wholes == incumbent.by_wholes ? 0 : challenger.time_ns / 2;
-    if (challenger.was_seen)
+    if (challenger.seen != Seen::never)
         look_ns_ += challenged_calls_ *
                     static_cast<double>(std::max(challenger.time_ns - incumbent.time_ns, least_ns));
     end_look(call);
@@ -359,14 +361,15 @@ void Learner::decide(std::uint64_t call) {
     conclude(agreement_ns, call);
 }
 
-// Notes what a phase has shown of a challenger, in so many calls. times: of its samples, sorted.
+// Notes what a phase has shown of a challenger, in so many calls. times: of its samples; they are sorted.
 void Learner::see_challenger(int candidate, std::span<std::int64_t> times, double calls, bool by_wholes) {
     const std::int64_t incumbent_ns = facts_[incumbent_].time_ns;
     Facts& facts = facts_[candidate];
+    const std::int64_t middle_ns = median_of(times);
     // Of a probe the best: the other sample may have met a cold start.
-    facts.time_ns = phase_ == Phase::comparison ? median_of(times) : times.front();
+    facts.time_ns = phase_ == Phase::comparison ? middle_ns : times.front();
     facts.spread = spread_of(times);
-    facts.was_seen = true;
+    facts.seen = phase_ == Phase::survey ? Seen::in_survey : Seen::in_look;
     facts.by_wholes = by_wholes;
     // Less than nothing, too, if the challenger is the better one: so that noise counts as nothing in the sum of all looks.
     facts.credit_ns -= static_cast<double>(facts.time_ns - incumbent_ns) * calls;
@@ -389,12 +392,11 @@ void Learner::conclude(std::int64_t agreement_ns, std::uint64_t call) {
     Facts& incumbent = facts_[incumbent_];
     incumbent.time_ns = median_of(incumbents);
     incumbent.spread = spread_of(incumbents);
-    incumbent.was_seen = true;
+    incumbent.seen = Seen::in_look;
     incumbent.by_wholes = by_wholes;
     const int calls = clocks_ == Clocks::streams ? 1 : calls_per_sample();
     agreements_are_dear_ = agreement_ns > kLongAgreement * calls * incumbent.time_ns;
     if (phase_ == Phase::survey) return conclude_survey(call);
-    std::ranges::sort(challengers);
     see_challenger(challenger_, challengers, challenged_calls_, by_wholes);
     if (phase_ == Phase::probe) return conclude_probe(by_wholes, call);
     Facts& challenger = facts_[challenger_];
@@ -411,19 +413,18 @@ void Learner::conclude_survey(std::uint64_t call) {
     std::span<std::int64_t> samples = notes_->challengers.all();
     for (int c = 0; c < candidates_; ++c) {
         if (c == incumbent_) continue;
-        std::ranges::sort(samples.first(each));
         see_challenger(c, samples.first(each), calls, false);
         samples = samples.subspan(each);
         Facts& facts = facts_[c];
-        facts.was_surveyed = true;
         if (seems_hopeless(facts)) ++facts.hopeless_probes;
-        if (facts.time_ns < facts_[challenger_].time_ns || !facts_[challenger_].was_surveyed) challenger_ = c;
+        if (facts.time_ns < facts_[challenger_].time_ns || facts_[challenger_].seen == Seen::never)
+            challenger_ = c;
     }
-    facts_[challenger_].was_surveyed = false;
-    for (Facts& facts : facts_) {
-        if (!facts.was_surveyed) continue;
-        facts.look_ns = look_ns_;
-        put_off_first_look(facts, call);
+    // For communicators that go on from here; the end of this look puts them off again.
+    for (int c = 0; c < candidates_; ++c) {
+        if (c == incumbent_) continue;
+        facts_[c].look_ns = look_ns_;
+        put_off_first_look(facts_[c], call);
     }
     if (seems_hopeless(facts_[challenger_])) return end_look(call);
     begin(Phase::comparison, 0, call);
@@ -530,14 +531,14 @@ void Learner::end_look(std::uint64_t call) {
         Facts& facts = facts_[c];
         if (c == challenger_)
             facts.next_look = call + rest_for(share_of(facts), facts.voids);
-        else if (!facts.was_seen || facts.was_surveyed)
+        else if (facts.seen != Seen::in_look)
             put_off_first_look(facts, call);
     }
     rest_until_next_look(call);
 }
 
 // As far as looks at others ask for before the first one at it alone.
-void Learner::put_off_first_look(Facts& facts, std::uint64_t call) const {
+void Learner::put_off_first_look(Facts& facts, std::uint64_t call) {
     if (facts.voids == 0) facts.next_look = std::max(facts.next_look, call + rest_for(unseen_share(), 0));
 }
 

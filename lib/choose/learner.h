@@ -10,8 +10,8 @@
 //   knowledge    what a learner knows behind its looks, as numbers: the learner of a later communicator goes on from there
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
-// incumbent, or more such turns, so that a drift falls on both. On one node the first look is a survey: it probes all challengers, which costs
-// one agreement, and compares the fastest of them. Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks
+// incumbent, or more such turns, so that a drift falls on both. On one node the first look at several of which nothing is known is a survey: it probes
+// all of them, which costs one agreement, and compares the fastest. Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks
 // choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
 // a challenger was not compared and not found hopeless twice, kFirstShare (behind its first look alone, where an earlier job has learned), and less
 // the more often it was found hopeless; decision 25 derives the bound.
@@ -100,8 +100,10 @@ class Learner {
     void decide(std::uint64_t call);
 
     int incumbent() const { return incumbent_; }
-    // Of the last look at it; 0: never seen.
-    std::int64_t time_ns(int candidate) const { return facts_[candidate].time_ns; }
+    // Of the last look at it; 0: never looked at, or in a survey only, which has a sample or two.
+    std::int64_t time_ns(int candidate) const {
+        return facts_[candidate].seen == Seen::in_survey ? 0 : facts_[candidate].time_ns;
+    }
     // The quartiles of the samples of that look: a quarter of them lie below, a quarter above.
     struct Spread {
         std::int64_t low_ns = 0, high_ns = 0;
@@ -122,7 +124,7 @@ class Learner {
         int unmeasured = 1;
     };
     struct Parts {
-        Part parts[kCandidatesMost];
+        Part parts[kCandidatesMost];  // a survey's; others have three at most
         std::size_t count;
         std::span<const Part> all() const { return {parts, count}; }
     };
@@ -154,6 +156,8 @@ class Learner {
         std::int64_t before_ns[kCallsMost] = {}, inside_ns[kCallsMost] = {};
     };
 
+    // What is known of a candidate's time.
+    enum class Seen : std::uint8_t { never, in_survey, in_look };
     struct Facts {
         std::int64_t time_ns = 0;
         Spread spread;
@@ -171,9 +175,8 @@ class Learner {
         // Not 0: the last look was broken off by a communicator's end before this call, or by that of an earlier one that lived longer.
         std::uint64_t broken_off_at = 0;
         bool by_wholes = false;  // its time has what lay between the calls in it
-        bool was_seen = false;
-        bool was_surveyed = false;  // and not looked at by itself since
-        bool is_close = false;      // to the incumbent, by the last comparison
+        Seen seen = Seen::never;
+        bool is_close = false;  // to the incumbent, by the last comparison
     };
     // Whether the comparison of this look has four times the samples.
     bool is_thorough() const;
@@ -206,13 +209,13 @@ class Learner {
     std::int64_t& mark() { return notes_->board[numbers()]; }
 
     double unseen_share() const;
-    void put_off_first_look(Facts& facts, std::uint64_t call) const;
+    void put_off_first_look(Facts& facts, std::uint64_t call);
     double share_of(const Facts& challenger) const;
     void begin(Phase phase, int first_step, std::uint64_t call);
     void begin_step(int step, std::uint64_t call);
     void collect();
     void count_challenged();
-    bool may_survey() const;
+    bool shall_survey() const;
     void conclude(std::int64_t agreement_ns, std::uint64_t call);
     void see_challenger(int candidate, std::span<std::int64_t> times, double calls, bool by_wholes);
     bool seems_hopeless(const Facts& challenger) const;
@@ -250,7 +253,7 @@ class Learner {
     std::uint64_t known_at_ = 0;    // the last call that was made when its knowledge was asked for last
     std::unique_ptr<Notes> notes_;  // null while at rest
     std::size_t noted_ = 0;         // calls of the step's samples
-    bool agreements_are_dear_ = false, gives_up_ = false, gave_up_ = false;
+    bool has_surveyed_ = false, agreements_are_dear_ = false, gives_up_ = false, gave_up_ = false;
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
     // How long it was outside before the last call that was noted, and before the one that precedes the stretch.
     std::int64_t last_before_ns_ = 0, before_first_ns_ = 0;
