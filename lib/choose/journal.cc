@@ -66,7 +66,7 @@ Journal::OfArrangement& Journal::of_arrangement(const policy::Facts& arrangement
     return arrangements_.back();
 }
 
-// Whether all bcasts of communicators of the arrangement go by the rules' choice, of which every candidate was seen.
+// Whether all bcasts of communicators of the arrangement go by the rules' choice, and every candidate was looked at.
 bool Journal::bcasts_go_by_rules(const policy::Facts& arrangement) const {
     bool are_known = false;
     for (const Lesson& lesson : lessons_) {

@@ -19,7 +19,7 @@ struct Lesson {
     int size_class = -1;  // as Cell has it
     int rule = -1;
     std::vector<policy::Choice> candidates;
-    std::vector<std::int64_t> times_ns;    // of the last look at each; 0: never seen
+    std::vector<std::int64_t> times_ns;    // of the last look at each; 0: there was none
     std::vector<Learner::Spread> spreads;  // likewise
     int incumbent = 0;                     // among the candidates
     std::uint64_t calls = 0, looks = 0, changes = 0, results = 0;

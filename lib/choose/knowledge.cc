@@ -86,10 +86,12 @@ void Learner::go_on_from(std::span<const std::int64_t> knowledge) {
 
 void Learner::break_off(std::uint64_t call) {
     if (phase_ == Phase::rest) return;
-    Facts& challenger = facts_[challenger_];
-    const std::uint64_t broken_off_at = std::max(challenger.broken_off_at, call);
+    std::uint64_t broken_off_at[kCandidatesMost] = {};
+    for (int c = 0; c < candidates_; ++c)
+        if (is_looked_at(c)) broken_off_at[c] = std::max(facts_[c].broken_off_at, call);
     end_void_look(call);
-    challenger.broken_off_at = broken_off_at;
+    for (int c = 0; c < candidates_; ++c)
+        if (broken_off_at[c] != 0) facts_[c].broken_off_at = broken_off_at[c];
 }
 
 void Learner::write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) {

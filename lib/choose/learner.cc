@@ -258,11 +258,14 @@ void Learner::begin_step(int step, std::uint64_t call) {
 }
 
 // Over several nodes a call takes so long that agreements are cheap beside it, and streams have one behind each sample. Where an earlier job has
-// learned, challengers may wait. There is one try: if some rank misses the calls of one challenger, looks at the others must not suffer.
+// learned, challengers may wait. A survey that was void is not repeated, unless a communicator's end was the reason: where some rank misses the
+// calls of one challenger, looks at the others must not suffer.
 bool Learner::shall_survey() const {
     const bool is_on_one_node = clocks_ == Clocks::common || clocks_ == Clocks::stretches;
-    return is_on_one_node && candidates_ > 2 && start_ != Start::known && !has_surveyed_ &&
-           std::ranges::all_of(facts_, [](const Facts& facts) { return facts.seen == Seen::never; });
+    return is_on_one_node && candidates_ > 2 && start_ != Start::known &&
+           std::ranges::all_of(facts_, [](const Facts& facts) {
+               return facts.seen == Seen::never && (facts.voids == 0 || facts.broken_off_at != 0);
+           });
 }
 
 // Looks at the challenger whose turn it is.
@@ -273,10 +276,7 @@ void Learner::go_on(std::uint64_t call) {
             challenger_ = c;
     look_ns_ = 0;
     notes_ = std::make_unique<Notes>();
-    if (shall_survey()) {
-        has_surveyed_ = true;
-        return begin(Phase::survey, 0, call);
-    }
+    if (shall_survey()) return begin(Phase::survey, 0, call);
     const Facts& facts = facts_[challenger_];
     // Behind a void look a few calls show whether it is hopeful still.
     const bool is_hopeful = facts.seen != Seen::never && facts.voids == 0 &&
@@ -298,12 +298,23 @@ void Learner::count_challenged() {
         if (part.candidate != incumbent_) challenged_calls_ += static_cast<double>(calls_of(part));
 }
 
+// What a survey has missed it has missed of all challengers.
+bool Learner::is_looked_at(int candidate) const {
+    return phase_ == Phase::survey ? candidate != incumbent_ : candidate == challenger_;
+}
+
 // Charges what the challenger's calls took longer than the incumbent's would have, as far as anything is known.
 void Learner::end_void_look(std::uint64_t call) {
-    Facts& challenger = facts_[challenger_];
-    ++looks_, ++challenger.voids;
-    challenger.broken_off_at = 0;
-    const Facts& incumbent = facts_[incumbent_];
+    ++looks_;
+    for (int c = 0; c < candidates_; ++c) {
+        if (!is_looked_at(c)) continue;
+        Facts& facts = facts_[c];
+        ++facts.voids;
+        facts.broken_off_at = 0;
+        facts.next_look =
+            call + rest_for(unseen_share(), facts.voids);  // the challenger's is found again below
+    }
+    const Facts &challenger = facts_[challenger_], &incumbent = facts_[incumbent_];
     // Times of two kinds do not compare.
     const std::int64_t least_ns = challenger.by_wholes == incumbent.by_wholes ? 0 : challenger.time_ns / 2;
     if (challenger.seen != Seen::never)
@@ -417,6 +428,10 @@ void Learner::conclude_survey(std::uint64_t call) {
         samples = samples.subspan(each);
         Facts& facts = facts_[c];
         if (seems_hopeless(facts)) ++facts.hopeless_probes;
+        // Earlier surveys may have been broken off.
+        facts.voids = 0;
+        facts.broken_off_at = 0;
+        facts.own_look = UINT64_MAX;
         if (facts.time_ns < facts_[challenger_].time_ns || facts_[challenger_].seen == Seen::never)
             challenger_ = c;
     }

@@ -10,8 +10,8 @@
 //   knowledge    what a learner knows behind its looks, as numbers: the learner of a later communicator goes on from there
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
-// incumbent, or more such turns, so that a drift falls on both. On one node the first look at several of which nothing is known is a survey: it probes
-// all of them, which costs one agreement, and compares the fastest. Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks
+// incumbent, or more such turns, so that a drift falls on both. On one node the first look at several, of which nothing is known and no earlier job has
+// learned, is a survey: it probes all of them, which costs one agreement, and compares the fastest. Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks
 // choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
 // a challenger was not compared and not found hopeless twice, kFirstShare (behind its first look alone, where an earlier job has learned), and less
 // the more often it was found hopeless; decision 25 derives the bound.
@@ -100,7 +100,7 @@ class Learner {
     void decide(std::uint64_t call);
 
     int incumbent() const { return incumbent_; }
-    // Of the last look at it; 0: never looked at, or in a survey only, which has a sample or two.
+    // Of the last look at it. A survey, which has a sample or two, is none. 0: there was no look at it.
     std::int64_t time_ns(int candidate) const {
         return facts_[candidate].seen == Seen::in_survey ? 0 : facts_[candidate].time_ns;
     }
@@ -108,7 +108,9 @@ class Learner {
     struct Spread {
         std::int64_t low_ns = 0, high_ns = 0;
     };
-    Spread spread(int candidate) const { return facts_[candidate].spread; }
+    Spread spread(int candidate) const {
+        return facts_[candidate].seen == Seen::in_survey ? Spread{} : facts_[candidate].spread;
+    }
     std::uint64_t looks() const { return looks_; }
     std::uint64_t changes() const { return changes_; }
     std::int64_t spent_ns() const { return static_cast<std::int64_t>(spent_ns_); }
@@ -225,6 +227,7 @@ class Learner {
     bool take_wholes_if_waits_are_hidden();
     double whole_ratio() const;
     void conclude_probe(bool by_wholes, std::uint64_t call);
+    bool is_looked_at(int candidate) const;
     void end_void_look(std::uint64_t call);
     std::uint64_t rest_for(double share, unsigned voids) const;
     void rest();
@@ -253,7 +256,7 @@ class Learner {
     std::uint64_t known_at_ = 0;    // the last call that was made when its knowledge was asked for last
     std::unique_ptr<Notes> notes_;  // null while at rest
     std::size_t noted_ = 0;         // calls of the step's samples
-    bool has_surveyed_ = false, agreements_are_dear_ = false, gives_up_ = false, gave_up_ = false;
+    bool agreements_are_dear_ = false, gives_up_ = false, gave_up_ = false;
     std::int64_t stretch_begin_ns_ = 0, last_end_ns_ = 0;
     // How long it was outside before the last call that was noted, and before the one that precedes the stretch.
     std::int64_t last_before_ns_ = 0, before_first_ns_ = 0;

@@ -61,7 +61,7 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     return rule;
 }
 
-bool were_all_seen(const Lesson& lesson) {
+bool were_all_looked_at(const Lesson& lesson) {
     return std::ranges::none_of(lesson.times_ns, [](std::int64_t time_ns) { return time_ns == 0; });
 }
 
@@ -86,7 +86,7 @@ std::vector<Rule> rules_learned(std::span<const Lesson> lessons, const policy::P
         const bool is_of_learned = lesson.rule >= 0 && static_cast<std::size_t>(lesson.rule) < learned;
         // A learned rule that holds is there. Another one that holds is worth a rule only where the next job's looks would be dear, in bcasts,
         // whose ranks run ahead of others, and if there was nothing left to be seen.
-        if (holds && (is_of_learned || !is_rooted(lesson.facts.collective) || !were_all_seen(lesson)))
+        if (holds && (is_of_learned || !is_rooted(lesson.facts.collective) || !were_all_looked_at(lesson)))
             continue;
         Rule rule = rule_of(lesson, policy);
         std::erase_if(old, [&](const Rule& other) { return hold_for_same(other, rule); });

@@ -93,7 +93,7 @@ struct Learned {
     int size_class;  // blocks of more than 2^(n-1) and up to 2^n bytes have n; -1: of any size
     struct Candidate {
         std::string name;
-        std::int64_t time_ns;                  // 0: never measured
+        std::int64_t time_ns;                  // 0: it was not looked at
         std::int64_t low_ns = 0, high_ns = 0;  // the quartiles of its last samples
     };
     std::vector<Candidate> candidates;  // the rules' choice first
