@@ -298,7 +298,7 @@ void Learner::count_challenged() {
         if (part.candidate != incumbent_) challenged_calls_ += static_cast<double>(calls_of(part));
 }
 
-// What a survey has missed it has missed of all challengers.
+// Whether the look under way is at this candidate. A survey is a look at all challengers.
 bool Learner::is_looked_at(int candidate) const {
     return phase_ == Phase::survey ? candidate != incumbent_ : candidate == challenger_;
 }
@@ -311,8 +311,8 @@ void Learner::end_void_look(std::uint64_t call) {
         Facts& facts = facts_[c];
         ++facts.voids;
         facts.broken_off_at = 0;
-        facts.next_look =
-            call + rest_for(unseen_share(), facts.voids);  // the challenger's is found again below
+        // end_look finds a better one for the challenger whose turn it is.
+        facts.next_look = call + rest_for(unseen_share(), facts.voids);
     }
     const Facts &challenger = facts_[challenger_], &incumbent = facts_[incumbent_];
     // Times of two kinds do not compare.

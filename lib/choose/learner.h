@@ -10,9 +10,9 @@
 //   knowledge    what a learner knows behind its looks, as numbers: the learner of a later communicator goes on from there
 //
 // A look at a challenger is a probe of a few calls, and if that was not much slower a comparison: incumbent, challenger,
-// incumbent, or more such turns, so that a drift falls on both. On one node the first look at several, of which nothing is known and no earlier job has
-// learned, is a survey: it probes all of them, which costs one agreement, and compares the fastest. Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks
-// choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
+// incumbent, or more such turns, so that a drift falls on both. On one node the first look at several challengers is a survey, if nothing is
+// known of any and no earlier job has learned: it probes all of them, which costs one agreement, and compares the fastest. Which candidate a call
+// goes to depends on its number and on agreed boards alone, so all ranks choose alike. Looks are so far apart that they take kSpentShare of the time of the cell's calls, or, as long as
 // a challenger was not compared and not found hopeless twice, kFirstShare (behind its first look alone, where an earlier job has learned), and less
 // the more often it was found hopeless; decision 25 derives the bound.
 //

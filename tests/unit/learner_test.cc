@@ -1005,7 +1005,7 @@ struct Watched {
     std::uint64_t calls = 2000;
     int missed = -1;  // this candidate's calls are not noted
     // Of the first look: the candidates, and how many calls of the incumbent lie between it and the next look.
-    std::set<int> challengers = {};
+    std::set<int> candidates = {};
     std::uint64_t rest = 0;
 
     void watch(Learner& learner) {
@@ -1021,7 +1021,7 @@ struct Watched {
             const bool rests = !span.is_measured;
             if (rests && was_looking) ++looks_ended;
             was_looking = !rests;
-            if (!rests && looks_ended == 0) challengers.insert(span.candidate);
+            if (!rests && looks_ended == 0) candidates.insert(span.candidate);
             if (rests && looks_ended == 1) ++rest;
             const std::int64_t begin_ns = now_ns;
             now_ns += span.candidate == 2 ? 500 : 1000;
@@ -1050,7 +1050,7 @@ TEST_CASE("a survey that a communicator's end has broken off is made up for", "[
     CHECK(second.looks() == 1);
     Watched seen;
     seen.watch(second);
-    CHECK(seen.challengers == std::set{0, 1, 2, 3});
+    CHECK(seen.candidates == std::set{0, 1, 2, 3});
     CHECK(seen.rest >= 64);
     CHECK(second.incumbent() == 2);
 }
@@ -1063,7 +1063,7 @@ TEST_CASE("a candidate whose calls are always missed does not keep others waitin
     Learner second = successor(first, 100);
     Watched seen{.missed = 1};
     seen.watch(second);
-    CHECK(seen.challengers.size() == 2);
+    CHECK(seen.candidates.size() == 2);
     CHECK(second.incumbent() == 2);
 }
 
