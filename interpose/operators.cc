@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "base/lock.h"
 #include "heap/malloc_family.h"
 #include "os/symbols.h"
 
@@ -42,7 +43,7 @@ bool none_is_replaced() {
 }
 
 constinit std::atomic<bool> g_decided{false};
-constinit std::mutex g_deciding;
+constinit coco::base::Lock g_deciding;
 constinit thread_local bool t_deciding = false;
 constinit void* g_next[kOperators] = {};
 

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <limits>
+
+#include "base/kernel.h"
 
 namespace coco::base {
 namespace {
@@ -56,16 +59,22 @@ const char* early_environment(std::size_t& size) {
     static bool read_once = false;
     if (!read_once) {
         read_once = true;
-        int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+        int fd = kernel::open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
         while (fd >= 0 && used < sizeof buffer - 1) {
-            ssize_t n = read(fd, buffer + used, sizeof buffer - 1 - used);
+            ssize_t n = kernel::read(fd, buffer + used, sizeof buffer - 1 - used);
             if (n <= 0) break;
             used += static_cast<std::size_t>(n);
         }
-        if (fd >= 0) close(fd);
+        if (fd >= 0) kernel::close(fd);
     }
     size = used;
     return buffer;
+}
+
+// The value in "NAME=VALUE"; null if the name is another one.
+const char* value_of(const char* entry, std::string_view name) {
+    if (std::strncmp(entry, name.data(), name.size()) != 0 || entry[name.size()] != '=') return nullptr;
+    return entry + name.size() + 1;
 }
 
 }  // namespace
@@ -83,17 +92,15 @@ std::string_view env(const char* name) {
     if (getauxval(AT_SECURE) != 0) return {};
     std::string_view wanted(name);
     if (environ != nullptr) {
-        const char* value = getenv(name);
-        return value ? std::string_view(value) : std::string_view();
+        for (char** entry = environ; *entry != nullptr; ++entry)
+            if (const char* value = value_of(*entry, wanted)) return value;
+        return {};
     }
     std::size_t size = 0;
     const char* block = early_environment(size);
     for (std::size_t at = 0; at < size;) {
-        std::string_view entry(block + at);
-        if (entry.size() > wanted.size() && entry.substr(0, wanted.size()) == wanted &&
-            entry[wanted.size()] == '=')
-            return entry.substr(wanted.size() + 1);
-        at += entry.size() + 1;
+        if (const char* value = value_of(block + at, wanted)) return value;
+        at += std::strlen(block + at) + 1;
     }
     return {};
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/env.h"
+#include "base/kernel.h"
 #include "base/one_line.h"
 
 namespace coco::base {
@@ -41,7 +42,7 @@ void write_line(const Text& line) {
     out << shown.view().substr(0, Text::kCapacity - 1) << '\n';
     std::string_view rest = out.view();
     while (!rest.empty()) {
-        ssize_t n = write(STDERR_FILENO, rest.data(), rest.size());
+        ssize_t n = kernel::write(STDERR_FILENO, rest.data(), rest.size());
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break;
         rest.remove_prefix(static_cast<std::size_t>(n));
@@ -58,7 +59,7 @@ void log(LogLevel level, const Text& line) {
     if (rank >= 0)
         out << rank;
     else
-        out << "pid " << getpid();
+        out << "pid " << kernel::getpid();
     out << "]: " << kNames[static_cast<int>(level)] << ": " << line.view();
     write_line(out);
 }

@@ -10,7 +10,9 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "heap/early_blocks.h"
 #include "heap/fork.h"
+#include "heap/gone.h"
 #include "heap/kept.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
@@ -57,15 +59,22 @@ __attribute__((constructor)) void correct_first_arena() {
 constexpr std::size_t kAlignment = 16;
 std::size_t at_least_aligned(std::size_t bytes) { return std::max(bytes, kAlignment); }
 
-// Sets errno where there is no block, which not all of jemalloc's functions do.
+// A block that jemalloc gives, or null, on its way to the program.
+void* handed_out(void* block) {
+    announce_gone();
+    return block;
+}
+
+// The same; sets errno where there is no block, which not all of jemalloc's functions do.
 void* or_no_memory(void* block) {
     if (block == nullptr) [[unlikely]]
         errno = ENOMEM;
-    return block;
+    return handed_out(block);
 }
 
 // Kept out of the usual release, which is a jump.
 [[gnu::noinline]] void release_changed(void* block) {
+    if (is_early(block)) return;
     if (restore_block(block, usable_bytes(block))) coco_je_free(block);
 }
 
@@ -89,9 +98,10 @@ void* reallocate_unchanged(void* block, std::size_t bytes) {
     return or_no_memory(!is_large(bytes) ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes));
 }
 
-// Pages that the program has changed are not the allocator's to move or to cut.
+// Early blocks are not the allocator's, and pages that the program has changed are not the allocator's to move or to cut.
 [[gnu::noinline]] void* reallocate_changed(void* block, std::size_t bytes) {
-    if (!is_changed(block, usable_bytes(block), kAnyChange)) return reallocate_unchanged(block, bytes);
+    if (!is_early(block) && !is_changed(block, usable_bytes(block), kAnyChange))
+        return reallocate_unchanged(block, bytes);
     void* moved = bytes != 0 ? allocate(bytes) : nullptr;
     if (bytes != 0 && moved == nullptr) return nullptr;
     if (moved != nullptr) std::memcpy(moved, block, std::min(bytes, usable_bytes(block)));
@@ -108,7 +118,7 @@ void* allocate(std::size_t bytes, const void* caller) {
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, false)) return block;
     if (bytes < kRecentFrom) [[likely]]
-        return coco_je_malloc(bytes);  // which says ENOMEM itself
+        return handed_out(coco_je_malloc(bytes));  // which says ENOMEM itself
     return allocate_above_small(bytes, false);
 }
 
@@ -118,7 +128,7 @@ void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* cal
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
         if (void* block = allocate_private(bytes, true)) return block;
     bytes = at_least_aligned(bytes);
-    if (bytes < kRecentFrom) return coco_je_calloc(1, bytes);  // which says ENOMEM itself
+    if (bytes < kRecentFrom) return handed_out(coco_je_calloc(1, bytes));  // which says ENOMEM itself
     return allocate_above_small(bytes, true);
 }
 
@@ -130,7 +140,7 @@ void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
 void* allocate_shared(std::size_t alignment, std::size_t bytes) {
     void* block = allocate_aligned(alignment, bytes);
     if (block != nullptr && bytes >= kLarge) static_cast<void>(share_fresh_block(block, usable_bytes(block)));
-    return block;
+    return handed_out(block);
 }
 
 void* reallocate(void* block, std::size_t bytes) {
@@ -168,6 +178,7 @@ void tend() {
     drop_recent();
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".decay"), nullptr, nullptr, nullptr, 0);
     sweep_outside();
+    announce_gone();
     errno = saved;
 }
 
@@ -178,7 +189,9 @@ void release(void* block) {
         if (keep_recent(block)) return;
     coco_je_free(block);
 }
-std::size_t usable_bytes(const void* block) { return coco_je_malloc_usable_size(block); }
+std::size_t usable_bytes(const void* block) {
+    return is_early(block) ? early_bytes(block) : coco_je_malloc_usable_size(block);
+}
 
 HeapFigures figures() {
     HeapFigures figures{};
@@ -227,6 +240,7 @@ bool trim() {
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".purge"), nullptr, nullptr, nullptr, 0);
     drop_kept_before(kAll);
     bool gave = freed_bytes() < before;
+    announce_gone();
     errno = saved;
     return gave;
 }

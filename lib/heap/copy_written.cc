@@ -2,12 +2,11 @@
 #include "heap/copy_written.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 
 #include "base/bits.h"
-#include "os/next_calls.h"
+#include "base/kernel.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -15,7 +14,7 @@ namespace {
 
 bool read_all(int fd, std::uint64_t offset, std::uint64_t bytes, std::byte* target) {
     while (bytes != 0) {
-        const ssize_t n = pread(fd, target, bytes, static_cast<off_t>(offset));
+        const ssize_t n = kernel::pread(fd, target, bytes, offset);
         if (n <= 0) return false;
         offset += static_cast<std::uint64_t>(n);
         target += n;
@@ -30,22 +29,25 @@ void ask_for_huge_pages(std::byte* target, std::uint64_t bytes) {
     const auto first = reinterpret_cast<std::uint64_t>(target);
     const std::uint64_t begin = base::round_up(first, kHuge), end = (first + bytes) / kHuge * kHuge;
     if (begin + kWorthIt > end) return;
-    static_cast<void>(os::bare_calls().madvise(target + (begin - first), end - begin, MADV_HUGEPAGE));
+    static_cast<void>(kernel::madvise(target + (begin - first), end - begin, MADV_HUGEPAGE));
 }
 
 }  // namespace
 
 // From the file where possible: mapped pages may be out of reach, as the program may have forbidden access to some
 // (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
-bool copy_written(int fd, std::uint64_t offset, std::uint64_t bytes, const std::byte* mapped,
+bool copy_written(os::Written& written, std::uint64_t offset, std::uint64_t bytes, const std::byte* mapped,
                   std::byte* target, bool asks_for_huge) {
+    const int fd = written.fd();
     if (fd < 0) {
         std::memcpy(target, mapped, bytes);
         return true;
     }
     const std::uint64_t end = offset + bytes;
-    std::uint64_t from = 0, stop = 0;
-    for (std::uint64_t at = offset; os::next_written(fd, at, end, from, stop); at = stop) {
+    for (std::uint64_t at = offset; at < end;) {
+        const auto [from, stop] = written.next(at, end);
+        at = stop;
+        if (from == stop) break;
         if (asks_for_huge) ask_for_huge_pages(target + (from - offset), stop - from);
         if (!read_all(fd, from, stop - from, target + (from - offset))) return false;
     }

@@ -6,29 +6,28 @@
 #include "base/bits.h"
 
 namespace coco::heap {
+
+alignas(16) constinit std::byte g_early[kEarlyBytes] = {};
+
 namespace {
 
 constexpr std::size_t kAlignment = 16;
-alignas(kAlignment) constinit std::byte g_buffer[32 << 10] = {};
 constinit std::size_t g_used = 0;
 
 }  // namespace
 
 // A block's size stands before it.
 void* allocate_early(std::size_t bytes) {
-    if (bytes > sizeof g_buffer) return nullptr;
+    if (bytes > sizeof g_early) return nullptr;
     std::size_t whole = kAlignment + base::round_up(bytes, kAlignment);
-    if (whole > sizeof g_buffer - g_used) return nullptr;
-    std::byte* block = g_buffer + g_used + kAlignment;
+    if (whole > sizeof g_early - g_used) return nullptr;
+    std::byte* block = g_early + g_used + kAlignment;
     *reinterpret_cast<std::size_t*>(block - kAlignment) = bytes;
     g_used += whole;
     return block;
 }
 
-bool is_early(const void* block) {
-    return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(g_buffer) <
-           sizeof g_buffer;
-}
+bool is_any_early() { return g_used != 0; }
 
 std::size_t early_bytes(const void* block) {
     return *reinterpret_cast<const std::size_t*>(static_cast<const std::byte*>(block) - kAlignment);

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/fork.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <new>
 
 #include "base/bits.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "heap/copy_written.h"
+#include "heap/gone.h"
 #include "heap/kept.h"
 #include "heap/outside.h"
 #include "heap/overlays.h"
@@ -22,7 +27,7 @@
 #include "heap/spans.h"
 #include "os/clock.h"
 #include "os/cpu.h"
-#include "os/next_calls.h"
+#include "os/futex.h"
 #include "os/own_mappings.h"
 #include "os/shared_memory.h"
 
@@ -31,18 +36,38 @@ namespace {
 
 // A child that is stopped (by a debugger, say) in the midst of copying holds its parent up this long at most.
 constexpr std::uint64_t kPatience_ns = 600'000'000'000u;
+constexpr std::uint64_t kLook_ns = 50'000'000u;  // so often it is asked whether the child lives
 
 // Relaxed: a thread that must not miss it has used the allocator itself; others ask whether there is anything to do.
 constinit std::atomic<bool> g_guarded{false};
 ForkHandler g_allocator_prepare, g_allocator_parent, g_allocator_child;
-// The child writes a byte when its copy is complete; its death closes the pipe. Guarded by the span lock.
-int g_pipe[2] = {-1, -1};
+// What the child says to its parent when its copy is complete: a word in a page of System V's shared memory. The kernel
+// counts who has that page: a fork that fails, or a child that dies, leaves the parent alone with it. No descriptor is
+// needed, of which a program may have none left. Guarded by the span lock.
+constinit std::atomic<std::uint32_t>* g_copied = nullptr;  // null: there is no such page
+constinit int g_copied_id = -1;
 
-void close_pipe() {
-    for (int& fd : g_pipe) {
-        if (fd >= 0) close(fd);
-        fd = -1;
-    }
+void open_copied() {
+    g_copied_id = static_cast<int>(
+        kernel::call(SYS_shmget, IPC_PRIVATE, static_cast<long>(os::page_bytes()), S_IRUSR | S_IWUSR));
+    void* page = g_copied_id >= 0 ? kernel::shmat(g_copied_id, nullptr, 0) : nullptr;
+    if (g_copied_id >= 0)
+        kernel::call(SYS_shmctl, g_copied_id, IPC_RMID);  // it goes with whoever has it last
+    g_copied = page != nullptr && page != MAP_FAILED ? new (page) std::atomic<std::uint32_t>{0} : nullptr;
+    if (g_copied == nullptr)
+        COCO_LOG(error, "fork: no System V shared memory to wait for the child's copy of the heap: error "
+                            << -g_copied_id << "; the child may see later writes of this process");
+}
+
+void close_copied() {
+    if (g_copied != nullptr) kernel::shmdt(g_copied);
+    g_copied = nullptr;
+}
+
+bool is_child_alive() {
+    shmid_ds facts{};
+    return kernel::call(SYS_shmctl, g_copied_id, IPC_STAT, reinterpret_cast<long>(&facts)) != 0 ||
+           facts.shm_nattch > 1;
 }
 
 void prepare() {
@@ -51,33 +76,38 @@ void prepare() {
     g_allocator_prepare();
     lock_kept();
     lock_spans();
+    lock_gone();
     if (own().bytes == 0) return;
     int saved = errno;
-    if (pipe2(g_pipe, O_CLOEXEC) != 0) {
-        g_pipe[0] = g_pipe[1] = -1;
-        COCO_LOG(error, "fork: no pipe to wait for the child's copy of the heap: errno "
-                            << errno << "; the child may see later writes of this process");
-    }
+    open_copied();
     errno = saved;
 }
 
 void wait_for_copy() {
-    close(g_pipe[1]);
-    g_pipe[1] = -1;
-    std::uint64_t end = os::now_ns() + kPatience_ns;
-    pollfd readable{g_pipe[0], POLLIN, 0};
-    while (poll(&readable, 1, 1000) <= 0)
+    const std::uint64_t end = os::now_ns() + kPatience_ns;
+    // Acquire: pairs with end_copy().
+    while (g_copied->load(std::memory_order_acquire) == 0 && is_child_alive()) {
+        os::futex_wait(*g_copied, 0, kLook_ns);
         if (os::now_ns() > end) {
             COCO_LOG(error, "fork: the child does not complete its copy of the heap; going on without it");
             break;
         }
+    }
+}
+
+void end_copy() {
+    if (g_copied == nullptr) return;
+    g_copied->store(1, std::memory_order_release);
+    os::futex_wake_all(*g_copied);
+    close_copied();
 }
 
 void parent() {
     int saved = errno;
-    if (g_pipe[0] >= 0) wait_for_copy();
-    close_pipe();
+    if (g_copied != nullptr) wait_for_copy();
+    close_copied();
     errno = saved;
+    unlock_gone();
     unlock_spans();
     unlock_kept();
     g_allocator_parent();
@@ -87,8 +117,8 @@ void parent() {
 // Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that take
 // locks, which another thread may have held at the fork; and UCX's mremap loses the new address.
 std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
-    void* mapped = os::bare_calls().mmap(at, bytes, protection,
-                                         flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapped =
+        kernel::mmap(at, bytes, protection, flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
@@ -96,7 +126,10 @@ std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
 class Privatizer {
   public:
     Privatizer(const Segment& segment, std::byte* room, std::uint64_t end)
-        : segment_(segment), room_(room), end_(end), fd_(is_own_descriptor(segment.fd) ? segment.fd : -1) {}
+        : segment_(segment),
+          room_(room),
+          end_(end),
+          written_(is_own_descriptor(segment.fd) ? segment.fd : -1) {}
 
     // A mapping of the program's over the segment stays, noted or not (it is not noted where it went round libc).
     bool all() {
@@ -130,20 +163,20 @@ class Privatizer {
     bool replace(std::uint64_t begin, std::uint64_t end) {
         if (begin == end) return true;
         std::uint64_t bytes = end - begin;
-        return copy_written(fd_, begin, bytes, segment_.base + begin, room_ + begin, true) &&
-               os::bare_calls().mremap(room_ + begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-                                       segment_.base + begin) == segment_.base + begin;
+        return copy_written(written_, begin, bytes, segment_.base + begin, room_ + begin, true) &&
+               kernel::mremap(room_ + begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                              segment_.base + begin) == segment_.base + begin;
     }
     bool shut(std::uint64_t begin, std::uint64_t end, int protection) {
         constexpr int kOpen = PROT_READ | PROT_WRITE;
         return (protection & kOpen) == kOpen ||
-               os::bare_calls().mprotect(segment_.base + begin, end - begin, protection) == 0;
+               kernel::mprotect(segment_.base + begin, end - begin, protection) == 0;
     }
 
     const Segment& segment_;
     std::byte* room_;
     std::uint64_t end_, done_ = 0;
-    int fd_;
+    os::Written written_;
 };
 
 // Puts all that was ever carved of the heap into private memory at the same addresses, with nothing accessible
@@ -170,11 +203,11 @@ void child() {
                      "fork: cannot copy the heap for the child: errno " << errno << "; the child ends");
             _exit(127);
         }
-        if (g_pipe[1] >= 0) (void)!write(g_pipe[1], "", 1);
-        close_pipe();
+        end_copy();
         forget_segments();
     }
     errno = saved;
+    unlock_gone();
     unlock_spans();
     unlock_kept();
     g_allocator_child();

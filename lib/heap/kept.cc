@@ -2,17 +2,19 @@
 #include "heap/kept.h"
 
 #include <sys/sysinfo.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
 
 #include "base/bits.h"
+#include "base/kernel.h"
+#include "base/lock.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "heap/system.h"
 #include "os/clock.h"
 #include "os/cpu.h"
+#include "os/process.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -48,13 +50,13 @@ struct Loop {
 constexpr int kMostLoops = 16;
 constinit Loop g_loops[kMostLoops] = {};
 constinit std::uint64_t g_most = 0;
-constinit std::mutex g_lock;
+constinit base::Lock g_lock;
 
 std::uint64_t most_bytes() {
     if (g_most != 0) return g_most;
     struct sysinfo memory {};
-    auto cpus = static_cast<std::uint64_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
-    std::uint64_t share = sysinfo(&memory) == 0 ? memory.totalram * memory.mem_unit / cpus / 16 : 0;
+    std::uint64_t share =
+        kernel::sysinfo(&memory) == 0 ? memory.totalram * memory.mem_unit / os::online_cpus() / 16 : 0;
     g_most = std::clamp<std::uint64_t>(share & ~(os::page_bytes() - 1), os::page_bytes(), 256u << 20);
     return g_most;
 }

@@ -13,6 +13,8 @@
 #include <mutex>
 
 #include "base/bits.h"
+#include "base/kernel.h"
+#include "base/lock.h"
 #include "base/text.h"
 #include "heap/kept.h"
 #include "heap/lock_all.h"
@@ -119,7 +121,7 @@ extent_hooks_t g_hooks = {alloc, nullptr, nullptr, commit, decommit, nullptr, pu
 std::size_t room_to_grow(std::size_t bytes) {
     // A forked child's copy of the heap counts as data, untouched room included.
     rlimit data{};
-    if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) return bytes;
+    if (kernel::getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) return bytes;
     HeapFigures figures{};
     fill_span_figures(figures);
     // Private room would be filled where the program locks what it maps.
@@ -130,7 +132,7 @@ std::size_t room_to_grow(std::size_t bytes) {
 
 // The arena of such blocks, made when the first is asked for.
 unsigned make_arena(Kind kind) {
-    static constinit std::mutex making;
+    static constinit base::Lock making;
     std::scoped_lock hold(making);
     if (unsigned made = g_arenas[kind].load(std::memory_order_relaxed)) return made;
     int saved = errno;

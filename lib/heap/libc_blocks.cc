@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "base/bits.h"
+#include "base/kernel.h"
 #include "heap/segment.h"
 #include "os/shared_memory.h"
 
@@ -48,12 +49,12 @@ void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignm
             unsigned) {
     if (wanted != nullptr) return nullptr;
     void* mapped =
-        mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        kernel::mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return nullptr;
     auto first = reinterpret_cast<std::uint64_t>(mapped);
     std::uint64_t begin = base::round_up(first, alignment), end = begin + bytes;
-    if (begin > first) munmap(mapped, begin - first);
-    munmap(reinterpret_cast<void*>(end), first + bytes + alignment - end);
+    if (begin > first) kernel::munmap(mapped, begin - first);
+    kernel::munmap(reinterpret_cast<void*>(end), first + bytes + alignment - end);
     *zero = *commit = true;
     return reinterpret_cast<void*>(begin);
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/kernel.h"
 #include "heap/overlays.h"
 #include "heap/segment.h"
 
@@ -34,10 +35,10 @@ void lock_line(std::string_view line) {
 }
 
 void lock_others() {
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int fd = kernel::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     char text[8192];
     std::size_t have = 0;
-    for (ssize_t n = 0; fd >= 0 && (n = read(fd, text + have, sizeof text - have)) > 0;) {
+    for (ssize_t n = 0; fd >= 0 && (n = kernel::read(fd, text + have, sizeof text - have)) > 0;) {
         have += static_cast<std::size_t>(n);
         std::string_view rest(text, have);
         for (auto end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
@@ -47,7 +48,7 @@ void lock_others() {
         have = rest.size();
         std::memmove(text, rest.data(), have);
     }
-    if (fd >= 0) close(fd);
+    if (fd >= 0) kernel::close(fd);
 }
 
 // Relaxed: whoever maps memory while another thread asks for this may come before or after it.

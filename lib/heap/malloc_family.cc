@@ -12,8 +12,11 @@
 #include <mutex>
 
 #include "base/env.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "heap/early_blocks.h"
+#include "heap/overlays.h"
+#include "heap/segment.h"
 #include "os/process.h"
 #include "os/symbols.h"
 
@@ -26,7 +29,7 @@ constinit std::atomic<bool> g_malloc_family_is_ours{false};
 namespace {
 
 constinit std::atomic<bool> g_decided{false};
-constinit std::mutex g_deciding;
+constinit base::Lock g_deciding;
 constinit thread_local bool t_deciding = false;
 
 // The next definitions after ours; null until the decision has fallen.
@@ -117,12 +120,25 @@ void find_others() {
     g_others = allowing_early(found);
 }
 
+void report(bool ours) {
+    if (os::is_under_valgrind()) COCO_LOG(info, "under valgrind: no shared heap");
+    if (wants_shared_heap() && !ours)
+        COCO_LOG(info, "another allocator serves malloc: its buffers are private");
+}
+
 void decide() {
     int saved = errno;
     t_deciding = true;
     bool ours =
         wants_shared_heap() && mode() != base::HeapMode::off && doors_are_reached() && next_is_libcs();
-    if (!ours) find_others();
+    if (ours) {
+        own();
+        // Which other libraries' wrappers have allocated in the midst of it.
+        if (is_any_early()) g_changed.store(true, std::memory_order_relaxed);
+    } else {
+        find_others();
+    }
+    report(ours);
     g_malloc_family_is_ours.store(ours, std::memory_order_relaxed);
     t_deciding = false;
     errno = saved;
@@ -155,12 +171,6 @@ const Family& others() { return g_others; }
 // A dlsym that fails would leave its message to the program, and allocate for it.
 void* next_definition(const char* name) {
     return os::definer(name, os::own_object()) != nullptr ? dlsym(RTLD_NEXT, name) : nullptr;
-}
-
-void report_other_allocators() {
-    if (os::is_under_valgrind()) COCO_LOG(info, "under valgrind: no shared heap");
-    if (!wants_shared_heap() || malloc_family_is_ours()) return;
-    COCO_LOG(info, "another allocator serves malloc: its buffers are private");
 }
 
 }  // namespace coco::heap

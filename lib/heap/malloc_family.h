@@ -32,7 +32,7 @@ inline bool malloc_family_is_ours() {
     return g_malloc_family_is_ours.load(std::memory_order_relaxed) || decide_malloc_family();
 }
 
-// Whether this thread is in the midst of deciding: memory that it asks for now is for dlsym.
+// Whether this thread is in the midst of deciding: memory that it asks for now is for dlsym, or another library's wrapper.
 bool is_deciding_malloc_family();
 
 // The next definitions after ours; null where there is none. During the decision only malloc, calloc, realloc
@@ -63,8 +63,5 @@ const Family& others();
 
 // The next definition of a name after ours; null if there is none. Loses no message of dlerror.
 void* next_definition(const char* name);
-
-// Says at level info where buffers of the program are private although the process shares memory.
-void report_other_allocators();
 
 }  // namespace coco::heap

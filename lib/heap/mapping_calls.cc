@@ -48,11 +48,6 @@ class Noted {
     bool fresh_;
 };
 
-// Whether a program's call changes something at the segment's addresses.
-bool is_programs(const void* address, std::size_t bytes) {
-    return touches_segment(address, bytes) && os::t_own_calls == 0;
-}
-
 bool is_all(const void* address, std::size_t bytes, bool gone) {
     const std::byte* end = static_cast<const std::byte*>(address) + bytes;
     for (PageRun run = run_at(address, end); run.begin != run.end; run = run_at(run.end, end))
@@ -130,7 +125,7 @@ void drop_pages(void* address, std::size_t bytes) {
 void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, int protection, int flags,
                    int fd, off_t offset) {
     if ((flags & MAP_FIXED) == 0) return next.mmap(address, bytes, protection, flags, fd, offset);
-    if (!is_programs(address, bytes)) {
+    if (!touches_segment(address, bytes)) {
         const std::uint64_t left_bytes = adopted_bytes(address, bytes);
         void* mapped = next.mmap(address, bytes, protection, flags, fd, offset);
         sweep_outside(left_bytes);
@@ -141,7 +136,9 @@ void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, i
 }
 
 int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
-    if (!is_programs(address, bytes)) {
+    // The kernel refuses it: an announcement, perhaps (gone.h).
+    if (reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() != 0) return next.munmap(address, bytes);
+    if (!touches_segment(address, bytes)) {
         const std::uint64_t left_bytes = adopted_bytes(address, bytes);
         const int result = next.munmap(address, bytes);
         sweep_outside(left_bytes);
@@ -154,7 +151,7 @@ int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
 void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes, std::size_t new_bytes,
                      int flags, void* wanted) {
     bool fixed = (flags & MREMAP_FIXED) != 0;
-    if (is_programs(address, std::max<std::size_t>(bytes, 1)) && is_all(address, bytes, false) &&
+    if (touches_segment(address, std::max<std::size_t>(bytes, 1)) && is_all(address, bytes, false) &&
         own().bytes != 0)
         return move_pages(next, address, bytes, new_bytes, flags, wanted);
     std::uint64_t left_bytes = fixed ? adopted_bytes(wanted, new_bytes) : 0;
@@ -166,7 +163,8 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
             return fail(ENOMEM);
         left_bytes += moving_bytes;
     }
-    bool from_segment = is_programs(address, bytes), to_segment = fixed && is_programs(wanted, new_bytes);
+    bool from_segment = touches_segment(address, bytes),
+         to_segment = fixed && touches_segment(wanted, new_bytes);
     if (from_segment && !is_all(address, bytes, true) && own().bytes != 0) return fail(EFAULT);
     if (!from_segment && !to_segment) {
         void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
@@ -187,7 +185,7 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
 
 int program_mprotect(const MappingCalls& next, void* address, std::size_t bytes, int protection) {
     int result = next.mprotect(address, bytes, protection);
-    if (result != 0 || !is_programs(address, bytes)) return result;
+    if (result != 0 || !touches_segment(address, bytes)) return result;
     constexpr int kOpen = PROT_READ | PROT_WRITE;
     if ((protection & kOpen) == kOpen)
         forget_changes(address, bytes, kShut);
@@ -208,7 +206,7 @@ int program_madvise(const MappingCalls& next, void* address, std::size_t bytes, 
         sweep_outside(left_bytes);
         return result;
     }
-    if (!is_programs(address, bytes) || own().bytes == 0 || is_all(address, bytes, true))
+    if (!touches_segment(address, bytes) || own().bytes == 0 || is_all(address, bytes, true))
         return next.madvise(address, bytes, advice);
     if (advice == MADV_REMOVE) {
         errno = EINVAL;
@@ -222,7 +220,7 @@ int program_madvise(const MappingCalls& next, void* address, std::size_t bytes, 
 void* program_shmat(const MappingCalls& next, int id, const void* address, int flags) {
     shmid_ds facts{};
     if ((flags & SHM_REMAP) == 0 || address == nullptr || shmctl(id, IPC_STAT, &facts) != 0 ||
-        !is_programs(address, facts.shm_segsz))
+        !touches_segment(address, facts.shm_segsz))
         return next.shmat(id, address, flags);
     Noted noted(address, facts.shm_segsz, kReplaced);
     return noted.end(next.shmat(id, address, flags));
@@ -231,7 +229,7 @@ void* program_shmat(const MappingCalls& next, int id, const void* address, int f
 // The size of the detached memory is not known any more; it reached to the next page of the segment's, at most.
 int program_shmdt(const MappingCalls& next, const void* address) {
     int result = next.shmdt(address);
-    if (result != 0 || !is_programs(address, 1)) return result;
+    if (result != 0 || !touches_segment(address, 1)) return result;
     PageRun run = run_at(address, carvable().base + carvable().bytes);
     if (run.changes == kReplaced)
         note_change(run.begin, static_cast<std::size_t>(run.end - run.begin), kHole);
@@ -240,7 +238,8 @@ int program_shmdt(const MappingCalls& next, const void* address) {
 
 int program_remap_file_pages(const MappingCalls& next, void* address, std::size_t bytes, int protection,
                              std::size_t page, int flags) {
-    if (!is_programs(address, bytes)) return next.remap_file_pages(address, bytes, protection, page, flags);
+    if (!touches_segment(address, bytes))
+        return next.remap_file_pages(address, bytes, protection, page, flags);
     Noted noted(address, bytes, kReplaced);
     return noted.end(next.remap_file_pages(address, bytes, protection, page, flags));
 }

@@ -15,14 +15,16 @@
 #include <span>
 
 #include "base/bits.h"
+#include "base/kernel.h"
+#include "base/lock.h"
 #include "heap/copy_written.h"
 #include "heap/fork.h"
+#include "heap/gone.h"
 #include "heap/heap.h"
 #include "heap/own_segment.h"
 #include "heap/pages.h"
 #include "heap/private_blocks.h"
 #include "os/cpu.h"
-#include "os/next_calls.h"
 #include "os/numa.h"
 #include "os/own_mappings.h"
 #include "os/shared_memory.h"
@@ -50,7 +52,7 @@ constexpr std::uint64_t kPieceBytes = 4u << 20;
 // Each adopted range may divide a mapping in three, of which the kernel gives a process 65,530 by default.
 constexpr int kMappingsMost = 32 * 1024;
 
-constinit std::mutex g_lock;  // guards the regions
+constinit base::Lock g_lock;  // guards the regions
 constinit thread_local bool t_holds_lock = false;
 class Hold {
   public:
@@ -137,7 +139,7 @@ bool is_adoptable(const os::Mapping& mapping) {
 
 // A child of the bare clone system call has the regions, but shares their memory with its parent, and hears of the parent's
 // mappings.
-bool is_owner() { return own_id().pid == getpid(); }
+bool is_owner() { return own_id().pid == kernel::getpid(); }
 
 // Whether a mapping shows nothing but pages of the annex, and not where the segment itself lies. Second views of the segment
 // show other pages first, also where the kernel has divided them.
@@ -209,13 +211,17 @@ class PagesInUse {
 constinit PagesInUse g_in_use;   // under g_lock
 constinit bool g_known = false;  // what a forked child finds there
 
-// Gives what was written to pages of the annex back. By libc's call, so that libraries that remember what they have
-// registered (UCX) forget it.
+// Gives what was written to pages of the annex back.
 void punch(std::uint64_t begin, std::uint64_t end) {
-    std::uint64_t from = 0, stop = 0;
     if (!is_own_descriptor(own().fd)) return;
-    for (; os::next_written(own().fd, begin, end, from, stop); begin = stop)
+    os::Written written(own().fd);
+    while (begin < end) {
+        const auto [from, stop] = written.next(begin, end);
+        begin = stop;
+        if (from == stop) break;
+        note_gone(own().base + from, stop - from);
         if (!os::punch_hole(own().base + from, stop - from)) os::punch_hole(own().fd, from, stop - from);
+    }
 }
 
 void set_bounds() {
@@ -276,7 +282,7 @@ Inner bounds_for(std::byte* from, std::byte* to) {
     const std::uint64_t initial = getauxval(AT_EXECFN);  // at the first stack's end
     if (low <= initial && initial < high) {
         rlimit stack{};
-        const std::uint64_t limit = getrlimit(RLIMIT_STACK, &stack) == 0
+        const std::uint64_t limit = kernel::getrlimit(RLIMIT_STACK, &stack) == 0
                                         ? std::min<std::uint64_t>(stack.rlim_cur, kStackBytesMost)
                                         : kStackBytesMost;
         low = std::min(low, high - std::min(high, base::round_up(limit, os::page_bytes())));
@@ -308,14 +314,13 @@ const Region* make_region(const void* address, std::uint64_t bytes) {
     return &g_regions[g_count - 1];
 }
 
-// By libc's mmap, so that libraries that remember what they have registered (UCX) forget it.
 bool adopt_piece(const Region& region, std::byte* at, std::uint64_t bytes) {
     std::byte* alias = region.alias_at(at);
     static_cast<void>(os::prefer_as(at, alias, bytes));
     std::memcpy(alias, at, bytes);
-    os::OwnCalls own_calls;
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, own().fd,
-             static_cast<off_t>(offset_of(alias))) == at)
+    note_gone(at, bytes);
+    if (kernel::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, own().fd,
+                     offset_of(alias)) == at)
         return true;
     punch(offset_of(alias), offset_of(alias) + bytes);
     return false;
@@ -415,7 +420,7 @@ namespace {
 // Calls act(begin, end, mapping) for each part of a range that is adopted.
 template <class Act>
 void for_each_adopted(const void* address, std::uint64_t bytes, Act act) {
-    if (!overlaps_any(address, bytes) || os::t_own_calls != 0 || !is_owner()) return;
+    if (!overlaps_any(address, bytes) || !is_owner()) return;
     std::byte *at = page_of(address), *const to = page_behind(address, bytes);
     os::Mapping mapping;
     os::MappingsFrom mappings(reinterpret_cast<std::uint64_t>(at));
@@ -428,31 +433,32 @@ void for_each_adopted(const void* address, std::uint64_t bytes, Act act) {
 }
 
 bool map_fresh(std::byte* at, std::uint64_t bytes, int protection) {
-    return os::bare_calls().mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+    return kernel::mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
 }
 
 // Puts a private copy in the place of an adopted run, in one step. By bare calls, as in a forked child.
 bool privatize(std::byte* begin, std::uint64_t bytes, std::uint64_t offset, int fd, int protection) {
-    void* room = os::bare_calls().mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* room = kernel::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     constexpr int kOpen = PROT_READ | PROT_WRITE;
-    return room != MAP_FAILED && copy_written(fd, offset, bytes, begin, static_cast<std::byte*>(room)) &&
-           os::bare_calls().mremap(room, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, begin) == begin &&
-           ((protection & kOpen) == kOpen || os::bare_calls().mprotect(begin, bytes, protection) == 0);
+    os::Written written(fd);
+    return room != MAP_FAILED && copy_written(written, offset, bytes, begin, static_cast<std::byte*>(room)) &&
+           kernel::mremap(room, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, begin) == begin &&
+           ((protection & kOpen) == kOpen || kernel::mprotect(begin, bytes, protection) == 0);
 }
 
 // The same in place, so that the pages become one mapping with their neighbours again, as they were.
 bool privatize_in_place(std::byte* begin, std::uint64_t bytes, std::uint64_t offset, int protection) {
-    void* room = os::bare_calls().mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* room = kernel::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) return false;
     constexpr int kOpen = PROT_READ | PROT_WRITE;
-    const bool done = copy_written(own().fd, offset, bytes, begin, static_cast<std::byte*>(room)) &&
+    os::Written written(own().fd);
+    const bool done = copy_written(written, offset, bytes, begin, static_cast<std::byte*>(room)) &&
                       map_fresh(begin, bytes, kOpen);
     if (done) std::memcpy(begin, room, bytes);
-    os::bare_calls().munmap(room, bytes);
-    return done &&
-           ((protection & kOpen) == kOpen || os::bare_calls().mprotect(begin, bytes, protection) == 0);
+    kernel::munmap(room, bytes);
+    return done && ((protection & kOpen) == kOpen || kernel::mprotect(begin, bytes, protection) == 0);
 }
 
 }  // namespace
@@ -523,8 +529,8 @@ void leave_adopted_stack() {
     if (g_count == 0 || !g_known || t_holds_lock) return;
     if (std::ranges::none_of(g_in_use.runs(), [&](const auto& run) { return is_among_frames(run, frame); }))
         return;
-    void* stack = os::bare_calls().mmap(nullptr, kLeavingStackBytes, PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* stack =
+        kernel::mmap(nullptr, kLeavingStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
     g_job = static_cast<StackJob*>(stack);
     g_job->frame = frame;
@@ -534,7 +540,7 @@ void leave_adopted_stack() {
     g_job->leaver.uc_link = &g_job->caller;
     makecontext(&g_job->leaver, leave_on_other_stack, 0);
     swapcontext(&g_job->caller, &g_job->leaver);
-    os::bare_calls().munmap(stack, kLeavingStackBytes);
+    kernel::munmap(stack, kLeavingStackBytes);
     g_known = g_in_use.read();
 }
 

@@ -3,9 +3,11 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 
+#include "base/kernel.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
 
@@ -62,7 +64,8 @@ Changes state(std::uint64_t page) { return g_states[page].load(std::memory_order
 // Our mlockall leaves mappings of this name alone (lock_all.cc), where the kernel has such names.
 void name_table(void* table, std::uint64_t bytes) {
 #ifdef PR_SET_VMA
-    prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, table, bytes, "coco-pages");
+    kernel::call(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, reinterpret_cast<long>(table),
+                 static_cast<long>(bytes), reinterpret_cast<long>("coco-pages"));
 #else
     (void)table, (void)bytes;
 #endif
@@ -72,8 +75,8 @@ void name_table(void* table, std::uint64_t bytes) {
 
 bool watch_pages(std::byte* base, std::uint64_t bytes) {
     std::uint64_t pages = bytes / os::page_bytes();
-    void* table =
-        mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* table = kernel::mmap(nullptr, pages, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) return false;
     name_table(table, pages);
     g_states = static_cast<State*>(table);

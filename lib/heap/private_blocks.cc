@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +14,9 @@
 
 #include "base/bits.h"
 #include "base/env.h"
+#include "base/kernel.h"
+#include "base/lock.h"
+#include "heap/gone.h"
 #include "heap/held.h"
 #include "heap/outside.h"
 #include "heap/overlays.h"
@@ -22,7 +24,6 @@
 #include "heap/pages.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
-#include "os/next_calls.h"
 #include "os/numa.h"
 #include "os/own_mappings.h"
 #include "os/pinned.h"
@@ -39,42 +40,41 @@ constexpr int kAdoptedRunsMax = 16 * 1024;
 
 bool is_strict_overcommit() {
     char text[4] = {};
-    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    int fd = kernel::open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
+    ssize_t n = kernel::read(fd, text, sizeof text - 1);
+    kernel::close(fd);
     return n > 0 && text[0] == '2';
 }
 
 bool is_data_bounded() {
     rlimit data{};
-    return getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
+    return kernel::getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
 }
 
 bool is_space_bounded() {
     rlimit space{};
-    return getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
+    return kernel::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
 }
 
 // The segment mapped a second time: by it the pages behind private ones are written. Null where there is none.
 std::byte* second_view() {
     static constinit std::atomic<std::byte*> view{nullptr};
     static constinit std::atomic<bool> refused{false};
-    static constinit std::mutex making;
+    static constinit base::Lock making;
     if (std::byte* made = view.load(std::memory_order_acquire)) return made;
     if (refused.load(std::memory_order_relaxed)) return nullptr;
     std::scoped_lock hold(making);
     if (std::byte* made = view.load(std::memory_order_relaxed)) return made;
-    os::OwnCalls own_calls;
     std::byte* made =
         is_space_bounded() || !is_own_descriptor(own().fd) ? nullptr : os::map_object(own().fd, own().bytes);
     if (made == nullptr) {
         refused.store(true, std::memory_order_relaxed);
         return nullptr;
     }
-    madvise(made, own().bytes, MADV_DONTDUMP);
-    madvise(made, own().bytes, MADV_DONTFORK);
-    madvise(made, own().bytes, MADV_HUGEPAGE);
+    kernel::madvise(made, own().bytes, MADV_DONTDUMP);
+    kernel::madvise(made, own().bytes, MADV_DONTFORK);
+    kernel::madvise(made, own().bytes, MADV_HUGEPAGE);
     view.store(made, std::memory_order_release);  // pairs with the load above
     return made;
 }
@@ -185,9 +185,10 @@ bool bears_private() {
 }
 
 bool make_private(std::byte* begin, std::uint64_t bytes) {
-    os::OwnCalls own_calls;
-    void* mapped = mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    void* mapped =
+        kernel::mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (mapped == MAP_FAILED) return false;
+    note_gone(begin, bytes);
     note_private(begin, bytes);
     return true;
 }
@@ -209,14 +210,11 @@ bool move_private(std::byte* from, std::byte* to, std::uint64_t bytes) {
     }
     if (!is_one_mapping(from, from + whole)) return false;
     int saved = errno;
-    os::OwnCalls own_calls;
-    // By libc, before and after, so that libraries that remember what they have registered (UCX) forget it.
-    madvise(to, whole, MADV_DONTNEED);
-    const bool moved = os::bare_calls().mremap(from, whole, whole,
-                                               MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == to;
-    if (moved)
-        madvise(from, whole, MADV_DONTNEED);
-    else if (!make_private(to, whole))
+    note_gone(to, whole);
+    note_gone(from, whole);
+    const bool moved =
+        kernel::mremap(from, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == to;
+    if (!moved && !make_private(to, whole))
         std::abort();  // the kernel has unmapped the target, and has no memory to map it again
     errno = saved;
     return moved;
@@ -267,7 +265,7 @@ const std::byte* readable_at(const void* address, std::uint64_t bytes) {
 
 bool is_plain_memory(const void* address) {
     std::byte any;
-    return os::read_process(getpid(), address, &any, 1) || errno != EFAULT;
+    return os::read_process(kernel::getpid(), address, &any, 1) || errno != EFAULT;
 }
 
 bool may_adopt(const void* address, std::uint64_t bytes) {
@@ -277,11 +275,15 @@ bool may_adopt(const void* address, std::uint64_t bytes) {
 
 bool adopt(const void* address, std::uint64_t bytes) {
     if (!may_adopt(address, bytes)) return false;
-    if (!is_in_segment(address, bytes)) return adopt_outside(address, bytes);
+    if (!is_in_segment(address, bytes)) {
+        const bool adopted = adopt_outside(address, bytes);
+        announce_gone();
+        return adopted;
+    }
     const Inner inner = inner_of(address, bytes);
     std::byte* view = second_view();
     if (view == nullptr) return false;
-    static constinit std::mutex adopting;
+    static constinit base::Lock adopting;
     static constinit RunsLeft runs_left;
     std::scoped_lock hold(adopting);
     int saved = errno;
@@ -291,6 +293,7 @@ bool adopt(const void* address, std::uint64_t bytes) {
         if (run.changes != kPrivate || !runs_left.is_any() || !adopt_run(run, view)) break;
         runs_left.take();
     }
+    announce_gone();
     errno = saved;
     return is_readable(address, bytes);
 }

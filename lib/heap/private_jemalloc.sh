@@ -11,8 +11,10 @@ cd "$work"
 "$ar" x "$in"
 rm -f jemalloc_cpp*.o      # its operators new and delete; ours are in interpose/
 "$ld" -r -o all.o ./*.o
-# What the system gives jemalloc, and what jemalloc gives us.
-for name in mmap munmap madvise pthread_atfork dlsym secure_getenv readlink; do
+# What the system gives jemalloc, and what jemalloc gives us. What it takes of the system while it holds a lock of its own must not be a
+# name that others wrap.
+for name in mmap munmap mprotect madvise clock_gettime open close syscall sysconf sched_getaffinity getpid \
+    pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock pthread_atfork pthread_cond_init dlsym secure_getenv readlink; do
     echo "$name coco_je_system_$name"
 done > renames
 for name in malloc calloc realloc free memalign malloc_usable_size mallocx rallocx xallocx mallctl; do

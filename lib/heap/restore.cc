@@ -6,20 +6,19 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/kernel.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
-#include "os/next_calls.h"
 
 namespace coco::heap {
 namespace {
 
 bool restore_run(const PageRun& run) {
     auto bytes = static_cast<std::size_t>(run.end - run.begin);
-    os::OwnCalls own_calls;
     // A mapping in a hole may be somebody else's; an overlay is of the block's own user.
     int fixed = (run.changes & kHole) != 0 ? MAP_FIXED_NOREPLACE : MAP_FIXED;
     bool done = (run.changes & kGone) != 0 ? map_again(run.begin, bytes, fixed)
-                                           : mprotect(run.begin, bytes, PROT_READ | PROT_WRITE) == 0;
+                                           : kernel::mprotect(run.begin, bytes, PROT_READ | PROT_WRITE) == 0;
     if (done) forget_changes(run.begin, bytes, kAnyChange);
     return done;
 }

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/statfs.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -16,14 +16,16 @@
 
 #include "base/bits.h"
 #include "base/env.h"
+#include "base/kernel.h"
+#include "base/lock.h"
 #include "base/log.h"
+#include "heap/gone.h"
 #include "heap/malloc_family.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment_size.h"
 #include "heap/spans.h"
 #include "os/cpu.h"
-#include "os/next_calls.h"
 #include "os/numa.h"
 #include "os/own_mappings.h"
 #include "os/process.h"
@@ -55,7 +57,7 @@ constinit std::atomic<std::uint64_t> g_room_at{0};
 constinit bool g_on_mount = false;
 constinit dev_t g_device = 0;
 constinit ino_t g_inode = 0;
-constinit std::mutex g_making;
+constinit base::Lock g_making;
 constinit std::atomic<bool> g_made{false};
 
 struct Peer {
@@ -67,18 +69,19 @@ constexpr int kMostPeers = 4096;
 constinit Peer g_peers[kMostPeers] = {};
 constinit int g_peer_count = 0;
 constinit std::uint64_t g_peers_bytes = 0;
-constinit std::mutex g_peers_lock;
+constinit base::Lock g_peers_lock;
 constinit Refusal g_refusal;  // written while the segment is made, then under g_peers_lock
 
 std::uint64_t address_space_limit() {
     rlimit limit{};
-    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+    return kernel::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                                        : UINT64_MAX;
 }
 
 std::uint64_t file_size_limit() {
     rlimit limit{};
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
-                                                                                   : UINT64_MAX;
+    return kernel::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                                           : UINT64_MAX;
 }
 
 // A wrong COCO_HEAP_LIMIT counts as unset here; MPI_Init refuses it.
@@ -87,7 +90,7 @@ std::uint64_t wanted_bytes() {
     std::uint64_t asked = 0;
     base::parse_bytes(base::env("COCO_HEAP_LIMIT"), asked);
     struct sysinfo memory {};
-    if (sysinfo(&memory) != 0) return 0;
+    if (kernel::sysinfo(&memory) != 0) return 0;
     return segment_bytes({.memory_bytes = memory.totalram * memory.mem_unit,
                           .asked_bytes = asked,
                           .node_ranks = os::node_ranks(),
@@ -98,31 +101,32 @@ std::uint64_t wanted_bytes() {
 // The size of what lies behind the heap: 0 where any limit could meet it.
 std::uint64_t bytes_behind(const os::MemoryObject& object) {
     rlimit files{};
-    bool bounded = getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur != RLIM_INFINITY ||
+    bool bounded = kernel::getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur != RLIM_INFINITY ||
                    address_space_limit() != UINT64_MAX;
     return bounded || object.on_mount ? 0 : kRoomBytes + kAnnexBytes;
 }
 
 // /dev/shm is small in many containers.
 std::uint64_t within_mount(int fd, std::uint64_t bytes) {
-    struct statvfs mount {};
-    if (fstatvfs(fd, &mount) != 0) return bytes;
-    return std::min(bytes, mount_share_bytes(mount.f_blocks * mount.f_frsize, mount.f_bavail * mount.f_frsize,
-                                             os::node_ranks()));
+    struct statfs mount {};
+    if (kernel::fstatfs(fd, &mount) != 0) return bytes;
+    const auto unit = static_cast<std::uint64_t>(mount.f_bsize);
+    return std::min(bytes, mount_share_bytes(mount.f_blocks * unit, mount.f_bavail * unit, os::node_ranks()));
 }
 
 // heap_bytes: how many of the segment's bytes the heap may use.
 bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes, std::uint64_t heap_bytes) {
     if (object.on_mount && !os::reserve_pages(object.fd, 0, os::page_bytes())) return false;
     struct stat facts {};
-    if (fstat(object.fd, &facts) != 0 || !watch_pages(base, bytes)) return false;
+    if (kernel::fstat(object.fd, &facts) != 0 || !watch_pages(base, bytes)) return false;
     g_device = facts.st_dev;
     g_inode = facts.st_ino;
     g_on_mount = object.on_mount;
-    g_id = {os::host_identity(), os::random_cookie(), bytes, getpid(), object.fd};
+    g_id = {os::host_identity(), os::random_cookie(), bytes, kernel::getpid(), object.fd};
     *reinterpret_cast<Header*>(base) = {kMagic, g_id.cookie, bytes, g_id.pid, kVersion};
-    madvise(base, bytes, MADV_HUGEPAGE);
-    madvise(base + kFirstSpan, bytes - kFirstSpan, MADV_DONTDUMP);  // until a span reaches it: spans.cc
+    kernel::madvise(base, bytes, MADV_HUGEPAGE);
+    kernel::madvise(base + kFirstSpan, bytes - kFirstSpan,
+                    MADV_DONTDUMP);  // until a span reaches it: spans.cc
     g_carvable = {base, heap_bytes};
     if (bytes != heap_bytes) g_annex = {base + (bytes - kAnnexBytes), kAnnexBytes};
     g_room_at.store(heap_bytes, std::memory_order_relaxed);
@@ -136,17 +140,16 @@ bool try_make(std::uint64_t bytes) {
     if (object.on_mount) bytes = within_mount(object.fd, bytes);
     const std::uint64_t all_bytes = bytes + bytes_behind(object);
     std::byte* base = bytes >= kSmallest ? os::map_object(object.fd, all_bytes) : nullptr;
-    if (base != nullptr && ftruncate(object.fd, static_cast<off_t>(all_bytes)) == 0 &&
+    if (base != nullptr && kernel::ftruncate(object.fd, all_bytes) == 0 &&
         publish(object, base, all_bytes, bytes))
         return true;
     if (base != nullptr) os::unmap_object(base, all_bytes);
-    close(object.fd);
+    kernel::close(object.fd);
     return false;
 }
 
 void make_own() {
     int saved = errno;
-    report_other_allocators();
     std::uint64_t bytes = wanted_bytes();
     bool wanted = bytes != 0;
     while (bytes >= kSmallest && !try_make(bytes)) bytes = (bytes / 2) & ~(os::kHugePageBytes - 1);
@@ -178,7 +181,7 @@ bool kernel_tells() {
 // peer.
 bool header_matches(int fd, const SegmentId& peer) {
     Header header{};
-    if (pread(fd, &header, sizeof header, 0) != sizeof header) return false;
+    if (kernel::pread(fd, &header, sizeof header, 0) != sizeof header) return false;
     return header.magic == kMagic && header.version == kVersion && header.cookie == peer.cookie &&
            header.bytes == peer.bytes && header.pid == peer.pid;
 }
@@ -192,15 +195,15 @@ std::byte* refuse(const SegmentId& peer, const char* why, int error = 0) {
 
 std::byte* map_descriptor(const SegmentId& peer, int fd) {
     struct stat facts {};
-    if (fstat(fd, &facts) != 0 || facts.st_size < 0 ||
+    if (kernel::fstat(fd, &facts) != 0 || facts.st_size < 0 ||
         static_cast<std::uint64_t>(facts.st_size) != peer.bytes)
         return refuse(peer, "another size");
     if (!header_matches(fd, peer)) return refuse(peer, "not its segment");
     std::byte* base = os::map_object(fd, peer.bytes);
     if (base == nullptr) return refuse(peer, "no address space", ENOMEM);
-    madvise(base, peer.bytes, MADV_DONTDUMP);
-    madvise(base, peer.bytes, MADV_DONTFORK);
-    madvise(base, peer.bytes, MADV_HUGEPAGE);
+    kernel::madvise(base, peer.bytes, MADV_DONTDUMP);
+    kernel::madvise(base, peer.bytes, MADV_DONTFORK);
+    kernel::madvise(base, peer.bytes, MADV_HUGEPAGE);
     return base;
 }
 
@@ -208,10 +211,10 @@ std::byte* open_peer(const SegmentId& peer) {
     base::Text path;
     path << "/proc/" << peer.pid << "/fd/" << peer.fd << '\0';
     // Should the peer have put something else there (a terminal, a pipe), then opening it must do nothing.
-    int fd = open(path.view().data(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = kernel::open(path.view().data(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return refuse(peer, "open of its descriptor in /proc", errno);
     std::byte* base = map_descriptor(peer, fd);
-    close(fd);
+    kernel::close(fd);
     return base;
 }
 
@@ -220,6 +223,7 @@ std::byte* open_peer(const SegmentId& peer) {
 const Segment& own() {
     // Acquire: pairs with the release below, so whoever sees g_made sees g_own.
     if (!g_made.load(std::memory_order_acquire)) {
+        decide_malloc_family();  // which comes here, if the family is ours
         std::scoped_lock hold(g_making);
         if (!g_made.load(std::memory_order_relaxed)) make_own();
         g_made.store(true, std::memory_order_release);
@@ -334,13 +338,14 @@ Range annex() {
 
 bool is_own_descriptor(int fd) {
     struct stat facts {};
-    return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == g_device && facts.st_ino == g_inode;
+    return fd >= 0 && kernel::fstat(fd, &facts) == 0 && facts.st_dev == g_device && facts.st_ino == g_inode;
 }
 
 // Locked pages (mlock) are not given back by address, but through the descriptor. Those of a mount stay: were
 // they given back, others could fill it before they are touched again, which would be a SIGBUS.
 bool punch_shared(void* address, std::uint64_t bytes) {
     if (must_reserve_pages() || !is_mapped_here(address, bytes)) return false;
+    note_gone(address, bytes);
     if (os::punch_hole(address, bytes)) return true;
     return is_own_descriptor(g_own.fd) && os::punch_hole(g_own.fd, offset_of(address), bytes);
 }
@@ -354,22 +359,22 @@ bool map_again(void* address, std::uint64_t bytes, int fixed) {
     bool shared = g_own.bytes != 0;
     if (shared && !is_own_descriptor(g_own.fd)) return false;
     int flags = fixed | MAP_NORESERVE | (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS);
-    os::OwnCalls own_calls;
-    void* mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, shared ? g_own.fd : -1,
-                        shared ? static_cast<off_t>(offset_of(address)) : 0);
+    void* mapped = kernel::mmap(address, bytes, PROT_READ | PROT_WRITE, flags, shared ? g_own.fd : -1,
+                                shared ? offset_of(address) : 0);
     if (mapped == MAP_FAILED) return false;
     if (mapped != address) {  // a kernel that does not know MAP_FIXED_NOREPLACE
-        munmap(mapped, bytes);
+        kernel::munmap(mapped, bytes);
         return false;
     }
-    if (shared) madvise(address, bytes, MADV_HUGEPAGE);
+    note_gone(address, bytes);
+    if (shared) kernel::madvise(address, bytes, MADV_HUGEPAGE);
     return true;
 }
 
 bool must_reserve_pages() { return g_on_mount; }
 
 void forget_segments() {
-    if (is_own_descriptor(g_own.fd)) close(g_own.fd);
+    if (is_own_descriptor(g_own.fd)) kernel::close(g_own.fd);
     g_own = {};
     g_id = {};
     g_peer_count = 0;

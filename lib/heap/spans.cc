@@ -8,6 +8,8 @@
 #include <mutex>
 
 #include "base/bits.h"
+#include "base/kernel.h"
+#include "base/lock.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "os/shared_memory.h"
@@ -30,7 +32,7 @@ constinit std::uint64_t g_dumped = kFirstSpan;  // core dumps hold the segment u
 constinit std::uint64_t g_carved = 0;
 constinit std::uint64_t g_carved_max = 0;
 constinit std::atomic<std::int64_t> g_private{0};  // relaxed: a figure for the report
-constinit std::mutex g_lock;
+constinit base::Lock g_lock;
 
 void erase(int at) {
     std::copy(g_free + at + 1, g_free + g_free_count, g_free + at);
@@ -71,7 +73,7 @@ std::uint64_t take_free(std::uint64_t bytes) {
 void dump_to_top() {
     std::uint64_t end = std::min(base::round_up(g_top, os::kHugePageBytes), carvable().bytes);
     if (end <= g_dumped) return;
-    madvise(own().base + g_dumped, end - g_dumped, MADV_DODUMP);
+    kernel::madvise(own().base + g_dumped, end - g_dumped, MADV_DODUMP);
     g_dumped = end;
 }
 

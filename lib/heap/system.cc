@@ -5,20 +5,30 @@
 // part of jemalloc's inside is relied upon. All of these keep errno when they succeed: free must.
 #include "heap/system.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
+#include "base/kernel.h"
+#include "base/lock.h"
 #include "heap/fork.h"
+#include "heap/gone.h"
 #include "heap/kept.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/private_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
-#include "os/next_calls.h"
+#include "os/clock.h"
+#include "os/cpu.h"
+#include "os/process.h"
 #include "os/shared_memory.h"
 
 #define COCO_FROM_JEMALLOC extern "C" __attribute__((visibility("hidden")))
@@ -65,10 +75,11 @@ namespace {
 // The segment's pages take the place of those that the kernel does not drop.
 int give_up_private(void* address, std::uint64_t bytes) {
     constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers lack
-    os::OwnCalls own_calls;
+    note_gone(address, bytes);
     forget_shadows(address, bytes);
     if (!os::advice_is_heeded()) return -1;
-    if (madvise(address, bytes, MADV_DONTNEED) == 0 || madvise(address, bytes, kDontNeedLocked) == 0)
+    if (kernel::madvise(address, bytes, MADV_DONTNEED) == 0 ||
+        kernel::madvise(address, bytes, kDontNeedLocked) == 0)
         return 0;
     return end_private(static_cast<std::byte*>(address), bytes) ? 0 : -1;
 }
@@ -88,7 +99,8 @@ int give_up_pages(void* address, std::uint64_t bytes) {
         return 0;
     }
     if (is_shared(address)) return give_up_shared(address, bytes) ? 0 : -1;
-    return os::advice_is_heeded() ? madvise(address, bytes, MADV_DONTNEED) : -1;
+    note_gone(address, bytes);
+    return os::advice_is_heeded() ? kernel::madvise(address, bytes, MADV_DONTNEED) : -1;
 }
 
 void* map(void* hint, std::size_t bytes, int protection, int flags) {
@@ -99,7 +111,7 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
         if (void* carved = carve(bytes)) return carved;
     // The kernel refuses what the machine does not have, as it does for the C library's malloc.
     if (protection != PROT_NONE) flags &= ~MAP_NORESERVE;
-    void* mapped = mmap(hint, bytes, protection, flags, -1, 0);
+    void* mapped = kernel::mmap(hint, bytes, protection, flags, -1, 0);
     if (mapped != MAP_FAILED && (flags & MAP_FIXED) == 0) count_private(static_cast<std::int64_t>(bytes));
     return mapped;
 }
@@ -112,7 +124,8 @@ int unmap(void* address, std::size_t bytes) {
         return 0;
     }
     count_private(-static_cast<std::int64_t>(bytes));
-    return munmap(address, bytes);
+    note_gone(address, bytes);
+    return kernel::munmap(address, bytes);
 }
 
 namespace {
@@ -120,7 +133,7 @@ namespace {
 int advise(void* address, std::size_t bytes, int advice) {
     drop_old_kept();
     if (advice == MADV_DONTNEED) return give_up_pages(address, bytes);
-    if (!is_shared(address) || advice != MADV_FREE) return madvise(address, bytes, advice);
+    if (!is_shared(address) || advice != MADV_FREE) return kernel::madvise(address, bytes, advice);
     errno = EINVAL;  // the kernel has no lazy freeing of shared memory
     return -1;
 }
@@ -151,6 +164,55 @@ COCO_FROM_JEMALLOC int coco_je_system_madvise(void* address, std::size_t bytes, 
 }
 COCO_FROM_JEMALLOC int coco_je_system_pthread_atfork(void (*prepare)(), void (*parent)(), void (*child)()) {
     return coco::heap::guard_forks(prepare, parent, child);
+}
+COCO_FROM_JEMALLOC int coco_je_system_mprotect(void* address, std::size_t bytes, int protection) {
+    return coco::kernel::mprotect(address, bytes, protection);
+}
+COCO_FROM_JEMALLOC int coco_je_system_clock_gettime(clockid_t clock, timespec* time) {
+    return coco::os::read_clock(clock, time);
+}
+// It reads one of the kernel's files.
+COCO_FROM_JEMALLOC int coco_je_system_open(const char* path, int flags, ...) {
+    return coco::kernel::open(path, flags);
+}
+COCO_FROM_JEMALLOC int coco_je_system_close(int fd) { return coco::kernel::close(fd); }
+COCO_FROM_JEMALLOC long coco_je_system_syscall(long number, long a, long b, long c, long d) {
+    const long result = coco::kernel::call(number, a, b, c, d);
+    if (result >= 0) return result;
+    errno = static_cast<int>(-result);
+    return -1;
+}
+COCO_FROM_JEMALLOC long coco_je_system_sysconf(int name) {
+    return static_cast<long>(name == _SC_PAGESIZE ? coco::os::page_bytes() : coco::os::online_cpus());
+}
+COCO_FROM_JEMALLOC int coco_je_system_sched_getaffinity(pid_t, std::size_t bytes, cpu_set_t* mask) {
+    CPU_ZERO_S(bytes, mask);
+    return coco::kernel::sched_getaffinity(bytes, mask) < 0 ? -1 : 0;
+}
+COCO_FROM_JEMALLOC pid_t coco_je_system_getpid() { return coco::kernel::getpid(); }
+// A mutex that is all zeros, as static ones are, is a lock that is free.
+static_assert(sizeof(coco::base::Lock) <= sizeof(pthread_mutex_t));
+static coco::base::Lock& lock_of(pthread_mutex_t* mutex) {
+    return *reinterpret_cast<coco::base::Lock*>(mutex);
+}
+COCO_FROM_JEMALLOC int coco_je_system_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t*) {
+    new (mutex) coco::base::Lock;
+    return 0;
+}
+COCO_FROM_JEMALLOC int coco_je_system_pthread_mutex_lock(pthread_mutex_t* mutex) {
+    lock_of(mutex).lock();
+    return 0;
+}
+COCO_FROM_JEMALLOC int coco_je_system_pthread_mutex_trylock(pthread_mutex_t* mutex) {
+    return lock_of(mutex).try_lock() ? 0 : EBUSY;
+}
+COCO_FROM_JEMALLOC int coco_je_system_pthread_mutex_unlock(pthread_mutex_t* mutex) {
+    lock_of(mutex).unlock();
+    return 0;
+}
+// Of background threads, which are off, as is all that waits for the condition.
+COCO_FROM_JEMALLOC int coco_je_system_pthread_cond_init(pthread_cond_t*, const pthread_condattr_t*) {
+    return 0;
 }
 // Settings of another jemalloc (MALLOC_CONF, /etc/malloc.conf) are not for this one, and its only dlsym is
 // for background threads, which are off: dlsym allocates.

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Monotonic time for waiting and for reports. Any thread, any process of the node sees the same clock.
+// Monotonic time for waiting and for reports. Any process of the node sees the same clock. It is the kernel's own, also
+// where another preloaded library shows the program a different one. Called everywhere, below malloc too. Thread safety:
+// any thread. Fails: no.
 #pragma once
 #include <cstdint>
 #include <ctime>
 
 namespace coco::os {
 
-inline std::uint64_t now_ns() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
+std::uint64_t now_ns();
 // The same clock as of the kernel's last tick, some milliseconds ago at most: cheaper to read.
-inline std::uint64_t coarse_now_ns() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
-}
+std::uint64_t coarse_now_ns();
+// As clock_gettime().
+int read_clock(clockid_t clock, timespec* time);
 
 }  // namespace coco::os

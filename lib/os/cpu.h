@@ -5,8 +5,9 @@
 // apart. Called by all that waits, copies much or lays out shared memory. Works below malloc. Thread safety:
 // any thread.
 #pragma once
-#include <unistd.h>
+#include <sys/auxv.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,7 +32,13 @@ inline constexpr std::uint64_t kLeastLineBytes = 64;
 constexpr std::uint64_t line_up(std::uint64_t bytes) { return base::round_up(bytes, kLineBytes); }
 
 // The smallest piece that the kernel maps: 4 KiB, on ARM also 16 or 64 KiB, as the kernel was built.
-inline std::uint64_t page_bytes() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
+inline std::uint64_t page_bytes() {
+    static constinit std::atomic<std::uint64_t> found{0};  // relaxed: nothing else goes with it
+    std::uint64_t bytes = found.load(std::memory_order_relaxed);
+    if (bytes == 0) [[unlikely]]
+        found.store(bytes = getauxval(AT_PAGESZ), std::memory_order_relaxed);
+    return bytes;
+}
 
 // Tells the processor that this thread spins, so that it saves power and leaves room to its sibling. On ARM
 // `yield` does nothing on most cores, where `isb` waits about as long as x86's pause.

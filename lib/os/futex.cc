@@ -3,11 +3,11 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <climits>
 #include <ctime>
+
+#include "base/kernel.h"
 
 namespace coco::os {
 namespace {
@@ -15,9 +15,8 @@ namespace {
 // Not FUTEX_PRIVATE_FLAG: the sleepers are in other processes.
 void futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* timeout) {
-    int saved = errno;
-    syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
-    errno = saved;
+    kernel::call(SYS_futex, reinterpret_cast<long>(&word), operation, static_cast<long>(value),
+                 reinterpret_cast<long>(timeout));
 }
 
 }  // namespace

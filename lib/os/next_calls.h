@@ -27,18 +27,4 @@ const MappingCalls& next_calls();
 // The system calls themselves.
 const MappingCalls& bare_calls();
 
-// A system call that no door sees. Returns: what the kernel does, -errno if it fails.
-long bare_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0);
-
-// While one lives, this thread's calls of the functions above pass our doors as if they were not there: they
-// are libcoco's own, of its own heap.
-extern constinit thread_local int t_own_calls;
-class OwnCalls {
-  public:
-    OwnCalls() { ++t_own_calls; }
-    ~OwnCalls() { --t_own_calls; }
-    OwnCalls(const OwnCalls&) = delete;
-    OwnCalls& operator=(const OwnCalls&) = delete;
-};
-
 }  // namespace coco::os

@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 
 #include "base/bits.h"
+#include "base/kernel.h"
 #include "os/cpu.h"
-#include "os/next_calls.h"
 
 namespace coco::os {
 namespace {
@@ -29,8 +29,8 @@ bool prefer(unsigned domain, void* address, std::uint64_t bytes) {
     Domains one;
     one.add(domain);
     // The kernel counts one bit less than it is told.
-    return bare_call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), MPOL_PREFERRED,
-                     reinterpret_cast<long>(one.words), kMostDomains + 1, 0) == 0;
+    return kernel::call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), MPOL_PREFERRED,
+                        reinterpret_cast<long>(one.words), kMostDomains + 1, 0) == 0;
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ bool prefer_as(const void* source, void* address, std::uint64_t bytes) {
     unsigned cpu = 0, here = 0;
     int domain = -1;
     if (getcpu(&cpu, &here) != 0 ||
-        bare_call(SYS_get_mempolicy, reinterpret_cast<long>(&domain), 0, 0, reinterpret_cast<long>(source),
-                  MPOL_F_NODE | MPOL_F_ADDR) != 0 ||
+        kernel::call(SYS_get_mempolicy, reinterpret_cast<long>(&domain), 0, 0, reinterpret_cast<long>(source),
+                     MPOL_F_NODE | MPOL_F_ADDR) != 0 ||
         domain < 0)
         return false;
     return static_cast<unsigned>(domain) == here || prefer(static_cast<unsigned>(domain), address, bytes);

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/kernel.h"
 #include "os/shared_memory.h"
 
 namespace coco::os {
@@ -31,7 +31,7 @@ constexpr std::uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared =
 constexpr int kUnopened = -1, kUnknown = -2;
 constinit std::atomic<int> g_maps{kUnopened};  // relaxed: a number, whose file is the kernel's to order
 
-int open_maps() { return open("/proc/self/maps", O_RDONLY | O_CLOEXEC); }
+int open_maps() { return kernel::open("/proc/self/maps", O_RDONLY | O_CLOEXEC); }
 
 // The descriptor stays open. A program may close it, and have another file by its number: then a new one is
 // opened, and that number is left alone.
@@ -39,7 +39,7 @@ int opened_maps(int stale) {
     int fd = move_up(open_maps());
     if (fd < 0) fd = kUnknown;
     if (g_maps.compare_exchange_strong(stale, fd, std::memory_order_relaxed)) return fd;
-    if (fd >= 0) close(fd);
+    if (fd >= 0) kernel::close(fd);
     return stale;
 }
 
@@ -48,7 +48,7 @@ int ask(int fd, std::uint64_t address, std::uint64_t flags, Query& query) {
     query.size = sizeof query;
     query.flags = flags;
     query.address = address;
-    return ioctl(fd, kQuery, &query) == 0 ? 0 : errno;
+    return kernel::ioctl(fd, kQuery, &query) == 0 ? 0 : errno;
 }
 
 int protection_of(const Query& query) {
@@ -114,7 +114,7 @@ bool can_ask_for_mappings() {
 
 MappingList::MappingList() : fd_(open_maps()), has_failed_(fd_ < 0) {}
 MappingList::~MappingList() {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ >= 0) kernel::close(fd_);
 }
 
 // Returns: false at the end and after a failure.
@@ -123,7 +123,7 @@ bool MappingList::fill() {
     end_ -= begin_;
     begin_ = 0;
     if (has_failed_) return false;
-    ssize_t n = read(fd_, text_ + end_, sizeof text_ - end_);
+    ssize_t n = kernel::read(fd_, text_ + end_, sizeof text_ - end_);
     has_failed_ = n < 0;
     if (n <= 0) return false;
     end_ += static_cast<std::size_t>(n);

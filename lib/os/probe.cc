@@ -18,6 +18,7 @@
 #include "base/env.h"
 #include "base/one_line.h"
 #include "os/hwloc_calls.h"
+#include "os/process.h"
 
 namespace coco::os {
 namespace {
@@ -69,25 +70,6 @@ void add_cache(Caches& caches, std::uint64_t level, std::uint64_t bytes, std::in
     if (bytes < caches.last_level_bytes) return;
     caches.last_level_bytes = bytes;
     caches.last_level_cpus = std::max(1, cpus);
-}
-
-// How many CPUs "0-3,8,10-11" names.
-std::int32_t count_cpus(std::string_view list) {
-    std::uint64_t cpus = 0;
-    for (std::size_t at = 0; at <= list.size();) {
-        std::size_t comma = std::min(list.find(',', at), list.size());
-        std::string_view range = list.substr(at, comma - at);
-        std::size_t dash = std::min(range.find('-'), range.size());
-        std::uint64_t first = 0, last = 0;
-        if (!base::parse_number(range.substr(0, dash), first)) return 0;
-        if (dash == range.size())
-            last = first;
-        else if (!base::parse_number(range.substr(dash + 1), last) || last < first)
-            return 0;
-        cpus += last - first + 1;
-        at = comma + 1;
-    }
-    return static_cast<std::int32_t>(std::min<std::uint64_t>(cpus, Cpus::kMost));
 }
 
 hwloc_obj_t find_cpu(const HwlocCalls& hwloc, hwloc_topology_t topology, std::int32_t cpu) {
@@ -317,7 +299,7 @@ std::string processors() {
     }
     utsname system{};
     if (name.empty() && uname(&system) == 0) name = system.machine;
-    return name + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " CPUs";
+    return name + ", " + std::to_string(online_cpus()) + " CPUs";
 }
 
 std::string networks(std::string_view root) {

@@ -8,6 +8,8 @@
 #include <valgrind/valgrind.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +17,7 @@
 #include <string_view>
 
 #include "base/env.h"
+#include "base/kernel.h"
 #include "os/clock.h"
 
 namespace coco::os {
@@ -26,17 +29,23 @@ std::uint64_t mix(std::uint64_t hash, std::string_view text) {
     return hash;
 }
 
+// What a file begins with, as far as it fits.
+template <std::size_t n>
+std::string_view read_file(const char* path, char (&text)[n]) {
+    const int fd = kernel::open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = fd >= 0 ? kernel::read(fd, text, n) : 0;
+    if (fd >= 0) kernel::close(fd);
+    return {text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
+}
+
 std::uint64_t mix_file(std::uint64_t hash, const char* path) {
     char text[128];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
-    if (fd >= 0) close(fd);
-    return mix(hash, {text, static_cast<std::size_t>(n > 0 ? n : 0)});
+    return mix(hash, read_file(path, text));
 }
 
 std::uint64_t mix_link(std::uint64_t hash, const char* path) {
     char text[128];
-    ssize_t n = readlink(path, text, sizeof text);
+    ssize_t n = kernel::readlink(path, text, sizeof text);
     return mix(hash, {text, static_cast<std::size_t>(n > 0 ? n : 0)});
 }
 
@@ -69,7 +78,7 @@ bool is_child_of_rank() {
     std::uint64_t rank_process = 0, hash = 0;
     return colon != note.npos && base::parse_number(note.substr(0, colon), rank_process) &&
            base::parse_number(note.substr(colon + 1), hash) &&
-           rank_process != static_cast<std::uint64_t>(getpid()) && hash == launch_hash();
+           rank_process != static_cast<std::uint64_t>(kernel::getpid()) && hash == launch_hash();
 }
 
 std::uint64_t number_of(const char* name) {
@@ -126,7 +135,38 @@ std::uint64_t launched_node_ranks() {
 
 std::uint64_t node_ranks() {
     std::uint64_t ranks = launched_node_ranks();
-    return ranks != 0 ? ranks : static_cast<std::uint64_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
+    return ranks != 0 ? ranks : online_cpus();
+}
+
+std::uint64_t count_cpus(std::string_view list) {
+    std::uint64_t cpus = 0;
+    for (std::size_t at = 0; at <= list.size();) {
+        const std::size_t comma = std::min(list.find(',', at), list.size());
+        const std::string_view range = list.substr(at, comma - at);
+        const std::size_t dash = std::min(range.find('-'), range.size());
+        std::uint64_t first = 0, last = 0;
+        if (!base::parse_number(range.substr(0, dash), first)) return 0;
+        if (dash == range.size())
+            last = first;
+        else if (!base::parse_number(range.substr(dash + 1), last) || last < first)
+            return 0;
+        cpus += last - first + 1;
+        at = comma + 1;
+    }
+    return cpus;
+}
+
+std::uint64_t online_cpus() {
+    static constinit std::atomic<std::uint64_t> found{0};  // relaxed: nothing else goes with it
+    if (const std::uint64_t known = found.load(std::memory_order_relaxed)) return known;
+    char text[1024];
+    const std::string_view list = read_file("/sys/devices/system/cpu/online", text);
+    std::uint64_t mask[1024] = {};
+    std::uint64_t cpus = count_cpus(list.substr(0, list.find('\n')));
+    if (cpus == 0 && kernel::sched_getaffinity(sizeof mask, mask) > 0)
+        for (const std::uint64_t word : mask) cpus += static_cast<std::uint64_t>(std::popcount(word));
+    found.store(std::max<std::uint64_t>(cpus, 1), std::memory_order_relaxed);
+    return std::max<std::uint64_t>(cpus, 1);
 }
 
 std::uint64_t host_identity() {
@@ -141,8 +181,8 @@ std::uint64_t host_identity() {
 std::uint64_t random_cookie() {
     std::uint64_t cookie = 0;
     int saved = errno;
-    if (getrandom(&cookie, sizeof cookie, GRND_NONBLOCK) != sizeof cookie)
-        cookie = now_ns() * 0x9e3779b97f4a7c15u ^ static_cast<std::uint64_t>(getpid());
+    if (kernel::getrandom(&cookie, sizeof cookie, GRND_NONBLOCK) != sizeof cookie)
+        cookie = now_ns() * 0x9e3779b97f4a7c15u ^ static_cast<std::uint64_t>(kernel::getpid());
     errno = saved;
     return cookie != 0 ? cookie : 1;
 }

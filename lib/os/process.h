@@ -29,8 +29,12 @@ std::int64_t launched_rank();
 std::uint64_t launched_ranks();
 // How many ranks of the job run on this node, as the launcher's environment says; 0: it does not.
 std::uint64_t launched_node_ranks();
-// The same, or else the CPUs that are online: at least 1.
+// The same, or else online_cpus().
 std::uint64_t node_ranks();
+// How many CPUs the node has online, at least 1. Looked up at the first call, then remembered.
+std::uint64_t online_cpus();
+// How many CPUs a list like "0-3,8,10-11" names; 0 where it is none.
+std::uint64_t count_cpus(std::string_view list);
 // One node's number in Slurm's list of tasks, "16(x2),3". Returns: 0 where it has none.
 std::uint64_t tasks_of_node(std::string_view list, std::uint64_t node);
 

@@ -14,9 +14,9 @@
 #include <string_view>
 
 #include "base/bits.h"
+#include "base/kernel.h"
 #include "base/text.h"
 #include "os/cpu.h"
-#include "os/next_calls.h"
 #include "os/process.h"
 
 namespace coco::os {
@@ -26,7 +26,7 @@ constexpr int kLeastDescriptor = 500;
 
 int open_unlinked() {
     base::Text name;
-    name << "/coco-" << getpid() << '-' << random_cookie() << '\0';
+    name << "/coco-" << kernel::getpid() << '-' << random_cookie() << '\0';
     int fd = shm_open(name.view().data(), O_RDWR | O_CREAT | O_EXCL, 0600);  // sets O_CLOEXEC
     if (fd >= 0) shm_unlink(name.view().data());
     return fd;
@@ -34,19 +34,19 @@ int open_unlinked() {
 
 // A page of shared memory that is given back must have lost its byte.
 bool try_advice() {
-    int fd = memfd_create("coco-advice", MFD_CLOEXEC);
+    int fd = kernel::memfd_create("coco-advice", MFD_CLOEXEC);
     const std::uint64_t bytes = page_bytes();
-    void* page = fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0
-                     ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+    void* page = fd >= 0 && kernel::ftruncate(fd, bytes) == 0
+                     ? kernel::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                      : MAP_FAILED;
     bool heeded = true;  // what cannot be tried is believed
     if (page != MAP_FAILED) {
         auto* byte = static_cast<volatile unsigned char*>(page);
         *byte = 1;
-        heeded = madvise(page, bytes, MADV_REMOVE) != 0 || *byte == 0;
-        munmap(page, bytes);
+        heeded = kernel::madvise(page, bytes, MADV_REMOVE) != 0 || *byte == 0;
+        kernel::munmap(page, bytes);
     }
-    if (fd >= 0) close(fd);
+    if (fd >= 0) kernel::close(fd);
     return heeded;
 }
 
@@ -57,7 +57,6 @@ bool advice_is_heeded() {
     static constinit std::atomic<int> answer{kUnasked};        // relaxed: nothing else goes with it
     if (answer.load(std::memory_order_relaxed) == kUnasked) {  // two threads find out the same
         int saved = errno;
-        OwnCalls own_calls;
         answer.store(try_advice() ? kHeeded : kIgnored, std::memory_order_relaxed);
         errno = saved;
     }
@@ -69,9 +68,9 @@ bool advice_is_heeded() {
 int move_up(int fd) {
     if (fd < 0) return fd;
     for (int least : {kLeastDescriptor, 3}) {
-        int moved = fcntl(fd, F_DUPFD_CLOEXEC, least);
+        int moved = kernel::fcntl(fd, F_DUPFD_CLOEXEC, least);
         if (moved < 0) continue;
-        close(fd);
+        kernel::close(fd);
         return moved;
     }
     return fd;
@@ -79,17 +78,17 @@ int move_up(int fd) {
 
 MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
     MemoryObject object;
-    if (via == Via::memfd) object.fd = memfd_create("coco-heap", MFD_CLOEXEC);
+    if (via == Via::memfd) object.fd = kernel::memfd_create("coco-heap", MFD_CLOEXEC);
     if (object.fd >= 0)
-        fchmod(object.fd, S_IRUSR | S_IWUSR);  // it is for all otherwise, if only they could open it
+        kernel::fchmod(object.fd, S_IRUSR | S_IWUSR);  // it is for all otherwise, if only they could open it
     if (object.fd < 0) {
         object.fd = open_unlinked();
         object.on_mount = true;
     }
     object.fd = move_up(object.fd);
-    if (object.fd >= 0 && ftruncate(object.fd, static_cast<off_t>(bytes)) != 0) {
+    if (object.fd >= 0 && kernel::ftruncate(object.fd, bytes) != 0) {
         int why = errno;
-        close(object.fd);
+        kernel::close(object.fd);
         object.fd = -1;
         errno = why;
     }
@@ -98,48 +97,54 @@ MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
 
 std::byte* map_object(int fd, std::uint64_t bytes) {
     std::uint64_t room = bytes + kHugePageBytes + page_bytes();
-    void* reserved = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* reserved =
+        kernel::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (reserved == MAP_FAILED) return nullptr;
     auto first = reinterpret_cast<std::uint64_t>(reserved);
     std::uint64_t begin = (first + kHugePageBytes - 1) & ~(kHugePageBytes - 1);
     std::uint64_t end = begin + bytes + page_bytes();
-    if (begin > first) munmap(reserved, begin - first);
-    if (first + room > end) munmap(reinterpret_cast<void*>(end), first + room - end);
+    if (begin > first) kernel::munmap(reserved, begin - first);
+    if (first + room > end) kernel::munmap(reinterpret_cast<void*>(end), first + room - end);
     // Access comes last: under mlockall(MCL_FUTURE) the kernel would fill all of it at once.
-    void* mapped =
-        mmap(reinterpret_cast<void*>(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
-    if (mapped != MAP_FAILED) munlock(mapped, bytes);
-    if (mapped != MAP_FAILED && mprotect(mapped, bytes, PROT_READ | PROT_WRITE) == 0)
+    void* mapped = kernel::mmap(reinterpret_cast<void*>(begin), bytes, PROT_NONE,
+                                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
+    if (mapped != MAP_FAILED) kernel::munlock(mapped, bytes);
+    if (mapped != MAP_FAILED && kernel::mprotect(mapped, bytes, PROT_READ | PROT_WRITE) == 0)
         return static_cast<std::byte*>(mapped);
-    munmap(reinterpret_cast<void*>(begin), end - begin);
+    kernel::munmap(reinterpret_cast<void*>(begin), end - begin);
     return nullptr;
 }
 
-void unmap_object(std::byte* base, std::uint64_t bytes) { munmap(base, bytes + page_bytes()); }
+void unmap_object(std::byte* base, std::uint64_t bytes) { kernel::munmap(base, bytes + page_bytes()); }
 
 // Punched by address, not by descriptor: the program may have closed the descriptor (daemons close all).
 bool punch_hole(void* address, std::uint64_t bytes) {
-    OwnCalls own_calls;
-    return advice_is_heeded() && madvise(address, bytes, MADV_REMOVE) == 0;
+    return advice_is_heeded() && kernel::madvise(address, bytes, MADV_REMOVE) == 0;
 }
 
 bool punch_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
-    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                     static_cast<off_t>(bytes)) == 0;
+    return kernel::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
 }
 
 bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes) {
-    return fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+    return kernel::fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
 }
 
-bool next_written(int fd, std::uint64_t from, std::uint64_t limit, std::uint64_t& begin, std::uint64_t& end) {
-    if (from >= limit) return false;
-    off_t data = lseek(fd, static_cast<off_t>(from), SEEK_DATA);
-    if (data < 0 && errno == ENXIO) return false;
-    off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
-    begin = data < 0 ? from : static_cast<std::uint64_t>(data);
-    end = hole < 0 || static_cast<std::uint64_t>(hole) > limit ? limit : static_cast<std::uint64_t>(hole);
-    return begin < limit;
+void Written::look_up(std::uint64_t from) {
+    asked_ = from;
+    const off_t data = kernel::seek(fd_, from, SEEK_DATA);
+    if (data < 0) {  // nothing behind `from`, or the system cannot tell
+        found_ = {errno == ENXIO ? UINT64_MAX : from, UINT64_MAX};
+        return;
+    }
+    const off_t hole = kernel::seek(fd_, static_cast<std::uint64_t>(data), SEEK_HOLE);
+    found_ = {static_cast<std::uint64_t>(data), hole < 0 ? UINT64_MAX : static_cast<std::uint64_t>(hole)};
+}
+
+Written::Range Written::next(std::uint64_t from, std::uint64_t limit) {
+    if (from >= limit) return {limit, limit};
+    if (from < asked_ || from >= found_.end) look_up(from);
+    return {std::min(std::max(from, found_.begin), limit), std::min(found_.end, limit)};
 }
 
 namespace {
@@ -147,9 +152,9 @@ namespace {
 // Whether a file with choices, of which the one in force is in brackets, has one of these in force.
 bool is_in_force(const char* path, std::initializer_list<std::string_view> wanted) {
     char text[128] = {};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0) close(fd);
+    int fd = kernel::open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? kernel::read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0) kernel::close(fd);
     if (n <= 0) return false;
     std::string_view choices(text, static_cast<std::size_t>(n));
     return std::ranges::any_of(wanted,
@@ -166,7 +171,7 @@ void collapse_as_private(void* address, std::uint64_t bytes) {
                         end = (from + bytes) & ~(kHugePageBytes - 1);
     if (!always || begin >= end) return;
     int saved = errno;
-    bare_calls().madvise(reinterpret_cast<void*>(begin), end - begin, kCollapse);
+    kernel::madvise(reinterpret_cast<void*>(begin), end - begin, kCollapse);
     errno = saved;
 }
 

@@ -30,9 +30,27 @@ bool punch_hole(void* address, std::uint64_t bytes);
 bool punch_hole(int fd, std::uint64_t offset, std::uint64_t bytes);
 // Takes the pages of a range now, so that touching them later cannot raise SIGBUS.
 bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes);
-// The next written range at or after `from`, below `limit`. Returns: false if there is none. A range that the
-// system cannot tell about counts as written.
-bool next_written(int fd, std::uint64_t from, std::uint64_t limit, std::uint64_t& begin, std::uint64_t& end);
+// The written ranges of an object, for questions in the order of offsets. The kernel finds a range's end by a walk over
+// all of its pages, so each range is looked up once, however many questions fall into it.
+class Written {
+  public:
+    struct Range {
+        std::uint64_t begin, end;
+    };
+    explicit Written(int fd) : fd_(fd) {}
+    // The first written range at or after `from`, cut to what is below `limit`; begin == end: there is none. A range
+    // that the system cannot tell about counts as written.
+    Range next(std::uint64_t from, std::uint64_t limit);
+    int fd() const { return fd_; }
+
+  private:
+    void look_up(std::uint64_t from);
+
+    int fd_;
+    // Nothing is written in [asked_, found_.begin). Of [0, 0) nothing is known.
+    std::uint64_t asked_ = 0;
+    Range found_{0, 0};
+};
 // Makes huge pages of what is aligned of a populated range, where the system gives them to private memory unasked
 // (transparent_hugepage/enabled says always), whatever it does with shared memory. Takes 2.4 s a GiB. Needs Linux 6.1.
 void collapse_as_private(void* address, std::uint64_t bytes);

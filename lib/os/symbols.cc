@@ -2,6 +2,7 @@
 #include "os/symbols.h"
 
 #include <link.h>
+#include <sys/auxv.h>
 
 #include <cstdint>
 #include <cstring>
@@ -43,24 +44,25 @@ bool is_definition(const Tables& tables, std::uint32_t index, const char* name) 
            std::strcmp(tables.strings + symbol.st_name, name) == 0;
 }
 
-bool defines_by_gnu_hash(const Tables& tables, const char* name) {
+// The definition of a name in an object; null: it has none.
+const ElfW(Sym) * find_by_gnu_hash(const Tables& tables, const char* name) {
     std::uint32_t wanted = 5381;
     for (const char* c = name; *c != '\0'; ++c) wanted = wanted * 33 + static_cast<unsigned char>(*c);
     const std::uint32_t* header = tables.gnu_hash;
     const std::uint32_t bucket_count = header[0], first_index = header[1], filter_words = header[2];
     const std::uint32_t* buckets = header + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
     const std::uint32_t* chains = buckets + bucket_count;
-    if (bucket_count == 0) return false;
+    if (bucket_count == 0) return nullptr;
     std::uint32_t index = buckets[wanted % bucket_count];
-    if (index < first_index) return false;
+    if (index < first_index) return nullptr;
     for (;; ++index) {
         std::uint32_t hash = chains[index - first_index];
-        if ((hash | 1) == (wanted | 1) && is_definition(tables, index, name)) return true;
-        if ((hash & 1) != 0) return false;  // the chain's last
+        if ((hash | 1) == (wanted | 1) && is_definition(tables, index, name)) return &tables.symbols[index];
+        if ((hash & 1) != 0) return nullptr;  // the chain's last
     }
 }
 
-bool defines_by_hash(const Tables& tables, const char* name) {
+const ElfW(Sym) * find_by_hash(const Tables& tables, const char* name) {
     const std::uint32_t bucket_count = tables.hash[0], symbol_count = tables.hash[1];
     const std::uint32_t* chains = tables.hash + 2 + bucket_count;
     std::uint32_t wanted = 0;
@@ -70,14 +72,14 @@ bool defines_by_hash(const Tables& tables, const char* name) {
     }
     std::uint32_t index = bucket_count == 0 ? 0 : tables.hash[2 + wanted % bucket_count];
     for (; index != 0 && index < symbol_count; index = chains[index])
-        if (is_definition(tables, index, name)) return true;
-    return false;
+        if (is_definition(tables, index, name)) return &tables.symbols[index];
+    return nullptr;
 }
 
-bool defines(const dl_phdr_info& object, const char* name) {
+const ElfW(Sym) * find(const dl_phdr_info& object, const char* name) {
     Tables tables = tables_of(object);
-    if (tables.gnu_hash != nullptr) return defines_by_gnu_hash(tables, name);
-    return tables.hash != nullptr && defines_by_hash(tables, name);
+    if (tables.gnu_hash != nullptr) return find_by_gnu_hash(tables, name);
+    return tables.hash != nullptr ? find_by_hash(tables, name) : nullptr;
 }
 
 struct Search {
@@ -92,7 +94,7 @@ int look(dl_phdr_info* object, std::size_t, void* argument) {
         if (object->dlpi_phdr == search.after) search.after = nullptr;
         return 0;
     }
-    if (!defines(*object, search.name)) return 0;
+    if (find(*object, search.name) == nullptr) return 0;
     search.found = object->dlpi_phdr;
     return 1;
 }
@@ -117,6 +119,18 @@ Object definer(const char* name, Object after) {
     Search search{name, after, nullptr};
     dl_iterate_phdr(look, &search);
     return search.found;
+}
+
+const void* kernels_own(const char* name) {
+    const auto* head = reinterpret_cast<const ElfW(Ehdr)*>(getauxval(AT_SYSINFO_EHDR));
+    if (head == nullptr) return nullptr;
+    const auto begin = reinterpret_cast<ElfW(Addr)>(head);
+    dl_phdr_info object{};
+    object.dlpi_addr = begin;
+    object.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(begin + head->e_phoff);
+    object.dlpi_phnum = head->e_phnum;
+    const ElfW(Sym)* symbol = find(object, name);
+    return symbol != nullptr ? reinterpret_cast<const void*>(begin + symbol->st_value) : nullptr;
 }
 
 const char* file_of(Object object) {

@@ -15,6 +15,8 @@ using Object = const void*;  // a loaded object; null: none
 Object own_object();
 // The first object that defines `name`; with `after`, the first of those that are searched after that object.
 Object definer(const char* name, Object after = nullptr);
+// The address of a function that the kernel itself has put into this process (its vDSO); null: there is none.
+const void* kernels_own(const char* name);
 // The file that a loaded object came from; "" for the program itself, null for an object that is gone.
 const char* file_of(Object object);
 

@@ -21,6 +21,21 @@
 
 using namespace coco::os;
 
+namespace {
+
+using Bounds = std::pair<std::uint64_t, std::uint64_t>;
+constexpr Bounds kNothing{0, 0};
+
+Bounds range_of(Written&& written, std::uint64_t from, std::uint64_t limit) {
+    const auto [begin, end] = written.next(from, limit);
+    return begin == end ? kNothing : Bounds(begin, end);
+}
+Bounds range_of(Written& written, std::uint64_t from, std::uint64_t limit) {
+    return range_of(std::move(written), from, limit);
+}
+
+}  // namespace
+
 TEST_CASE("memory objects are sparse, aligned, punched and told apart", "[os]") {
     Via via = GENERATE(Via::memfd, Via::shm_open);
     constexpr std::uint64_t kBytes = 64u << 20;
@@ -31,14 +46,19 @@ TEST_CASE("memory objects are sparse, aligned, punched and told apart", "[os]") 
     REQUIRE(base != nullptr);
     CHECK(reinterpret_cast<std::uintptr_t>(base) % kHugePageBytes == 0);
 
-    std::uint64_t begin = 1, end = 1;
-    CHECK_FALSE(next_written(object.fd, 0, kBytes, begin, end));
+    CHECK(range_of(Written(object.fd), 0, kBytes) == kNothing);
     std::fill_n(base + 5 * page_bytes(), page_bytes(), std::byte{1});
     std::fill_n(base + 6 * page_bytes(), page_bytes(), std::byte{2});
-    REQUIRE(next_written(object.fd, 0, kBytes, begin, end));
-    CHECK(begin == 5 * page_bytes());
-    CHECK(end == 7 * page_bytes());
-    CHECK_FALSE(next_written(object.fd, end, kBytes, begin, end));
+    Written written(object.fd);
+    const auto page = [](std::uint64_t from, std::uint64_t to) {
+        return std::pair(from * page_bytes(), to * page_bytes());
+    };
+    CHECK(range_of(written, 0, kBytes) == page(5, 7));
+    CHECK(range_of(written, 0, 6 * page_bytes()) == page(5, 6));
+    CHECK(range_of(written, 0, 5 * page_bytes()) == kNothing);
+    CHECK(range_of(written, 6 * page_bytes(), kBytes) == page(6, 7));
+    CHECK(range_of(written, 7 * page_bytes(), kBytes) == kNothing);
+    CHECK(range_of(written, 0, kBytes) == page(5, 7));  // also out of order
 
     CHECK(punch_hole(base + 5 * page_bytes(), page_bytes()) == advice_is_heeded());
     CHECK(punch_hole(object.fd, 5 * page_bytes(), page_bytes()));
@@ -69,11 +89,8 @@ TEST_CASE("an object that is mapped by a process of locked memory stays sparse",
 }
 
 TEST_CASE("an unknown descriptor counts as all written", "[os]") {
-    std::uint64_t begin = 0, end = 0;
-    CHECK(next_written(-1, 4096, 8192, begin, end));
-    CHECK(begin == 4096);
-    CHECK(end == 8192);
-    CHECK_FALSE(next_written(-1, 8192, 8192, begin, end));
+    CHECK(range_of(Written(-1), 4096, 8192) == std::pair<std::uint64_t, std::uint64_t>(4096, 8192));
+    CHECK(range_of(Written(-1), 8192, 8192) == kNothing);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fork in all its ways: parent, child and grandchild each see their own data, and a fork amid busy threads
 // works.
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -117,6 +118,47 @@ void check_closed_descriptors() {
     EXPECT(exit_code(child) == 0);
 }
 
+// A child without a free descriptor has its whole copy, too, before its parent goes on.
+void check_no_descriptors() {
+    rlimit before{};
+    EXPECT(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    rlimit none{0, before.rlim_max};
+    std::vector<std::vector<char>> blocks(kBytes / 50'000, std::vector<char>(50'000, 'n'));  // small: shared
+    EXPECT(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    pid_t child = fork();
+    if (child != 0)
+        for (std::size_t i = blocks.size(); i-- > 0;) blocks[i].assign(blocks[i].size(), 'p');
+    if (child == 0) {
+        bool good = true;
+        for (const std::vector<char>& block : blocks) good = good && all_are(block, 'n');
+        _exit(good ? 0 : 1);
+    }
+    EXPECT(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    EXPECT(exit_code(child) == 0);
+}
+
+// Memory in thousands of mappings, as collectors and checkpointers make them that watch pages: each is copied, and stays
+// shut. (That this takes no longer than plain is for bench/heap_harm.)
+void check_many_mappings() {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    constexpr std::size_t kPages = 8000;
+    auto* pages = static_cast<char*>(aligned_alloc(page, kPages * page));
+    for (std::size_t i = 0; i < kPages; ++i) pages[i * page] = static_cast<char>(i);
+    for (std::size_t i = 0; i < kPages; i += 2) EXPECT(mprotect(pages + i * page, page, PROT_READ) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool good = true;
+        for (std::size_t i = 0; i < kPages; ++i) good = good && pages[i * page] == static_cast<char>(i);
+        const int zeros =
+            open("/dev/zero", O_RDONLY);  // the kernel tells what may be written without a signal
+        good = good && read(zeros, pages, 1) == -1 && read(zeros, pages + page, 1) == 1;
+        _exit(good ? 0 : 1);
+    }
+    EXPECT(exit_code(child) == 0);
+    EXPECT(mprotect(pages, kPages * page, PROT_READ | PROT_WRITE) == 0);
+    free(pages);
+}
+
 // Pages of the heap that the program shut, or keeps from its children, do not stop the copy of the others.
 void check_pages_out_of_reach() {
     std::vector<char> data(kBytes, 'o');
@@ -168,6 +210,8 @@ int main(int count, char** arguments) {
     check_programs();
     check_pages_out_of_reach();
     check_small_data_limit();
+    check_many_mappings();
+    check_no_descriptors();
     check_closed_descriptors();
     check_refused_fork();
     return failures();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh LIBRARY SITUATION PROGRAM [ARG...]: runs a program with the malloc door preloaded in a situation: as a rank
 # (rank), as no rank (other), with a small heap (small), with none (none), with a small address space (tight), with small
-# files (files), on a /dev/shm of 256 MiB where there is no memfd (mount: needs root; NO_MEMFD is the library for that).
+# files (files), on a /dev/shm of 256 MiB where there is no memfd (mount: needs root; WITHOUT_CALLS is the program for that).
 # MESON_EXE_WRAPPER: what runs programs of another processor.
 set -u
 library=$1 situation=$2
@@ -21,7 +21,7 @@ case $situation in
     mounted)  # in the namespace that `mount` has made
         mount -t tmpfs -o size=256m tmpfs /dev/shm || exit 1
         export PMI_RANK=0
-        library="$NO_MEMFD $library" ;;
+        set -- "$WITHOUT_CALLS" memfd_create "$@" ;;
     *) echo "run.sh: unknown situation $situation" >&2; exit 2 ;;
 esac
 # shellcheck disable=SC2086  # a list of words

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What another user can reach of a job: nothing.
 
-usage: strangers.py MPI LIBCOCO COCO VICTIM SCRIPTS [PRELOAD]     needs root: else exit status 77
+usage: strangers.py MPI LIBCOCO COCO VICTIM SCRIPTS [WITHIN...]     needs root: else exit status 77
        strangers.py --attempt PID                                 tries to reach a process, and prints what it could, a line each
 
 A job of two ranks runs as one user. While it stands still, another user tries all ways to its memory and descriptors. The same is
-tried as the job's own user, so that an attempt which cannot succeed shows. PRELOAD is put before libcoco: a library that takes memfd
-away.
+tried as the job's own user, so that an attempt which cannot succeed shows. WITHIN: words before the program's own, of a program that
+takes memfd away.
 """
 import ctypes
 import os
@@ -180,11 +180,11 @@ def check_setuid(folder, coco):
                 f"coco with mode {mode:o} and a wrong setting: {done.stdout}{done.stderr}")
 
 
-def job(folder, mpi, preload):
+def job(folder, mpi, within):
     outer = [f"HOME={folder}/home", *(f"{name}={value}" for name, value in mpi.environment().items())]
-    settings = ["LD_PRELOAD=" + " ".join(preload)]
+    settings = [f"LD_PRELOAD={folder}/libcoco.so"]
     return subprocess.Popen([*AS_USER.format(OWNER).split(), *outer, mpi.launcher, "-n", str(RANKS), "env", *settings,
-                             f"{folder}/victim", folder], stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder)
+                             *within, f"{folder}/victim", folder], stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder)
 
 
 def look_at(folder, process, before):
@@ -200,20 +200,20 @@ def look_at(folder, process, before):
     require(process.wait(PATIENCE_S) == 0, "the job failed")
 
 
-def test(name, libcoco, coco, victim, scripts, *preload):
+def test(name, libcoco, coco, victim, scripts, *within):
     sys.path.insert(1, scripts)
     import mpis
     mpi = mpis.find(name, to_compile=False)
     with tempfile.TemporaryDirectory(prefix="coco-strangers-") as folder:
         os.chmod(folder, 0o755)  # what the job's user leaves open is not the question
-        for source, copy in ((libcoco, "libcoco.so"), (victim, "victim"), (__file__, "strangers.py"), *((p, os.path.basename(p)) for p in preload)):
+        for source, copy in ((libcoco, "libcoco.so"), (victim, "victim"), (__file__, "strangers.py"), *((p, os.path.basename(p)) for p in within[:1])):
             shutil.copy(source, os.path.join(folder, copy))
             os.chmod(os.path.join(folder, copy), 0o755)
         os.mkdir(os.path.join(folder, "home"))
         os.chown(folder, OWNER, OWNER)
         os.chown(os.path.join(folder, "home"), OWNER, OWNER)
         before = set(os.listdir("/dev/shm"))
-        process = job(folder, mpi, [os.path.join(folder, os.path.basename(p)) for p in preload] + [f"{folder}/libcoco.so"])
+        process = job(folder, mpi, [os.path.join(folder, os.path.basename(p)) for p in within[:1]] + list(within[1:]))
         try:
             look_at(folder, process, before)
             check_setuid(folder, coco)
