@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/kernel.h"
 #include "base/one_line.h"
+#include "base/write_signals.h"
 
 namespace coco::base {
 namespace {
@@ -41,6 +42,7 @@ void write_line(const Text& line) {
     show_on_one_line(line.view(), Letters::all, [&](std::string_view part) { shown << part; });
     out << shown.view().substr(0, Text::kCapacity - 1) << '\n';
     std::string_view rest = out.view();
+    const HeldWriteSignals held;
     while (!rest.empty()) {
         ssize_t n = kernel::write(STDERR_FILENO, rest.data(), rest.size());
         if (n < 0 && errno == EINTR) continue;

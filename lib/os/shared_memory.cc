@@ -16,6 +16,7 @@
 #include "base/bits.h"
 #include "base/kernel.h"
 #include "base/text.h"
+#include "base/write_signals.h"
 #include "os/cpu.h"
 #include "os/process.h"
 
@@ -34,6 +35,7 @@ int open_unlinked() {
 
 // A page of shared memory that is given back must have lost its byte.
 bool try_advice() {
+    const base::HeldWriteSignals held;
     int fd = kernel::memfd_create("coco-advice", MFD_CLOEXEC);
     const std::uint64_t bytes = page_bytes();
     void* page = fd >= 0 && kernel::ftruncate(fd, bytes) == 0
@@ -77,6 +79,7 @@ int move_up(int fd) {
 }
 
 MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
+    const base::HeldWriteSignals held;
     MemoryObject object;
     if (via == Via::memfd) object.fd = kernel::memfd_create("coco-heap", MFD_CLOEXEC);
     if (object.fd >= 0)

@@ -15,6 +15,7 @@
 
 #include "base/env.h"
 #include "base/one_line.h"
+#include "base/write_signals.h"
 #include "os/probe.h"
 
 namespace coco::settings {
@@ -235,6 +236,7 @@ bool write_learned(const std::string& path, const policy::Learned& learned, std:
     remove_left_parts(path);
     std::string part = path + '.' + std::string(kChosenLetters, 'X');
     part += kPart;
+    const base::HeldWriteSignals held;
     File file(mkostemps(part.data(), kPart.size(), O_CLOEXEC));  // readable and writable by its user alone
     if (!file.is_open()) {
         trouble = why(path, errno);

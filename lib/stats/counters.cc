@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "base/write_signals.h"
 #include "stats/stats.h"
 
 namespace coco::stats {
@@ -77,6 +78,7 @@ std::vector<Row> rows(std::int32_t world_rank) {
 namespace {
 
 bool write_file(std::string_view name, const std::string& text) {
+    const base::HeldWriteSignals held;
     std::ofstream out{std::string(name)};
     out << text << std::flush;
     if (!out)

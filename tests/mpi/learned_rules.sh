@@ -12,11 +12,11 @@ while [ "$1" != -- ]; do words+=("$1"); shift; done
 program=$2
 has_sessions=$3
 fail() { echo "FAILED: $*"; exit 1; }
-job() {  # TURNS [session|late] WORDS...
+job() {  # TURNS [session|late|bounded] WORDS...
     turns=$1
     arguments=("$turns")
     shift
-    if [ "$1" = session ] || [ "$1" = late ]; then arguments+=("$1"); shift; fi
+    if [ "$1" = session ] || [ "$1" = late ] || [ "$1" = bounded ]; then arguments+=("$1"); shift; fi
     "${words[@]}" -n 2 --env "XDG_CACHE_HOME=$folder/cache" --env COCO_TEST_DELAY=200 "$@" -- "$program" "${arguments[@]}" ||
         fail "the job with $*"
 }
@@ -54,5 +54,11 @@ job 30 --env COCO_LEARN=read --env "COCO_POLICY=$folder/policy.toml" --ran allto
 # A file that the user names, in a folder that is made, and one where no file can be: a line, and the job goes on.
 learn "test -s $folder/deep/mine.toml" --env "COCO_LEARN=$folder/deep/mine.toml"
 job $enough --env COCO_LEARN=/dev/null/mine.toml --prints 'warn: learned rules: /dev/null/mine.toml' --lines 1
+# A program that has bounded the size of files does not die of what libcoco cannot write.
+job 30 bounded --env "COCO_STATS=$folder/report.json" --prints 'report.json: cannot be written: File too large' --lines 1
+for attempt in 1 2 3 4 5; do
+    (job $enough bounded --env "COCO_LEARN=$folder/deep/bounded.toml" --prints 'warn: learned rules: .*bounded.toml: File too large' --lines 1) && break
+    [ $attempt -lt 5 ] || fail "nothing learned, or no line, by jobs that may not write"
+done
 head -c 200 "$folder/first" > "$folder/deep/mine.toml"
 job 30 --env "COCO_LEARN=$folder/deep/mine.toml" --ran alltoall=any --prints 'learned rules: .*mine.toml: ' --lines 1

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that makes the same calls again and again. usage: steady TURNS [session|late]
+// A program that makes the same calls again and again. usage: steady TURNS [session|late|bounded]
 // With "session" a session is open before MPI_Init, where the MPI library has sessions; with "late" MPI ends when the program does, in an
-// exit handler that is older than MPI_Init.
+// exit handler that is older than MPI_Init. With "bounded" the program writes no files any more when MPI ends.
 #include <mpi.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +46,8 @@ int main(int count, char** arguments) {
             wrong |= in[static_cast<std::size_t>(r)] != turn + 100 * r + 10'000 * rank;
     }
     if (wrong) std::fprintf(stderr, "rank %d: wrong data, or no turns\n", rank);
+    const rlimit none{0, RLIM_INFINITY};
+    if (how == "bounded" && setrlimit(RLIMIT_FSIZE, &none) != 0) wrong = 1;
     if (how != "late") finalize();
     return wrong;
 }
