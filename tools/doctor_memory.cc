@@ -36,12 +36,14 @@ bool is_limited(int resource) { return limit_in_words(resource) != "unlimited"; 
 // Makes, fills and empties an object of the size of a heap, as a rank does. Returns: 0 or the errno of what failed.
 int try_object(int fd, std::uint64_t bytes) {
     if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return errno;
-    std::byte* base = os::map_object(fd, bytes);
-    if (base == nullptr) return ENOMEM;
+    void* mapped =
+        mmap(nullptr, os::kHugePageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (mapped == MAP_FAILED) return errno;
+    auto* base = static_cast<std::byte*>(mapped);
     *base = std::byte{1};
     const bool gives_back = os::punch_hole(base, os::kHugePageBytes) && *base == std::byte{0};
     const int error = gives_back ? 0 : errno != 0 ? errno : EINVAL;
-    munmap(base, bytes);
+    munmap(base, os::kHugePageBytes);
     return error;
 }
 

@@ -28,14 +28,20 @@
 #include "channel/control.h"
 #include "channel/control_pool.h"
 #include "channel/tape.h"
+#include "heap/segment.h"
 #include "schedule/step.h"
 #include "sync/flag.h"
 
 namespace coco::channel {
 
+inline constexpr std::atomic<std::uint64_t> kNeverGrows{0};
+
 // A peer of the node as this rank sees it.
 struct Peer {
-    std::byte* segment = nullptr;    // the begin of its segment in this process
+    std::byte* segment = nullptr;  // the begin of its segment in this process
+    // How often the owner has mapped more of its segment, and the number that this process has followed (heap/segment.h).
+    const std::atomic<std::uint64_t>* growths = &kNeverGrows;
+    mutable std::uint64_t followed = 0;
     Control* control = nullptr;      // null: not found yet; then it is looked up in `directory`
     Directory* directory = nullptr;  // where the peer shows its control block; null: the block is known
     std::uint64_t epoch_base = 0;    // the epochs of its block run ahead of the channel's by this
@@ -89,8 +95,11 @@ class Channel {
 
     // The address in this process of an offset in `peer`'s segment.
     std::byte* at(std::int32_t peer, std::uint64_t offset) const {
-        return base::displaced(peers_[static_cast<std::size_t>(peer)].segment,
-                               static_cast<std::int64_t>(offset));
+        const Peer& p = peers_[static_cast<std::size_t>(peer)];
+        // Relaxed: whoever has shown the offset has mapped what lies there before, and this rank has acquired that.
+        if (p.growths->load(std::memory_order_relaxed) != p.followed) [[unlikely]]
+            p.followed = heap::follow_growth(p.segment);
+        return base::displaced(p.segment, static_cast<std::int64_t>(offset));
     }
     // The offset of an address in this rank's segment. Any address is allowed; only addresses in the segment give
     // offsets that peers can use.

@@ -22,6 +22,7 @@ void ControlPool::count_out(Retired& retired) {
     const LeaveInfo& leave = retired.leave;
     const ControlCard* card = leave.first_directory->find(leave.id);
     if (card == nullptr) return;
+    heap::follow_growth(leave.first_segment);
     auto* control = reinterpret_cast<Control*>(leave.first_segment + card->control_at);
     retired.leavers_at_end = card->leavers_before + leave.ranks;
     retired.leavers = &control->leavers;

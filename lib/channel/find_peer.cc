@@ -60,7 +60,7 @@ bool Channel::find_peer(std::int32_t peer) {
         }
         waiting.progress = t_vigil.progress;
     }
-    p.control = reinterpret_cast<Control*>(p.segment + card->control_at);
+    p.control = reinterpret_cast<Control*>(at(peer, card->control_at));
     p.epoch_base = card->epoch_base;
     p.tape_at = card->tape_at;
     return true;

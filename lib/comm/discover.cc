@@ -91,6 +91,7 @@ void map_cards(Comm& comm, const std::vector<Card>& cards) {
 
 channel::Peer peer_of(std::byte* segment, const Card& card) {
     return {.segment = segment,
+            .growths = &heap::growths_of(segment),
             .control = reinterpret_cast<channel::Control*>(segment + card.control_at),
             .epoch_base = card.epoch_base,
             .tape_at = card.tape_at};

@@ -98,6 +98,7 @@ void show_control(Comm& comm) {
     for (std::int32_t mate : comm.mates) {
         const std::int32_t world_rank = (*comm.world_ranks)[static_cast<std::size_t>(mate)];
         peers[static_cast<std::size_t>(mate)] = {.segment = segment_of(world_rank),
+                                                 .growths = &heap::growths_of(segment_of(world_rank)),
                                                  .directory = &directory_of(world_rank)};
     }
     peers[static_cast<std::size_t>(comm.rank)] = {

@@ -2,6 +2,7 @@
 #include "heap/fork.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -125,11 +126,8 @@ std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
 // Makes private, in the order of addresses, those pieces of the range where the segment is still mapped.
 class Privatizer {
   public:
-    Privatizer(const Segment& segment, std::byte* room, std::uint64_t end)
-        : segment_(segment),
-          room_(room),
-          end_(end),
-          written_(is_own_descriptor(segment.fd) ? segment.fd : -1) {}
+    Privatizer(const Segment& segment, std::uint64_t end)
+        : segment_(segment), end_(end), written_(is_own_descriptor(segment.fd) ? segment.fd : -1) {}
 
     // A mapping of the program's over the segment stays, noted or not (it is not noted where it went round libc).
     bool all() {
@@ -160,12 +158,36 @@ class Privatizer {
         }
         return true;
     }
+    // In place, so that no more address space is needed than the parent has. What cannot be read from the file, and the
+    // stack that this runs on, is copied before it is replaced.
     bool replace(std::uint64_t begin, std::uint64_t end) {
-        if (begin == end) return true;
-        std::uint64_t bytes = end - begin;
-        return copy_written(written_, begin, bytes, segment_.base + begin, room_ + begin, true) &&
-               kernel::mremap(room_ + begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-                              segment_.base + begin) == segment_.base + begin;
+        std::byte* at = segment_.base + begin;
+        if (written_.fd() < 0 || has_own_frame(at, segment_.base + end)) return replace_by_pieces(begin, end);
+        return begin == end || (raw_map(at, end - begin, PROT_READ | PROT_WRITE, MAP_FIXED) != nullptr &&
+                                copy_written(written_, begin, end - begin, at, at, true));
+    }
+    static bool has_own_frame(const std::byte* begin, const std::byte* end) {
+        const auto* frame = static_cast<const std::byte*>(__builtin_frame_address(0));
+        return begin <= frame && frame < end;
+    }
+    bool replace_by_pieces(std::uint64_t begin, std::uint64_t end) {
+        constexpr std::uint64_t kPiece = 64u << 20;
+        for (; begin < end; begin += std::min(kPiece, end - begin))
+            if (!replace_piece(begin, std::min(kPiece, end - begin))) return false;
+        return true;
+    }
+    bool replace_piece(std::uint64_t begin, std::uint64_t bytes) {
+        // Huge pages can be moved where both places lie alike.
+        std::byte* wide = raw_map(nullptr, bytes + os::kHugePageBytes, PROT_READ | PROT_WRITE, 0);
+        if (wide == nullptr) return false;
+        const std::uint64_t skipped =
+            (begin - reinterpret_cast<std::uint64_t>(wide)) % os::kHugePageBytes;  // segments are aligned
+        std::byte *room = wide + skipped, *at = segment_.base + begin;
+        const bool done = copy_written(written_, begin, bytes, at, room, true) &&
+                          kernel::mremap(room, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at;
+        if (skipped != 0) kernel::munmap(wide, skipped);
+        kernel::munmap(room + bytes, os::kHugePageBytes - skipped);
+        return done;
     }
     bool shut(std::uint64_t begin, std::uint64_t end, int protection) {
         constexpr int kOpen = PROT_READ | PROT_WRITE;
@@ -174,30 +196,39 @@ class Privatizer {
     }
 
     const Segment& segment_;
-    std::byte* room_;
     std::uint64_t end_, done_ = 0;
     os::Written written_;
 };
 
-// Puts all that was ever carved of the heap into private memory at the same addresses, with nothing accessible
-// beyond, so that the child is charged for no more (strict overcommit, RLIMIT_DATA).
+// Puts all that was ever carved of the heap into private memory at the same addresses, with nothing mapped beyond, so that
+// the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
-    std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
-    // Huge pages can be moved where both places lie alike.
-    constexpr std::uint64_t kHuge = 2u << 20;
-    std::byte* wide = raw_map(nullptr, end + kHuge, PROT_READ | PROT_WRITE, 0);
-    if (wide == nullptr) return false;
-    std::byte* room =
-        wide +
-        (reinterpret_cast<std::uint64_t>(segment.base) - reinterpret_cast<std::uint64_t>(wide)) % kHuge;
-    if (!Privatizer(segment, room, end).all()) return false;
-    return end == segment.bytes ||
-           raw_map(segment.base + end, segment.bytes - end, PROT_NONE, MAP_FIXED) != nullptr;
+    const std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
+    if (!Privatizer(segment, end).all()) return false;
+    unmap_own_from(end);
+    return true;
 }
+
+// No handler may see the heap in between.
+class WithoutSignals {
+  public:
+    WithoutSignals() { change(~std::uint64_t{0}); }
+    ~WithoutSignals() { change(before_); }
+    WithoutSignals(const WithoutSignals&) = delete;
+    WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+  private:
+    void change(std::uint64_t set) {
+        kernel::call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&set),
+                     reinterpret_cast<long>(&before_), sizeof set);
+    }
+    std::uint64_t before_ = 0;
+};
 
 void child() {
     int saved = errno;
     if (own().bytes != 0) {
+        const WithoutSignals held;
         if (!make_private(own()) || !privatize_outside(own())) {
             COCO_LOG(error,
                      "fork: cannot copy the heap for the child: errno " << errno << "; the child ends");

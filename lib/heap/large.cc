@@ -16,6 +16,7 @@
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "base/text.h"
+#include "heap/dumps.h"
 #include "heap/kept.h"
 #include "heap/lock_all.h"
 #include "heap/overlays.h"
@@ -71,7 +72,11 @@ void* alloc(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignm
     // the kernel would fill all of this room at once.
     if (bears_private() && !locks_later_pages() && is_carvable(begin))
         static_cast<void>(make_private(begin, bytes));
-    *zero = *commit = true;
+    *zero = true;
+    if (is_carvable(begin) && !*commit)
+        leave_out_of_dumps(begin, bytes);
+    else
+        *commit = true;
     return begin;
 }
 
@@ -81,6 +86,7 @@ bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std
     // what is kept here.
     if (own().bytes != 0 && is_carvable(begin)) {
         int saved = errno;
+        put_into_dumps(begin, bytes);
         take_large(begin, bytes, t_zeros);
         errno = saved;
         return false;
@@ -99,6 +105,7 @@ bool decommit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, s
     std::byte* begin = at(address, offset);
     int saved = errno;
     bool done = is_intact(begin, bytes) && free_large(begin, bytes);
+    if (done) leave_out_of_dumps(begin, bytes);
     errno = saved;
     return !done;
 }

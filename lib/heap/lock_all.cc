@@ -65,7 +65,7 @@ int lock_all(int flags) {
     if (syscall(SYS_mlockall, flags | MCL_ONFAULT) != 0) return -1;
     int saved = errno;
     // Later mappings are filled as the program wants it; the segments are there already, or are peers'
-    // (os::map_object).
+    // (View::map()).
     if ((flags & MCL_FUTURE) != 0) syscall(SYS_mlockall, flags & ~MCL_CURRENT);
     lock_others();
     errno = saved;

@@ -392,6 +392,7 @@ bool adopt_outside(const void* address, std::uint64_t bytes) {
         region = make_region(address, bytes);
     }
     const bool adopted = region != nullptr &&
+                         reach_own(kAnnex, offset_of(region->alias_at(page_behind(address, bytes)))) &&
                          for_each_mapping(inner.begin, inner.end,
                                           [&](std::byte* at, std::byte* end, const os::Mapping& mapping) {
                                               return is_in_place(*region, mapping, at) ||

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/view.h"
 #include "os/own_mappings.h"
 
 namespace coco::heap {
@@ -17,6 +18,9 @@ struct Range {
 Range carvable();
 // The part of the segment whose pages stand for adopted memory outside it (outside.h); 0 bytes: it has none.
 Range annex();
+const Areas& own_areas();
+// Sees to it that an area is mapped up to `end`, an offset. Returns: false where limits, or the system, refuse it.
+bool reach_own(Area area, std::uint64_t end);
 // Whether a mapping is of the segment, each page in its place; also in a forked child that has not replaced it
 // yet.
 bool is_own_mapping(const os::Mapping& mapping);
@@ -35,6 +39,8 @@ bool give_up_shared(void* address, std::uint64_t bytes);
 // Maps the segment's pages there again, in a forked child private memory. fixed: MAP_FIXED, or
 // MAP_FIXED_NOREPLACE. Returns: false where something else is there, or the segment's descriptor is lost.
 bool map_again(void* address, std::uint64_t bytes, int fixed);
+// In a forked child: unmaps what is mapped of the segment from an offset on.
+void unmap_own_from(std::uint64_t offset);
 // In a forked child: this process has no segment and no peers any more.
 void forget_segments();
 

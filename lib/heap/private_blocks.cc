@@ -52,32 +52,24 @@ bool is_data_bounded() {
     return kernel::getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
 }
 
-bool is_space_bounded() {
-    rlimit space{};
-    return kernel::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
+// The segment mapped a second time, up to an offset of the heap: by it the pages behind private ones are written. Null where
+// that cannot be.
+std::byte* second_view(std::uint64_t end) {
+    static constinit View view;
+    static constinit std::atomic<std::uint64_t> mapped_to{0};  // release: its base is seen, too
+    static constinit base::Lock making;
+    if (end < mapped_to.load(std::memory_order_acquire)) return view.base();
+    const std::scoped_lock hold(making);
+    if (!is_own_descriptor(own().fd) ||
+        (view.base() == nullptr && !view.open(own().fd, own_areas(), View::In::others)) ||
+        !view.extend(kHeap, std::max(view.mapped_to(kHeap), base::round_up(end, os::kHugePageBytes)),
+                     own().fd))
+        return nullptr;
+    mapped_to.store(view.mapped_to(kHeap) + 1, std::memory_order_release);
+    return view.base();
 }
 
-// The segment mapped a second time: by it the pages behind private ones are written. Null where there is none.
-std::byte* second_view() {
-    static constinit std::atomic<std::byte*> view{nullptr};
-    static constinit std::atomic<bool> refused{false};
-    static constinit base::Lock making;
-    if (std::byte* made = view.load(std::memory_order_acquire)) return made;
-    if (refused.load(std::memory_order_relaxed)) return nullptr;
-    std::scoped_lock hold(making);
-    if (std::byte* made = view.load(std::memory_order_relaxed)) return made;
-    std::byte* made =
-        is_space_bounded() || !is_own_descriptor(own().fd) ? nullptr : os::map_object(own().fd, own().bytes);
-    if (made == nullptr) {
-        refused.store(true, std::memory_order_relaxed);
-        return nullptr;
-    }
-    kernel::madvise(made, own().bytes, MADV_DONTDUMP);
-    kernel::madvise(made, own().bytes, MADV_DONTFORK);
-    kernel::madvise(made, own().bytes, MADV_HUGEPAGE);
-    view.store(made, std::memory_order_release);  // pairs with the load above
-    return made;
-}
+std::uint64_t end_offset(const void* at, std::uint64_t bytes) { return offset_of(at) + bytes; }
 
 // Whether the kernel has nothing but anonymous private memory there that may be read and written, so that nothing of the
 // program's that was mapped behind our back is taken for ours. Requires: bytes != 0.
@@ -141,8 +133,9 @@ bool adopt_piece(std::byte* begin, std::uint64_t bytes, std::byte* view) {
     return true;
 }
 
-bool adopt_run(const PageRun& run, std::byte* view) {
-    if (!is_anonymous(run.begin, run.end)) return false;
+bool adopt_run(const PageRun& run) {
+    std::byte* view = second_view(offset_of(run.end));
+    if (view == nullptr || !is_anonymous(run.begin, run.end)) return false;
     for (std::byte* at = run.begin; at < run.end; at += kPieceBytes)
         if (!adopt_piece(at, std::min<std::uint64_t>(kPieceBytes, static_cast<std::uint64_t>(run.end - at)),
                          view))
@@ -154,12 +147,13 @@ bool adopt_run(const PageRun& run, std::byte* view) {
 // Whether a partial page can be read by peers: it is the segment's, or has a shadow.
 bool is_readable_edge(const std::byte* at, std::uint64_t bytes) {
     return bytes == 0 || is_shared(at, bytes) ||
-           (is_private(at, bytes) && !is_changed(at, bytes, kAnyChange) && second_view() != nullptr);
+           (is_private(at, bytes) && !is_changed(at, bytes, kAnyChange) &&
+            second_view(end_offset(at, bytes)) != nullptr);
 }
 
 void refresh(const std::byte* at, std::uint64_t bytes) {
     if (bytes == 0 || !is_private(at, bytes)) return;
-    std::byte* view = second_view();
+    std::byte* view = second_view(end_offset(at, bytes));
     if (view == nullptr) return;
     g_any_shadow.store(true, std::memory_order_relaxed);
     std::memcpy(view + offset_of(at), at, bytes);
@@ -281,8 +275,6 @@ bool adopt(const void* address, std::uint64_t bytes) {
         return adopted;
     }
     const Inner inner = inner_of(address, bytes);
-    std::byte* view = second_view();
-    if (view == nullptr) return false;
     static constinit base::Lock adopting;
     static constinit RunsLeft runs_left;
     std::scoped_lock hold(adopting);
@@ -290,7 +282,7 @@ bool adopt(const void* address, std::uint64_t bytes) {
     for (PageRun run = run_at(inner.begin, inner.end); run.begin != run.end;
          run = run_at(run.end, inner.end)) {
         if (run.changes == 0) continue;
-        if (run.changes != kPrivate || !runs_left.is_any() || !adopt_run(run, view)) break;
+        if (run.changes != kPrivate || !runs_left.is_any() || !adopt_run(run)) break;
         runs_left.take();
     }
     announce_gone();

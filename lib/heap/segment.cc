@@ -12,19 +12,23 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <mutex>
+#include <new>
 
 #include "base/bits.h"
 #include "base/env.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "heap/dumps.h"
 #include "heap/gone.h"
 #include "heap/malloc_family.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment_size.h"
 #include "heap/spans.h"
+#include "heap/view.h"
 #include "os/cpu.h"
 #include "os/numa.h"
 #include "os/own_mappings.h"
@@ -38,12 +42,17 @@ namespace {
 struct Header {
     std::uint64_t magic;
     std::uint64_t cookie;
-    std::uint64_t bytes;
+    Areas areas;
     std::int32_t pid;
     std::uint32_t version;
+    // How far the owner has mapped its areas, stored before the number of changes is raised, and that number.
+    std::atomic<std::uint64_t> mapped_to[kAreas];
+    std::atomic<std::uint64_t> growths;
+    // The limit on its address space, as far as it has seen it. Relaxed: it binds what is grown later.
+    std::atomic<std::uint64_t> address_space_bytes;
 };
 constexpr std::uint64_t kMagic = 0x6f636f6362696c00u;  // "\0libcoco"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint64_t kSmallest = 2 * kFirstSpan;
 // Behind the heap: room for the library itself, and the annex.
 constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30, kAnnexBytes = std::uint64_t{32} << 30;
@@ -51,9 +60,10 @@ constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30, kAnnexBytes = std:
 constinit Segment g_own;
 constinit SegmentId g_id{};
 constinit Range g_carvable{}, g_annex{};
-// Where the rest of the room begins. Relaxed: it only deals out addresses, whose pages nobody has written yet; that
-// there is a room is seen by g_made.
-constinit std::atomic<std::uint64_t> g_room_at{0};
+constinit View g_view;
+constinit base::Lock g_growing;  // guards g_view's changes
+constinit base::Lock g_room;     // guards g_room_at, where the rest of the room begins
+constinit std::uint64_t g_room_at = 0;
 constinit bool g_on_mount = false;
 constinit dev_t g_device = 0;
 constinit ino_t g_inode = 0;
@@ -62,13 +72,11 @@ constinit std::atomic<bool> g_made{false};
 
 struct Peer {
     std::uint64_t cookie;
-    std::byte* base;
-    std::uint64_t bytes;
+    View view;
 };
 constexpr int kMostPeers = 4096;
 constinit Peer g_peers[kMostPeers] = {};
 constinit int g_peer_count = 0;
-constinit std::uint64_t g_peers_bytes = 0;
 constinit base::Lock g_peers_lock;
 constinit Refusal g_refusal;  // written while the segment is made, then under g_peers_lock
 
@@ -84,6 +92,8 @@ std::uint64_t file_size_limit() {
                                                                                            : UINT64_MAX;
 }
 
+Header& header_of(std::byte* segment) { return *reinterpret_cast<Header*>(segment); }
+
 // A wrong COCO_HEAP_LIMIT counts as unset here; MPI_Init refuses it.
 std::uint64_t wanted_bytes() {
     if (!wants_shared_heap()) return 0;
@@ -98,12 +108,11 @@ std::uint64_t wanted_bytes() {
                           .file_bytes = file_size_limit()});
 }
 
-// The size of what lies behind the heap: 0 where any limit could meet it.
-std::uint64_t bytes_behind(const os::MemoryObject& object) {
-    rlimit files{};
-    bool bounded = kernel::getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur != RLIM_INFINITY ||
-                   address_space_limit() != UINT64_MAX;
-    return bounded || object.on_mount ? 0 : kRoomBytes + kAnnexBytes;
+// The heap, and what lies behind it where no limit could meet that.
+Areas areas_for(const os::MemoryObject& object, std::uint64_t heap_bytes) {
+    const bool has_more = file_size_limit() == UINT64_MAX && !object.on_mount;
+    const std::uint64_t room = heap_bytes + (has_more ? kRoomBytes : 0);
+    return {{0, heap_bytes, room, room + (has_more ? kAnnexBytes : 0)}};
 }
 
 // /dev/shm is small in many containers.
@@ -114,23 +123,26 @@ std::uint64_t within_mount(int fd, std::uint64_t bytes) {
     return std::min(bytes, mount_share_bytes(mount.f_blocks * unit, mount.f_bavail * unit, os::node_ranks()));
 }
 
-// heap_bytes: how many of the segment's bytes the heap may use.
-bool publish(const os::MemoryObject& object, std::byte* base, std::uint64_t bytes, std::uint64_t heap_bytes) {
+bool publish(const os::MemoryObject& object) {
     if (object.on_mount && !os::reserve_pages(object.fd, 0, os::page_bytes())) return false;
+    std::byte* base = g_view.base();
+    const Areas& areas = g_view.areas();
     struct stat facts {};
-    if (kernel::fstat(object.fd, &facts) != 0 || !watch_pages(base, bytes)) return false;
+    if (kernel::fstat(object.fd, &facts) != 0 || !watch_pages(base, areas.bytes()) ||
+        !begin_dumps(base, areas.bytes_of(kHeap)))
+        return false;
     g_device = facts.st_dev;
     g_inode = facts.st_ino;
     g_on_mount = object.on_mount;
-    g_id = {os::host_identity(), os::random_cookie(), bytes, kernel::getpid(), object.fd};
-    *reinterpret_cast<Header*>(base) = {kMagic, g_id.cookie, bytes, g_id.pid, kVersion};
-    kernel::madvise(base, bytes, MADV_HUGEPAGE);
-    kernel::madvise(base + kFirstSpan, bytes - kFirstSpan,
-                    MADV_DONTDUMP);  // until a span reaches it: spans.cc
-    g_carvable = {base, heap_bytes};
-    if (bytes != heap_bytes) g_annex = {base + (bytes - kAnnexBytes), kAnnexBytes};
-    g_room_at.store(heap_bytes, std::memory_order_relaxed);
-    g_own = {base, bytes, object.fd};
+    g_id = {os::host_identity(), os::random_cookie(), areas.bytes(), kernel::getpid(), object.fd};
+    Header& header = *new (base) Header{kMagic, g_id.cookie, areas, g_id.pid, kVersion, {}, {}, {}};
+    header.address_space_bytes.store(address_space_limit(), std::memory_order_relaxed);
+    for (int area = 0; area < kAreas; ++area)
+        header.mapped_to[area].store(g_view.mapped_to(static_cast<Area>(area)), std::memory_order_relaxed);
+    g_carvable = {base, areas.bytes_of(kHeap)};
+    g_annex = {base + areas.begin[kAnnex], areas.bytes_of(kAnnex)};
+    g_room_at = areas.begin[kRoom];
+    g_own = {base, areas.bytes(), object.fd};
     return true;
 }
 
@@ -138,12 +150,12 @@ bool try_make(std::uint64_t bytes) {
     os::MemoryObject object = os::make_memory_object(bytes);
     if (object.fd < 0) return false;
     if (object.on_mount) bytes = within_mount(object.fd, bytes);
-    const std::uint64_t all_bytes = bytes + bytes_behind(object);
-    std::byte* base = bytes >= kSmallest ? os::map_object(object.fd, all_bytes) : nullptr;
-    if (base != nullptr && kernel::ftruncate(object.fd, all_bytes) == 0 &&
-        publish(object, base, all_bytes, bytes))
-        return true;
-    if (base != nullptr) os::unmap_object(base, all_bytes);
+    const Areas areas = areas_for(object, bytes);
+    if (bytes >= kSmallest && kernel::ftruncate(object.fd, areas.bytes()) == 0 &&
+        g_view.open(object.fd, areas, View::In::owner)) {
+        if (publish(object)) return true;
+        g_view.close();
+    }
     kernel::close(object.fd);
     return false;
 }
@@ -177,45 +189,84 @@ bool kernel_tells() {
 
 // A process that has the owner's id sees what the owner has stored in the header: whatever brought the id from one
 // process to the other has ordered the one after the other, and the kernel reads the pages that both map.
-// Read through the descriptor: to touch a page of each mapping would cost each process page tables for each
-// peer.
-bool header_matches(int fd, const SegmentId& peer) {
-    Header header{};
-    if (kernel::pread(fd, &header, sizeof header, 0) != sizeof header) return false;
+bool header_matches(int fd, const SegmentId& peer, Areas& areas) {
+    alignas(Header) std::byte bytes[sizeof(Header)];
+    if (kernel::pread(fd, bytes, sizeof bytes, 0) != sizeof bytes) return false;
+    const Header& header = header_of(bytes);
+    areas = header.areas;
     return header.magic == kMagic && header.version == kVersion && header.cookie == peer.cookie &&
-           header.bytes == peer.bytes && header.pid == peer.pid;
+           areas.bytes() == peer.bytes && header.pid == peer.pid;
+}
+
+// How far the rest of the node lets this rank's heap grow: all mates map it, too.
+std::uint64_t heap_bytes_most() {
+    std::uint64_t limit = address_space_limit();
+    header_of(g_own.base).address_space_bytes.store(limit, std::memory_order_relaxed);
+    const std::scoped_lock hold(g_peers_lock);
+    for (int i = 0; i < g_peer_count; ++i)
+        limit = std::min(
+            limit, header_of(g_peers[i].view.base()).address_space_bytes.load(std::memory_order_relaxed));
+    return bounded_heap_bytes(limit, os::node_ranks());
+}
+
+// More than is asked for, so that it is seldom asked for, unless address space is short.
+std::uint64_t growth_of(Area area, std::uint64_t end, std::uint64_t most) {
+    constexpr std::uint64_t kLeast = 16u << 20, kMost = std::uint64_t{1} << 30;
+    const std::uint64_t mapped = g_view.mapped_to(area) - g_view.areas().begin[area];
+    const std::uint64_t more = most == UINT64_MAX ? std::clamp(mapped / 4, kLeast, kMost) : 0;
+    return std::min(base::round_up(end + more, os::kHugePageBytes), g_view.areas().begin[area + 1]);
 }
 
 // error: 0 where no call has failed.
-std::byte* refuse(const SegmentId& peer, const char* why, int error = 0) {
+bool refuse(const SegmentId& peer, const char* why, int error = 0) {
     COCO_LOG(info, "cannot map the heap of process " << peer.pid << ": " << why << ", errno " << error);
     g_refusal = {why, peer.pid, error};
-    return nullptr;
+    return false;
 }
 
-std::byte* map_descriptor(const SegmentId& peer, int fd) {
+// Extends a view to what its owner has mapped. growths: becomes the number of the owner's growths that this comes up to.
+// Returns: whether the address space has room for it.
+bool follow(View& view, std::uint64_t& growths) {
+    const Header& header = header_of(view.base());
+    // Acquire: pairs with the release in reach_own(), so that the areas are as far at least.
+    growths = header.growths.load(std::memory_order_acquire);
+    for (int i = 0; i < kAreas; ++i) {
+        const auto area = static_cast<Area>(i);
+        if (!view.extend(area, header.mapped_to[i].load(std::memory_order_relaxed))) return false;
+    }
+    return true;
+}
+
+[[noreturn]] void stop_without_space(const View& peer) {
+    base::log(base::LogLevel::error, base::Text() << "no address space for more of the heap of process "
+                                                  << header_of(peer.base()).pid << ": errno " << errno
+                                                  << "; a limit (ulimit -v, RLIMIT_AS) leaves none");
+    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
+    std::abort();
+}
+
+// Into the next peer's place.
+bool map_descriptor(const SegmentId& peer, int fd) {
     struct stat facts {};
+    Areas areas{};
     if (kernel::fstat(fd, &facts) != 0 || facts.st_size < 0 ||
         static_cast<std::uint64_t>(facts.st_size) != peer.bytes)
         return refuse(peer, "another size");
-    if (!header_matches(fd, peer)) return refuse(peer, "not its segment");
-    std::byte* base = os::map_object(fd, peer.bytes);
-    if (base == nullptr) return refuse(peer, "no address space", ENOMEM);
-    kernel::madvise(base, peer.bytes, MADV_DONTDUMP);
-    kernel::madvise(base, peer.bytes, MADV_DONTFORK);
-    kernel::madvise(base, peer.bytes, MADV_HUGEPAGE);
-    return base;
+    if (!header_matches(fd, peer, areas)) return refuse(peer, "not its segment");
+    View& view = g_peers[g_peer_count].view;
+    if (!view.open(fd, areas, View::In::others)) return refuse(peer, "no address space", errno);
+    return true;
 }
 
-std::byte* open_peer(const SegmentId& peer) {
+bool open_peer(const SegmentId& peer) {
     base::Text path;
     path << "/proc/" << peer.pid << "/fd/" << peer.fd << '\0';
     // Should the peer have put something else there (a terminal, a pipe), then opening it must do nothing.
     int fd = kernel::open(path.view().data(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return refuse(peer, "open of its descriptor in /proc", errno);
-    std::byte* base = map_descriptor(peer, fd);
+    const bool mapped = map_descriptor(peer, fd);
     kernel::close(fd);
-    return base;
+    return mapped;
 }
 
 }  // namespace
@@ -236,9 +287,45 @@ SegmentId own_id() {
     return g_id;
 }
 
+namespace {
+
+// Whether a range lies in what is mapped of one of the own segment's areas.
+bool is_mapped_own(const void* address, std::size_t bytes) {
+    const std::uint64_t offset = offset_of(address);
+    if (offset >= g_own.bytes) return false;
+    const std::uint64_t mapped_to =
+        header_of(g_own.base).mapped_to[g_view.areas().area_of(offset)].load(std::memory_order_relaxed);
+    return offset < mapped_to && bytes <= mapped_to - offset;
+}
+
+}  // namespace
+
+namespace {
+
+// A program may have closed the descriptor. Then the mapping is stretched, if its last page is still the segment's.
+bool extend_own(Area area, std::uint64_t end) {
+    if (is_own_descriptor(g_own.fd)) return g_view.extend(area, end, g_own.fd);
+    const std::byte* last = g_own.base + g_view.mapped_to(area) - os::page_bytes();
+    return !is_private(last, 1) && !is_changed(last, 1, kGone) && g_view.extend(area, end);
+}
+
+}  // namespace
+
+bool reach_own(Area area, std::uint64_t end) {
+    if (g_own.bytes == 0) return false;
+    std::atomic<std::uint64_t>& mapped_to = header_of(g_own.base).mapped_to[area];
+    if (end <= mapped_to.load(std::memory_order_relaxed)) return true;
+    const std::scoped_lock hold(g_growing);
+    const std::uint64_t most = area == kHeap ? heap_bytes_most() : UINT64_MAX;
+    if (end > most || !extend_own(area, growth_of(area, end, most))) return end <= g_view.mapped_to(area);
+    mapped_to.store(g_view.mapped_to(area), std::memory_order_relaxed);
+    // Release: pairs with follow(). What lies in the new part is published later still.
+    header_of(g_own.base).growths.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
 bool is_shared(const void* address, std::size_t bytes) {
-    std::uint64_t offset = offset_of(address);
-    return offset < g_own.bytes && bytes <= g_own.bytes - offset && !is_changed(address, bytes, kGone) &&
+    return is_mapped_own(address, bytes) && !is_changed(address, bytes, kGone) &&
            (bytes < kAskedBytesMin || !kernel_tells() ? !is_private(address, bytes)
                                                       : is_mapped_here(address, bytes));
 }
@@ -277,18 +364,19 @@ std::byte* find_or_map(const SegmentId& peer, int fd) {
     if (mine.bytes == 0 || peer.cookie == 0 || peer.host != g_id.host) return nullptr;
     if (peer.cookie == g_id.cookie) return mine.base;
     std::scoped_lock hold(g_peers_lock);
-    for (int i = 0; i < g_peer_count; ++i)
-        if (g_peers[i].cookie == peer.cookie) return g_peers[i].base;
-    if (g_peer_count == kMostPeers) return refuse(peer, "too many peers");
-    // The program keeps half of a bounded address space.
-    if (peer.bytes >
-        address_space_limit() / 2 - std::min(address_space_limit() / 2, mine.bytes + g_peers_bytes))
-        return refuse(peer, "the address space is bounded", ENOMEM);
-    std::byte* base = fd >= 0 ? map_descriptor(peer, fd) : open_peer(peer);
-    if (base == nullptr) return nullptr;
-    g_peers_bytes += peer.bytes;
-    g_peers[g_peer_count++] = {peer.cookie, base, peer.bytes};
-    return base;
+    Peer* const end = g_peers + g_peer_count;
+    Peer* found = std::find_if(g_peers, end, [&](const Peer& known) { return known.cookie == peer.cookie; });
+    if (found == end) {
+        if (g_peer_count == kMostPeers) refuse(peer, "too many peers");
+        if (g_peer_count == kMostPeers || !(fd >= 0 ? map_descriptor(peer, fd) : open_peer(peer)))
+            return nullptr;
+        found->cookie = peer.cookie;
+        ++g_peer_count;
+    }
+    std::uint64_t growths = 0;
+    if (follow(found->view, growths)) return found->view.base();
+    refuse(peer, "no address space", errno);
+    return nullptr;
 }
 
 }  // namespace
@@ -296,14 +384,23 @@ std::byte* find_or_map(const SegmentId& peer, int fd) {
 std::byte* map_peer(const SegmentId& peer) { return find_or_map(peer, -1); }
 std::byte* map_peer(const SegmentId& peer, int fd) { return find_or_map(peer, fd); }
 
+const std::atomic<std::uint64_t>& growths_of(std::byte* segment) { return header_of(segment).growths; }
+
+std::uint64_t follow_growth(const std::byte* segment) {
+    const std::scoped_lock hold(g_peers_lock);
+    for (int i = 0; i < g_peer_count; ++i)
+        if (View& view = g_peers[i].view; view.base() == segment) {
+            std::uint64_t growths = 0;
+            if (!follow(view, growths)) stop_without_space(view);
+            return growths;
+        }
+    return g_own.bytes != 0 ? header_of(g_own.base).growths.load(std::memory_order_relaxed) : 0;
+}
+
 void unmap_peers() {
     if (g_own.bytes == 0) return;  // a forked child, whose parent may have held the lock
     std::scoped_lock hold(g_peers_lock);
-    while (g_peer_count != 0) {
-        const Peer& peer = g_peers[--g_peer_count];
-        os::unmap_object(peer.base, peer.bytes);
-    }
-    g_peers_bytes = 0;
+    while (g_peer_count != 0) g_peers[--g_peer_count].view.close();
 }
 
 int own_descriptor() { return is_own_descriptor(own().fd) ? g_own.fd : -1; }
@@ -312,10 +409,13 @@ std::byte* take_room(std::uint64_t bytes) {
     const Segment& segment = own();
     if (segment.bytes == 0) return nullptr;
     bytes = base::round_up(bytes, os::page_bytes());
-    std::uint64_t at = g_room_at.load(std::memory_order_relaxed);
-    do {
-        if (bytes > segment.bytes - g_annex.bytes - at) return nullptr;
-    } while (!g_room_at.compare_exchange_weak(at, at + bytes, std::memory_order_relaxed));
+    std::uint64_t at = 0;
+    {
+        const std::scoped_lock hold(g_room);
+        at = g_room_at;
+        if (bytes > g_view.areas().begin[kAnnex] - at || !reach_own(kRoom, at + bytes)) return nullptr;
+        g_room_at += bytes;
+    }
     // Mates look at a directory, and at a control block, before its owner has touched all of it.
     static_cast<void>(os::prefer_here(segment.base + at, bytes));
     return segment.base + at;
@@ -330,6 +430,8 @@ Range carvable() {
     own();
     return g_carvable;
 }
+
+const Areas& own_areas() { return g_view.areas(); }
 
 Range annex() {
     own();
@@ -372,6 +474,15 @@ bool map_again(void* address, std::uint64_t bytes, int fixed) {
 }
 
 bool must_reserve_pages() { return g_on_mount; }
+
+void unmap_own_from(std::uint64_t offset) {
+    for (int i = 0; i < kAreas; ++i) {
+        const auto area = static_cast<Area>(i);
+        const std::uint64_t begin = std::max(offset, g_view.areas().begin[area]),
+                            end = g_view.mapped_to(area);
+        if (begin < end) kernel::munmap(g_view.base() + begin, end - begin);
+    }
+}
 
 void forget_segments() {
     if (is_own_descriptor(g_own.fd)) kernel::close(g_own.fd);

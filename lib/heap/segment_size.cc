@@ -23,11 +23,14 @@ std::uint64_t wanted(const SizeFacts& facts) {
 
 }  // namespace
 
-// All segments together take half of a bounded address space at most, and a rank's own a quarter.
 std::uint64_t segment_bytes(const SizeFacts& facts) {
-    return whole_huge_pages(
-        std::min({wanted(facts), kNodeBytesMost / facts.node_ranks, facts.address_space_bytes / 4,
-                  facts.address_space_bytes / 2 / facts.node_ranks, facts.file_bytes}));
+    return whole_huge_pages(std::min({wanted(facts), kNodeBytesMost / facts.node_ranks, facts.file_bytes,
+                                      bounded_heap_bytes(facts.address_space_bytes, facts.node_ranks)}));
+}
+
+std::uint64_t bounded_heap_bytes(std::uint64_t address_space_bytes, std::uint64_t node_ranks) {
+    if (address_space_bytes == UINT64_MAX) return UINT64_MAX;
+    return whole_huge_pages(std::min(address_space_bytes / 4, address_space_bytes / 2 / node_ranks));
 }
 
 std::uint64_t mount_share_bytes(std::uint64_t mount_bytes, std::uint64_t free_bytes,

@@ -14,8 +14,11 @@ struct SizeFacts {
     std::uint64_t address_space_bytes = UINT64_MAX;  // RLIMIT_AS
     std::uint64_t file_bytes = UINT64_MAX;           // RLIMIT_FSIZE: the kernel counts a memfd as a file
 };
-// Address space for a segment, in whole huge pages.
+// Address space for a segment's heap, in whole huge pages.
 std::uint64_t segment_bytes(const SizeFacts& facts);
+// How far a heap may grow under a limit on the address space (UINT64_MAX: none): those of all ranks of the node together
+// take half of it at most, and a rank's own a quarter.
+std::uint64_t bounded_heap_bytes(std::uint64_t address_space_bytes, std::uint64_t node_ranks);
 
 // A rank's share of a mount that limits shared memory, of which the MPI library needs some too.
 std::uint64_t mount_share_bytes(std::uint64_t mount_bytes, std::uint64_t free_bytes,

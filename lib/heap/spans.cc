@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/spans.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "base/bits.h"
-#include "base/kernel.h"
 #include "base/lock.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
@@ -28,7 +25,6 @@ constexpr int kMostFree = 4096;
 constinit Span g_free[kMostFree] = {};
 constinit int g_free_count = 0;
 constinit std::uint64_t g_top = kFirstSpan;
-constinit std::uint64_t g_dumped = kFirstSpan;  // core dumps hold the segment up to here
 constinit std::uint64_t g_carved = 0;
 constinit std::uint64_t g_carved_max = 0;
 constinit std::atomic<std::int64_t> g_private{0};  // relaxed: a figure for the report
@@ -68,15 +64,6 @@ std::uint64_t take_free(std::uint64_t bytes) {
     return 0;
 }
 
-// Lets core dumps hold the segment up to the top, and no more (segment.cc): the kernel fills what it dumps. Goes by
-// huge pages, which a border between two mappings would split.
-void dump_to_top() {
-    std::uint64_t end = std::min(base::round_up(g_top, os::kHugePageBytes), carvable().bytes);
-    if (end <= g_dumped) return;
-    kernel::madvise(own().base + g_dumped, end - g_dumped, MADV_DODUMP);
-    g_dumped = end;
-}
-
 // A forked child has what was carved before, and no more.
 std::uint64_t end_of_heap() { return own().bytes != 0 ? carvable().bytes : 0; }
 
@@ -85,10 +72,9 @@ std::uint64_t take_top(std::uint64_t bytes) {
     std::uint64_t unit = bytes >= os::kHugePageBytes ? os::kHugePageBytes : span_unit();
     std::uint64_t offset = base::round_up(g_top, unit);
     std::uint64_t limit = end_of_heap();
-    if (offset > limit || bytes > limit - offset) return 0;
+    if (offset > limit || bytes > limit - offset || !reach_own(kHeap, offset + bytes)) return 0;
     if (offset > g_top) add_free(g_top, offset - g_top);
     g_top = offset + bytes;
-    dump_to_top();
     return offset;
 }
 

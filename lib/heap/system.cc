@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 
 #include "base/kernel.h"
 #include "base/lock.h"
+#include "heap/dumps.h"
 #include "heap/fork.h"
 #include "heap/gone.h"
 #include "heap/kept.h"
@@ -105,10 +107,16 @@ int give_up_pages(void* address, std::uint64_t bytes) {
 
 void* map(void* hint, std::size_t bytes, int protection, int flags) {
     if ((flags & MAP_FIXED) != 0 && is_carvable(hint)) {  // commit or decommit of what is carved
-        return protection == PROT_NONE && give_up_pages(hint, bytes) != 0 ? MAP_FAILED : hint;
+        if (protection != PROT_NONE) put_into_dumps(hint, bytes);
+        if (protection == PROT_NONE && give_up_pages(hint, bytes) != 0) return MAP_FAILED;
+        if (protection == PROT_NONE) leave_out_of_dumps(hint, bytes);
+        return hint;
     }
     if (hint == nullptr)
-        if (void* carved = carve(bytes)) return carved;
+        if (void* carved = carve(bytes)) {
+            if (protection != PROT_NONE) put_into_dumps(carved, bytes);
+            return carved;
+        }
     // The kernel refuses what the machine does not have, as it does for the C library's malloc.
     if (protection != PROT_NONE) flags &= ~MAP_NORESERVE;
     void* mapped = kernel::mmap(hint, bytes, protection, flags, -1, 0);
@@ -120,6 +128,7 @@ int unmap(void* address, std::size_t bytes) {
     if (is_carvable(address)) {
         if (give_up_pages(address, bytes) != 0) std::memset(address, 0, bytes);
         if (is_private(address, bytes)) end_private(static_cast<std::byte*>(address), bytes);
+        leave_out_of_dumps(address, bytes);
         give_span(carvable_offset(address), bytes);
         return 0;
     }
@@ -171,15 +180,18 @@ COCO_FROM_JEMALLOC int coco_je_system_mprotect(void* address, std::size_t bytes,
 COCO_FROM_JEMALLOC int coco_je_system_clock_gettime(clockid_t clock, timespec* time) {
     return coco::os::read_clock(clock, time);
 }
-// It reads one of the kernel's files.
-COCO_FROM_JEMALLOC int coco_je_system_open(const char* path, int flags, ...) {
-    return coco::kernel::open(path, flags);
+// It would ask the kernel, by a file, whether memory may be taken before it is there. It is told that this is not so: then
+// it says by mmap() which pages it begins and ceases to use.
+COCO_FROM_JEMALLOC int coco_je_system_open(const char*, int, ...) {
+    errno = ENOENT;
+    return -1;
 }
-COCO_FROM_JEMALLOC int coco_je_system_close(int fd) { return coco::kernel::close(fd); }
-COCO_FROM_JEMALLOC long coco_je_system_syscall(long number, long a, long b, long c, long d) {
-    const long result = coco::kernel::call(number, a, b, c, d);
-    if (result >= 0) return result;
-    errno = static_cast<int>(-result);
+COCO_FROM_JEMALLOC int coco_je_system_close(int) { return 0; }
+COCO_FROM_JEMALLOC long coco_je_system_syscall(long number, long a, long b, long c) {
+    if (number == SYS_write)
+        return coco::kernel::write(static_cast<int>(a), reinterpret_cast<void*>(b),
+                                   static_cast<std::size_t>(c));
+    errno = ENOENT;
     return -1;
 }
 COCO_FROM_JEMALLOC long coco_je_system_sysconf(int name) {

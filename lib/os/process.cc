@@ -29,23 +29,17 @@ std::uint64_t mix(std::uint64_t hash, std::string_view text) {
     return hash;
 }
 
-// What a file begins with, as far as it fits.
-template <std::size_t n>
-std::string_view read_file(const char* path, char (&text)[n]) {
-    const int fd = kernel::open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t bytes = fd >= 0 ? kernel::read(fd, text, n) : 0;
-    if (fd >= 0) kernel::close(fd);
-    return {text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
-}
-
 std::uint64_t mix_file(std::uint64_t hash, const char* path) {
     char text[128];
-    return mix(hash, read_file(path, text));
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
+    if (fd >= 0) close(fd);
+    return mix(hash, {text, static_cast<std::size_t>(n > 0 ? n : 0)});
 }
 
 std::uint64_t mix_link(std::uint64_t hash, const char* path) {
     char text[128];
-    ssize_t n = kernel::readlink(path, text, sizeof text);
+    ssize_t n = readlink(path, text, sizeof text);
     return mix(hash, {text, static_cast<std::size_t>(n > 0 ? n : 0)});
 }
 
@@ -160,7 +154,10 @@ std::uint64_t online_cpus() {
     static constinit std::atomic<std::uint64_t> found{0};  // relaxed: nothing else goes with it
     if (const std::uint64_t known = found.load(std::memory_order_relaxed)) return known;
     char text[1024];
-    const std::string_view list = read_file("/sys/devices/system/cpu/online", text);
+    const int fd = kernel::open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = fd >= 0 ? kernel::read(fd, text, sizeof text) : 0;
+    if (fd >= 0) kernel::close(fd);
+    const std::string_view list(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
     std::uint64_t mask[1024] = {};
     std::uint64_t cpus = count_cpus(list.substr(0, list.find('\n')));
     if (cpus == 0 && kernel::sched_getaffinity(sizeof mask, mask) > 0)

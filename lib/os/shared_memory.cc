@@ -98,28 +98,6 @@ MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
     return object;
 }
 
-std::byte* map_object(int fd, std::uint64_t bytes) {
-    std::uint64_t room = bytes + kHugePageBytes + page_bytes();
-    void* reserved =
-        kernel::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED) return nullptr;
-    auto first = reinterpret_cast<std::uint64_t>(reserved);
-    std::uint64_t begin = (first + kHugePageBytes - 1) & ~(kHugePageBytes - 1);
-    std::uint64_t end = begin + bytes + page_bytes();
-    if (begin > first) kernel::munmap(reserved, begin - first);
-    if (first + room > end) kernel::munmap(reinterpret_cast<void*>(end), first + room - end);
-    // Access comes last: under mlockall(MCL_FUTURE) the kernel would fill all of it at once.
-    void* mapped = kernel::mmap(reinterpret_cast<void*>(begin), bytes, PROT_NONE,
-                                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
-    if (mapped != MAP_FAILED) kernel::munlock(mapped, bytes);
-    if (mapped != MAP_FAILED && kernel::mprotect(mapped, bytes, PROT_READ | PROT_WRITE) == 0)
-        return static_cast<std::byte*>(mapped);
-    kernel::munmap(reinterpret_cast<void*>(begin), end - begin);
-    return nullptr;
-}
-
-void unmap_object(std::byte* base, std::uint64_t bytes) { kernel::munmap(base, bytes + page_bytes()); }
-
 // Punched by address, not by descriptor: the program may have closed the descriptor (daemons close all).
 bool punch_hole(void* address, std::uint64_t bytes) {
     return advice_is_heeded() && kernel::madvise(address, bytes, MADV_REMOVE) == 0;

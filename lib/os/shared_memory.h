@@ -16,11 +16,6 @@ struct MemoryObject {
 enum class Via { memfd, shm_open };
 // A sparse object of `bytes`, gone when its last user is.
 MemoryObject make_memory_object(std::uint64_t bytes, Via via = Via::memfd);
-// Maps all of it readable and writable, shared, without reserving memory, 2 MiB aligned, with an inaccessible
-// page after its end (so nothing is ever adjacent). Null when the address space has no room.
-std::byte* map_object(int fd, std::uint64_t bytes);
-// Undoes that.
-void unmap_object(std::byte* base, std::uint64_t bytes);
 // Whether madvise does what it says. Emulators of another processor (qemu-user) say yes to all of it and do
 // nothing, and memory that is given back would keep its bytes. Found out once, which takes some 20 us.
 bool advice_is_heeded();

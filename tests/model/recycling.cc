@@ -17,6 +17,7 @@ std::byte* take_room(std::uint64_t bytes) {
 }
 void* allocate_shared(std::size_t, std::size_t) { return nullptr; }
 bool is_shared(const void*, std::size_t) { return true; }
+std::uint64_t follow_growth(const std::byte*) { return 0; }
 void release(void*) {}
 
 }  // namespace coco::heap

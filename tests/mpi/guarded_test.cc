@@ -2,7 +2,7 @@
 //
 // Processes that cannot map each other's memory in the usual way, or not at all.
 //
-//   guarded_test no_room      each has address space for little more than it has mapped when it starts
+//   guarded_test no_room      each has a heap of 3 GiB when it starts, and then address space for 2 GiB more
 //   guarded_test undumpable   an ordinary user's whose /proc/PID/fd is closed, as that of an execute-only
 //   program's
 #include <mpi.h>
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -23,10 +24,13 @@ extern "C" int coco_is_shared(const void* address) __attribute__((weak));
 namespace {
 
 void bound_address_space() {
+    constexpr std::size_t kBlock = 100'000, kGiB = std::size_t{1} << 30;
+    static std::vector<void*> heap(3 * kGiB / kBlock);
+    for (void*& block : heap) block = std::malloc(kBlock);
     unsigned long pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
-    const rlimit twice{pages * static_cast<unsigned long>(sysconf(_SC_PAGESIZE)) * 2, RLIM_INFINITY};
-    CHECK(setrlimit(RLIMIT_AS, &twice) == 0);
+    const rlimit more{pages * static_cast<unsigned long>(sysconf(_SC_PAGESIZE)) + 2 * kGiB, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &more) == 0);
 }
 
 bool become_undumpable() {

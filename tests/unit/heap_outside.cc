@@ -30,6 +30,7 @@
 #include "os/shared_memory.h"
 #include "support/counting_neighbor.h"
 #include "support/older_kernel.h"
+#include "tests/support/map_whole.h"
 
 using namespace coco;
 using namespace coco::heap;
@@ -52,7 +53,7 @@ char* map(std::size_t bytes = kBytes, int flags = 0) {
 
 // The segment as a peer maps it.
 const char* peers_view() {
-    static std::byte* view = os::map_object(own().fd, own().bytes);
+    static std::byte* view = test::map_whole(own().fd, own().bytes);
     return reinterpret_cast<const char*>(view);
 }
 

@@ -20,6 +20,7 @@
 #include "os/pinned.h"
 #include "os/shared_memory.h"
 #include "support/counting_neighbor.h"
+#include "tests/support/map_whole.h"
 
 using namespace coco;
 using namespace coco::heap;
@@ -36,7 +37,7 @@ char* new_block(std::size_t bytes, char fill) {
 
 // The segment as a peer maps it.
 const char* peers_view() {
-    static std::byte* view = os::map_object(own().fd, own().bytes);
+    static std::byte* view = test::map_whole(own().fd, own().bytes);
     return reinterpret_cast<const char*>(view);
 }
 

@@ -15,6 +15,7 @@
 
 #include "os/cpu.h"
 #include "os/shared_memory.h"
+#include "tests/support/map_whole.h"
 
 using namespace coco::os;
 
@@ -57,8 +58,8 @@ TEST_CASE("pages are asked from the domain of the thread", "[os]") {
     REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);  // so that the thread stays in its domain
     const std::uint64_t page = page_bytes(), bytes = 16 * page;
     MemoryObject object = make_memory_object(bytes);
-    std::byte* base = map_object(object.fd, bytes);
-    std::byte* elsewhere = map_object(object.fd, bytes);  // as in another process
+    std::byte* base = test::map_whole(object.fd, bytes);
+    std::byte* elsewhere = test::map_whole(object.fd, bytes);  // as in another process
     REQUIRE(base != nullptr);
     REQUIRE(elsewhere != nullptr);
 
@@ -92,7 +93,7 @@ TEST_CASE("pages that stand for others are asked from the others' domain", "[os]
     const std::uint64_t page = page_bytes(), bytes = 4 * page;
     std::vector<std::byte> source(2 * bytes, std::byte{1});
     MemoryObject object = make_memory_object(bytes);
-    std::byte* base = map_object(object.fd, bytes);
+    std::byte* base = test::map_whole(object.fd, bytes);
     REQUIRE(base != nullptr);
     const int of_source = domain_of_page(source.data() + bytes);
     if (of_source < 0) {
