@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -54,14 +55,17 @@ constexpr Setting kSettings[] = {
 
 // Before libc runs its constructors `environ` is null: then the kernel's copy is read, once.
 const char* early_environment(std::size_t& size) {
-    static char buffer[2 << 20];  // more than most kernels pass on; only what is used takes memory
+    constexpr std::size_t kMost = 2 << 20;  // more than most kernels pass on; only what is used takes memory
+    static char* buffer = nullptr;
     static std::size_t used = 0;
-    static bool read_once = false;
-    if (!read_once) {
-        read_once = true;
+    if (buffer == nullptr) {
+        void* mapped =
+            kernel::mmap(nullptr, kMost, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) std::abort();
+        buffer = static_cast<char*>(mapped);
         int fd = kernel::open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-        while (fd >= 0 && used < sizeof buffer - 1) {
-            ssize_t n = kernel::read(fd, buffer + used, sizeof buffer - 1 - used);
+        while (fd >= 0 && used < kMost - 1) {
+            ssize_t n = kernel::read(fd, buffer + used, kMost - 1 - used);
             if (n <= 0) break;
             used += static_cast<std::size_t>(n);
         }

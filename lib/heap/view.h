@@ -30,7 +30,7 @@ class View {
   public:
     // What a forked child and a core dump have of it. Core dumps leave all views out; the own one is put in where it is
     // used (dumps.h).
-    enum class In { owner, others };
+    enum class In { others, owner };
 
     // Finds a place and maps the first 2 MiB of each area. fd: the segment's.
     bool open(int fd, const Areas& areas, In in);

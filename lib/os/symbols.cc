@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/bits.h"
+
 // Made by the linker: the first byte in memory of the object that this is linked into.
 extern "C" const ElfW(Ehdr) coco_object __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 
@@ -114,6 +116,29 @@ int look_for(dl_phdr_info* object, std::size_t, void* argument) {
 }  // namespace
 
 Object own_object() { return reinterpret_cast<const char*>(&coco_object) + coco_object.e_phoff; }
+
+namespace {
+
+int find_data(dl_phdr_info* object, std::size_t, void* argument) {
+    if (object->dlpi_phdr != own_object()) return 0;
+    Range& data = *static_cast<Range*>(argument);
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = object->dlpi_phdr[i];
+        if (part.p_type != PT_LOAD || (part.p_flags & PF_W) == 0) continue;
+        const ElfW(Addr) begin = object->dlpi_addr + part.p_vaddr;
+        data = {reinterpret_cast<void*>(base::round_up(begin, sizeof(void*))),
+                reinterpret_cast<void*>((begin + part.p_memsz) / sizeof(void*) * sizeof(void*))};
+    }
+    return 1;
+}
+
+}  // namespace
+
+Range own_data() {
+    Range data{nullptr, nullptr};
+    dl_iterate_phdr(find_data, &data);
+    return data;
+}
 
 Object definer(const char* name, Object after) {
     Search search{name, after, nullptr};

@@ -13,6 +13,12 @@ using Object = const void*;  // a loaded object; null: none
 
 // The object that this is linked into.
 Object own_object();
+// Its writable data, in whole words; empty if it cannot be found.
+struct Range {
+    void* begin;
+    void* end;
+};
+Range own_data();
 // The first object that defines `name`; with `after`, the first of those that are searched after that object.
 Object definer(const char* name, Object after = nullptr);
 // The address of a function that the kernel itself has put into this process (its vDSO); null: there is none.
