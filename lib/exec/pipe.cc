@@ -161,7 +161,7 @@ void Pipe::read_by_way_of_copy(std::int32_t peer, const std::byte* from, Block t
 // A private block is contiguous, its room may have holes.
 void Pipe::read_through_kernel(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
     if (is_fine(to)) return read_by_way_of_copy(peer, from, to, bytes);
-    constexpr std::size_t kRuns = 256;
+    constexpr std::size_t kRuns = 64;
     iovec runs[kRuns];
     std::size_t count = 0;
     std::uint64_t gathered = 0;

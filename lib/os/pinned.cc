@@ -80,7 +80,7 @@ bool has_pinning_network() { return has_entries("/sys/class/infiniband") || has_
 
 // What `of` finds in the kernel's account of this process.
 std::uint64_t own_kib(std::uint64_t (*of)(std::string_view)) {
-    char text[4096];
+    char text[2048];
     int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text) : -1;
     if (fd >= 0) close(fd);

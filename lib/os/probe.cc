@@ -38,7 +38,7 @@ std::string read_file(const std::string& path) {
     std::string text;
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return text;
-    char buffer[4096];
+    char buffer[512];
     for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
         text.append(buffer, static_cast<std::size_t>(n));
     close(fd);

@@ -153,12 +153,12 @@ std::uint64_t count_cpus(std::string_view list) {
 std::uint64_t online_cpus() {
     static constinit std::atomic<std::uint64_t> found{0};  // relaxed: nothing else goes with it
     if (const std::uint64_t known = found.load(std::memory_order_relaxed)) return known;
-    char text[1024];
+    char text[256];
     const int fd = kernel::open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
     const ssize_t bytes = fd >= 0 ? kernel::read(fd, text, sizeof text) : 0;
     if (fd >= 0) kernel::close(fd);
     const std::string_view list(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-    std::uint64_t mask[1024] = {};
+    std::uint64_t mask[128] = {};  // for 8192 CPUs, Linux' own limit
     std::uint64_t cpus = count_cpus(list.substr(0, list.find('\n')));
     if (cpus == 0 && kernel::sched_getaffinity(sizeof mask, mask) > 0)
         for (const std::uint64_t word : mask) cpus += static_cast<std::uint64_t>(std::popcount(word));
