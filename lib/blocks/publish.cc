@@ -70,10 +70,10 @@ std::uint64_t layouts_bytes(const Buffer& buffer) {
     return bytes;
 }
 
-void publish_piped(const channel::Channel& channel, channel::Slot& slot, const Side& send,
-                   const std::byte* ring, std::byte* layouts, const Buffer& buffer,
-                   const std::byte* send_table) {
+void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
+                   std::byte* layouts, const Buffer& buffer, const std::byte* send_table) {
     const bool is_shared = send.piped == channel::Piped::shared;
+    channel.show_thread();
     slot.publish = Publish::piped;
     slot.direct = {.send = {is_shared ? channel.offset_of(shown_base(send))
                                       : reinterpret_cast<std::uintptr_t>(send.base),

@@ -34,9 +34,8 @@ std::uint64_t layouts_bytes(const Buffer& buffer);
 // Says in the slot how peers read the blocks of the send side. ring: on the stage, to show them piece by piece; null where
 // they are in shared memory. layouts: layouts_bytes() on the stage, for the layouts of `buffer`; null: the blocks are contiguous,
 // or come in pieces.
-void publish_piped(const channel::Channel& channel, channel::Slot& slot, const Side& send,
-                   const std::byte* ring, std::byte* layouts, const Buffer& buffer,
-                   const std::byte* send_table = nullptr);
+void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
+                   std::byte* layouts, const Buffer& buffer, const std::byte* send_table = nullptr);
 // The address of a peer's first block, in private memory that in its process. Requires: its slot says piped.
 std::byte* piped_base_of(const channel::Channel& channel, std::int32_t peer);
 // The layout of a peer's block. Contiguous, unless its slot says piped, and shared.

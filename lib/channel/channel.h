@@ -29,6 +29,7 @@
 #include "channel/control_pool.h"
 #include "channel/tape.h"
 #include "heap/segment.h"
+#include "os/process.h"
 #include "schedule/step.h"
 #include "sync/flag.h"
 
@@ -62,8 +63,10 @@ struct Record {
     std::byte* payload() const { return reinterpret_cast<std::byte*>(header + 1); }
 };
 
-// No process reads another one's private memory. For tests.
+// No process reads another one's private memory; or each read by this process whose number is a multiple of this one is
+// refused (0: none). For tests.
 extern bool g_never_reads;
+extern std::atomic<std::uint32_t> g_refused_reads;
 
 class Channel {
   public:
@@ -199,8 +202,20 @@ class Channel {
     }
     // Whether all ranks have said in their slots of this epoch that they can. Requires: all have arrived.
     bool can_all_read() const;
-    // Copies from an address of a peer's process. Requires: can_all_read(). Ends the job if the kernel refuses now.
-    void read_private(std::int32_t peer, const std::byte* from, std::span<const iovec> to) const;
+    // Copies from an address of a peer's process. Requires: can_all_read(), and the peer is in this call. Returns: false,
+    // with errno, where the kernel refuses now: for good, unless a page is out of reach (EFAULT); a part may be copied.
+    bool read_private(std::int32_t peer, const std::byte* from, std::span<const iovec> to);
+    // Says to peers that this thread is in a call: they read this process's memory by its number.
+    void show_thread() { control_->thread.store(os::own_thread(), std::memory_order_relaxed); }
+    // Streams of a rank that could not read a peer's memory: it asks for pieces before it raises kUnread.
+    void ask_for_pieces(std::int32_t owner) { raise_read(owner, 0); }
+    // Requires: the reader has raised kUnread, and has read no pieces of this rank's in this epoch before.
+    bool is_asked_by(std::int32_t reader) const {
+        const Peer& p = peers_[static_cast<std::size_t>(reader)];
+        // Relaxed: kUnread was acquired.
+        return p.control->read[rank_].load(std::memory_order_relaxed) >=
+               stream_value(p.epoch_base + epoch_, 0);
+    }
 
     // Room for a record of this epoch on this rank's tape; waits until nobody reads what was there. No record
     // while the channel polls and somebody does: then it has to be asked for again with the same header.

@@ -106,7 +106,8 @@ struct alignas(4096) Control {
     alignas(os::kLineBytes) std::atomic<std::uint64_t> leavers;
     std::uint64_t number;           // the block's number among those of its owner
     const Control* owners_address;  // of the block, in the process that owns it
-    std::int32_t process;           // that process
+    std::atomic<std::int32_t>
+        thread;             // one of that process, which is in a call: the first one may have ended
     std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
     std::uint64_t streams;  // so many counts of `shown` and `read` have a value; the owner's
     Slot slots[kSlots];

@@ -9,6 +9,7 @@
 
 #include "heap/heap.h"
 #include "heap/segment.h"
+#include "os/process.h"
 
 namespace coco::channel {
 // Never destroyed: communicators may be freed after static destructors have run.
@@ -84,7 +85,7 @@ Control* make_control(bool shared) {
     control->number =
         made.fetch_add(1, std::memory_order_relaxed);  // has no partner: each gets another number
     control->owners_address = control;
-    control->process = getpid();
+    new (&control->thread) std::atomic<std::int32_t>(os::own_thread());
     control->tape_at = control->streams = 0;
     new (&control->tape[0]) std::atomic<std::uint64_t>(0);
     return control;

@@ -2,6 +2,7 @@
 #include "exec/pipe.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "blocks/copy_block.h"
 #include "exec/delay.h"
@@ -30,30 +31,73 @@ Pipe::Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in
       personal_(personal),
       streaming_(streaming),
       by_kernel_(!(in_place && personal) && channel.can_all_read()),
-      ring_(by_kernel_ && piped == channel::Piped::address ? nullptr : ring) {}
+      is_read_whole_(ring == nullptr || (by_kernel_ && piped == channel::Piped::address)),
+      own_ring_(ring),
+      ring_(is_read_whole_ ? nullptr : ring),
+      goes_by_pairs_(personal) {}
 
 bool Pipe::advance(PipedBlocks& blocks) {
-    return personal_ ? advance_pairs(blocks) : advance_for_all(blocks);
+    if (!has_read_) {
+        if (!(personal_ ? advance_pairs(blocks) : advance_for_all(blocks))) return false;
+        has_read_ = true;
+        say_how_far();
+    }
+    return meet_readers(blocks);
 }
 
 bool Pipe::advance_pairs(PipedBlocks& blocks) {
-    const std::int32_t self = channel_.rank();
     for (; round_ < ranks_; ++round_, piece_ = 0) {
-        const std::int32_t peer = (round_ - self + ranks_) % ranks_;
-        if (peer == self) {
-            copy_whole(self, blocks);
+        const std::int32_t peer = partner();
+        if (peer == channel_.rank()) {
+            copy_whole(peer, blocks);
             continue;
         }
-        const Block owed = blocks.owed_to(peer), from = blocks.shown_by(peer);
-        const std::uint64_t shown = ring_ != nullptr ? pieces_of(owed.bytes) : 0;
-        const std::uint64_t received = comes_in_pieces(peer) ? pieces_of(from.bytes) : 0;
-        for (; piece_ < std::max(shown, received); ++piece_, has_shown_ = false) {
-            if (piece_ < shown && !has_shown_ && !show(peer, owed)) return false;
-            has_shown_ = true;
-            if (piece_ < received && !read(peer, from, blocks)) return false;
-        }
+        const std::uint64_t shown = ring_ != nullptr ? pieces_of(blocks.owed_to(peer).bytes) : 0;
+        const std::uint64_t received = comes_in_pieces(peer) ? pieces_of(blocks.shown_by(peer).bytes) : 0;
+        if (!exchange_pieces(peer, shown, received, blocks)) return false;
         if (!comes_in_pieces(peer)) copy_whole(peer, blocks);
     }
+    return true;
+}
+
+// So many pieces of the block that is owed to a partner, and of the one that it owes.
+bool Pipe::exchange_pieces(std::int32_t peer, std::uint64_t shown, std::uint64_t received,
+                           PipedBlocks& blocks) {
+    for (; piece_ < std::max(shown, received); ++piece_, has_shown_ = false) {
+        if (piece_ < shown && !has_shown_ && !show(peer, blocks.owed_to(peer))) return false;
+        has_shown_ = true;
+        if (piece_ < received && !read(peer, blocks.shown_by(peer), blocks)) return false;
+    }
+    return true;
+}
+
+void Pipe::say_how_far() {
+    for (const std::int32_t owner : unread_) channel_.ask_for_pieces(owner);
+    channel_.raise(unread_.empty() ? schedule::kDone : schedule::kUnread);
+    round_ = 0;
+    piece_ = 0;
+    has_shown_ = false;
+    goes_by_pairs_ = true;
+    if (is_read_whole_) ring_ = own_ring_;
+}
+
+bool Pipe::is_unread(std::int32_t peer) const { return std::ranges::find(unread_, peer) != unread_.end(); }
+
+// Readers that came no farther than kUnread are not waited for again: they read what this rank shows them.
+bool Pipe::meet_readers(PipedBlocks& blocks) {
+    for (; round_ < ranks_; ++round_, piece_ = 0) {
+        const std::int32_t peer = partner();
+        if (peer == channel_.rank()) continue;
+        if (is_read_whole_ &&
+            !channel_.wait_milestone(peer, by_kernel_ ? schedule::kUnread : schedule::kDone))
+            return false;
+        const bool shows = is_read_whole_ && by_kernel_ && own_ring_ != nullptr && channel_.is_asked_by(peer);
+        const std::uint64_t shown = shows ? pieces_of(blocks.owed_to(peer).bytes) : 0;
+        const std::uint64_t received = is_unread(peer) ? pieces_of(blocks.shown_by(peer).bytes) : 0;
+        if (!exchange_pieces(peer, shown, received, blocks)) return false;
+    }
+    if (!unread_.empty()) channel_.raise(schedule::kDone);
+    unread_.clear();
     return true;
 }
 
@@ -95,7 +139,7 @@ std::uint64_t Pipe::most_pieces(PipedBlocks& blocks) const {
 bool Pipe::is_free(std::uint64_t place) {
     const Shown& last = shown_[place];
     if (last.pieces == 0) return true;
-    if (personal_) return channel_.wait_read(last.peer, last.pieces);
+    if (goes_by_pairs_) return channel_.wait_read(last.peer, last.pieces);
     for (; reader_ < ranks_; ++reader_)
         if (reader_ != channel_.rank() && !channel_.wait_read(reader_, last.pieces)) return false;
     reader_ = 0;
@@ -116,7 +160,7 @@ bool Pipe::show(std::int32_t peer, Block block) {
 
 // Receives piece_ of a peer's block.
 bool Pipe::read(std::int32_t peer, Block from, PipedBlocks& blocks) {
-    if (!channel_.wait_shown(peer, personal_ ? channel_.rank() : peer, piece_ + 1)) return false;
+    if (!channel_.wait_shown(peer, goes_by_pairs_ ? channel_.rank() : peer, piece_ + 1)) return false;
     delay_if_asked();
     const Block room = blocks.room_for(peer);
     if (from.bytes > room.bytes) blocks.note_truncated();
@@ -135,7 +179,13 @@ void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {
     if (from.bytes > to.bytes) blocks.note_truncated();
     const std::uint64_t bytes = std::min(from.bytes, to.bytes);
     if (bytes == 0) return;
-    if (is_private(peer)) return read_through_kernel(peer, from.at, to, bytes);
+    if (is_private(peer)) {
+        // Pages of this process's own that the program has closed its signal handler opens, if they are touched here.
+        if (!read_through_kernel(peer, from.at, to, bytes) &&
+            (errno != EFAULT || !read_by_way_of_copy(peer, from.at, to, bytes)))
+            unread_.push_back(peer);
+        return;
+    }
     if (from.at == to.at) return;
     if (from.layout.words != nullptr || to.layout.words != nullptr)
         return blocks::copy_data(to.at, to.layout, 0, from.at, from.layout, 0, bytes, streaming_);
@@ -147,26 +197,28 @@ bool Pipe::is_fine(const Block& to) {
     return to.layout.words != nullptr && blocks::Cursor(to.at, to.layout, 0).stretch().bytes < 512;
 }
 
-void Pipe::read_by_way_of_copy(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
+bool Pipe::read_by_way_of_copy(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
     constexpr std::size_t kCopied = 64 * 1024;
     copied_.resize(kCopied);
     for (std::uint64_t done = 0; done < bytes; done += kCopied) {
         const std::uint64_t some = std::min<std::uint64_t>(kCopied, bytes - done);
         const iovec room{copied_.data(), some};
-        channel_.read_private(peer, from + done, {&room, 1});
+        if (!channel_.read_private(peer, from + done, {&room, 1})) return false;
         blocks::copy_data(to.at, to.layout, done, copied_.data(), {}, 0, some);
     }
+    return true;
 }
 
 // A private block is contiguous, its room may have holes.
-void Pipe::read_through_kernel(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
+bool Pipe::read_through_kernel(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
     if (is_fine(to)) return read_by_way_of_copy(peer, from, to, bytes);
     constexpr std::size_t kRuns = 64;
     iovec runs[kRuns];
     std::size_t count = 0;
     std::uint64_t gathered = 0;
+    bool good = true;
     auto read = [&] {
-        channel_.read_private(peer, from, {runs, count});
+        good = channel_.read_private(peer, from, {runs, count});
         from += gathered;
         count = gathered = 0;
     };
@@ -174,9 +226,10 @@ void Pipe::read_through_kernel(std::int32_t peer, const std::byte* from, Block t
         runs[count++] = {at, run_bytes};
         gathered += run_bytes;
         if (count == kRuns) read();
-        return true;
+        return good;
     });
-    if (count != 0) read();
+    if (good && count != 0) read();
+    return good;
 }
 
 }  // namespace coco::exec

@@ -13,8 +13,12 @@
 // No deadlock: a rank shows a piece once the piece before it in that place of the ring was read, which comes earlier in
 // that order, and reads a piece once it is shown, which comes earlier too. The first rank in that order can go on.
 //
-// Used by exec's flights once all ranks have agreed. Thread safety: that of the lane. Fails: a read that the kernel has
-// allowed before and refuses now ends the job with one line.
+// A read that the kernel refuses, though it has allowed them before, is no reason to end the job: the rank has given up rights
+// (setuid), a filter has come, or pages of the owner's are closed, which the owner's own signal handler opens. The reader
+// asks the owner for pieces and raises kUnread in the place of kDone. Once a rank has read all that it can it waits for its
+// readers to have come so far, in the rounds of a personal exchange, and shows pieces to those who ask.
+//
+// Used by exec's flights once all ranks have agreed. Thread safety: that of the lane. Fails: no.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -58,15 +62,13 @@ class Pipe {
     }
 
     // personal: each receiver gets another block. in_place: into the memory where this rank's blocks are. ring:
-    // kRingBytes, for blocks of this rank in private memory; null: peers can read them. piped: how this rank's blocks are
-    // read. streaming: whole blocks are copied by streaming stores. Requires: all ranks have arrived.
+    // kRingBytes, for blocks of this rank in private memory; null: they are in shared memory. piped: how this rank's blocks
+    // are read. streaming: whole blocks are copied by streaming stores. Requires: all ranks have arrived.
     Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
          channel::Piped piped, bool streaming);
-    // Goes on. Returns: whether all blocks of this rank are shown and received; false only while the channel polls.
-    // Requires: all ranks take part.
+    // Goes on. Returns: whether all blocks of this rank are shown and received, kDone is raised and nobody reads this rank's
+    // buffer any more; false only while the channel polls. Requires: all ranks take part.
     [[nodiscard]] bool advance(PipedBlocks& blocks);
-    // Whether this rank's own blocks are read where they are, so that readers have to be waited for.
-    bool is_read_in_place() const { return ring_ == nullptr; }
 
   private:
     struct Shown {
@@ -85,26 +87,38 @@ class Pipe {
     }
     [[nodiscard]] bool advance_pairs(PipedBlocks& blocks);
     [[nodiscard]] bool advance_for_all(PipedBlocks& blocks);
+    [[nodiscard]] bool exchange_pieces(std::int32_t peer, std::uint64_t shown, std::uint64_t received,
+                                       PipedBlocks& blocks);
+    void say_how_far();
+    [[nodiscard]] bool meet_readers(PipedBlocks& blocks);
+    bool is_unread(std::int32_t peer) const;
+    std::int32_t partner() const { return (round_ - channel_.rank() + ranks_) % ranks_; }
     [[nodiscard]] bool show(std::int32_t peer, blocks::Block block);
     [[nodiscard]] bool is_free(std::uint64_t place);
     [[nodiscard]] bool read(std::int32_t peer, blocks::Block from, PipedBlocks& blocks);
     void copy_whole(std::int32_t peer, PipedBlocks& blocks);
     static bool is_fine(const blocks::Block& to);
-    void read_by_way_of_copy(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
-    void read_through_kernel(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
+    bool read_by_way_of_copy(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
+    bool read_through_kernel(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
     std::uint64_t most_pieces(PipedBlocks& blocks) const;
     std::uint64_t place_of(std::uint64_t piece) const {
-        return (piece + (personal_ ? static_cast<std::uint64_t>(round_) : 0)) % kPieces;
+        return (piece + (goes_by_pairs_ ? static_cast<std::uint64_t>(round_) : 0)) % kPieces;
     }
 
     channel::Channel& channel_;
     const std::int32_t ranks_;
     const bool personal_, streaming_;
     const bool by_kernel_;  // private memory is read through the kernel
-    std::byte* const ring_;
-    std::int32_t round_ = 0;    // pairs: of the partner; else the distance to the rank that is read
-    std::uint64_t piece_ = 0;   // of the round, or of all ranks
-    bool has_shown_ = false;    // that piece
+    const bool
+        is_read_whole_;  // this rank's blocks are read where they are, so that readers have to be waited for
+    std::byte* const own_ring_;  // null: nobody can ask for pieces
+    std::byte* ring_;            // null: this rank shows no pieces
+    bool goes_by_pairs_;
+    bool has_read_ = false;             // all that it can
+    std::vector<std::int32_t> unread_;  // peers whose blocks the kernel has refused
+    std::int32_t round_ = 0;            // pairs: of the partner; else the distance to the rank that is read
+    std::uint64_t piece_ = 0;           // of the round, or of all ranks
+    bool has_shown_ = false;            // that piece
     bool is_begun_ = false;     // blocks that are copied whole, where one block goes to all, are copied
     std::uint64_t pieces_ = 0;  // where one block goes to all: of the longest that comes in pieces
     std::int32_t reader_ = 0;   // looked at before a place of the ring is free

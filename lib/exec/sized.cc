@@ -64,7 +64,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
                 phase_ = Phase::walk;
                 [[fallthrough]];
             case Phase::walk:
-                if (!(pipe_ ? advance_pipe() : walk(*schedule_, *this, position_))) return false;
+                if (!(pipe_ ? pipe_->advance(*this) : walk(*schedule_, *this, position_))) return false;
                 phase_ = Phase::readers;
                 [[fallthrough]];
             case Phase::readers:
@@ -247,12 +247,6 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         }
     }
 
-    bool advance_pipe() {
-        if (!pipe_->advance(*this)) return false;
-        if (!is_done_) channel_.raise(schedule::kDone);
-        is_done_ = true;
-        return true;
-    }
     Block owed_to(std::int32_t peer) override {
         const std::int32_t index = personal_ ? peer : 0;
         Block owed = block({comm_.rank, Area::send, index});
@@ -290,10 +284,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
 
     // An eager schedule has no waits for readers: its scratch needs none, a buffer read in place does.
     bool wait_for_readers() {
-        if (!eager_ && !pipe_) return true;  // the schedule has waited for readers
-        const bool is_copy =
-            copies_out_ || send_.where == Where::ring || (pipe_ && !pipe_->is_read_in_place());
-        if (is_copy) return true;
+        if (!eager_ || pipe_) return true;  // the schedule, or the pipe, has waited for readers
+        if (copies_out_ || send_.where == Where::ring) return true;
         bool to_all = send_.blocks.size() == 1;
         for (; reader_ < comm_.ranks; ++reader_)
             if (reader_ != comm_.rank && send_.blocks[to_all ? 0 : reader_].bytes != 0 &&
@@ -311,7 +303,6 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     bool is_piped_ = false;      // this rank's blocks, or those that it receives, need a pipe
     std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
     std::optional<Pipe> pipe_;
-    bool is_done_ = false;
     Phase phase_ = Phase::room;
     Agreement agreement_{stats::Reason::none};
 };

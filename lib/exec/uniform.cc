@@ -51,7 +51,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                 if (may_refuse() && must_pipe()) begin_pipe();
                 [[fallthrough]];
             case Phase::walk:
-                if (!(pipe_ ? advance_pipe() : walk(schedule_, *this, position_))) return false;
+                if (!(pipe_ ? pipe_->advance(*this) : walk(schedule_, *this, position_))) return false;
                 blocks::empty_side(recv_, call_.local.recv, bytes_);
         }
         return true;
@@ -150,12 +150,6 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                       send_.piped, streaming_);
         outcome.ran = &plain_pull(common().collective);
     }
-    bool advance_pipe() {
-        if (!pipe_->advance(*this)) return false;
-        if (!is_done_) channel_.raise(schedule::kDone);
-        is_done_ = true;
-        return !pipe_->is_read_in_place() || readers_.advance(channel_, comm_.mates, schedule::kDone);
-    }
     Block block_at(const blocks::Row& row, std::int32_t index) const {
         return {row.base + index * row.stride_bytes, bytes_};
     }
@@ -240,11 +234,9 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     std::uint16_t writer_ = 0;   // the algorithm, if it writes to peers and may write to this rank
     bool is_piped_ = false;      // this rank's blocks, or those that it receives, need a pipe
     std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
-    bool is_done_ = false;
     Phase phase_ = Phase::room;
     Agreement agreement_{stats::Reason::none};
     std::optional<Pipe> pipe_;
-    Awaited readers_;
 };
 
 }  // namespace

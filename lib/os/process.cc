@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <valgrind/valgrind.h>
 
@@ -183,6 +184,8 @@ std::uint64_t random_cookie() {
     errno = saved;
     return cookie != 0 ? cookie : 1;
 }
+
+std::int32_t own_thread() { return static_cast<std::int32_t>(kernel::call(SYS_gettid)); }
 
 std::int64_t launched_rank() {
     for (const char* name : {"PMIX_RANK", "PMI_RANK", "PMI_ID", "OMPI_COMM_WORLD_RANK", "PALS_RANKID",

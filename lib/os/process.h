@@ -13,6 +13,8 @@ namespace coco::os {
 std::uint64_t host_identity();
 // Random, never 0.
 std::uint64_t random_cookie();
+// The kernel's number of the calling thread.
+std::int32_t own_thread();
 // Whether an MPI library is loaded, or an MPI launcher started this process: its environment says so, and no
 // rank among this process's ancestors has passed that environment on (mark_children).
 bool is_mpi_rank();

@@ -5,7 +5,8 @@
 //   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which they can
 //                           get ahead, or in MOST of them (default 1500)
 //   flights threads [TURNS] a thread for each rank, which takes its flights in a random order, so many times (600)
-// A third word, `pieces`, forbids reading private memory through the kernel.
+// A third word, `pieces`, forbids reading private memory through the kernel; `refused` has the kernel refuse reads in the midst of
+// calls.
 // All pairs of calls that differ in how blocks are published, read and waited for. What a call receives is compared
 // with what was sent to it.
 #include <sched.h>
@@ -657,7 +658,10 @@ void play_threads(int turns) {
 
 int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "";
-    channel::g_never_reads = argc > 3 && std::string_view(argv[3]) == "pieces";
+    const std::string_view how = argc > 3 ? argv[3] : "";
+    channel::g_never_reads = how == "pieces";
+    // To play all orders one run must be like the next: there all reads are refused.
+    if (how == "refused") channel::g_refused_reads = what == "orders" ? 1 : 3;
     if (what == "orders") {
         play_ahead();
         play_orders(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1500);
