@@ -27,6 +27,7 @@ MpiFound check_alone(const std::string& program, Findings& findings) {
     check_program(program, findings);
     const MpiFound mpi = check_mpi(program, findings);
     check_allocators(program, findings);
+    check_devices(program, findings);
     check_settings(findings);
     check_learned_rules(findings);
     check_shared_memory(findings);

@@ -17,6 +17,9 @@ void check_program(const std::string& program, Findings& findings);
 // Which malloc serves the program, and who else defines names that libcoco defines.
 void check_allocators(const std::string& program, Findings& findings);
 
+// Whether the program may have memory of devices.
+void check_devices(const std::string& program, Findings& findings);
+
 // doctor_preload.cc. Whether libcoco.so is there, of this version, and taken by the loader.
 void check_library(Findings& findings);
 void check_other_preloads(Findings& findings);

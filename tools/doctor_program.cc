@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <set>
 
+#include "os/devices.h"
 #include "os/process.h"
 #include "tools/doctor_checks.h"
 #include "tools/doctor_preload.h"
@@ -211,6 +212,24 @@ void check_allocators(const std::string& program, Findings& findings) {
                 " serves malloc: the program's buffers are private, and large ones are adopted or copied",
             "link the program without it; libcoco brings an allocator");
     findings.ok("allocator", "the C library's malloc, in whose place libcoco's comes");
+}
+
+void check_devices(const std::string& program, Findings& findings) {
+    const std::string binary = program.empty() ? program : fit_binary(program);
+    if (binary.empty()) return;
+    const auto is_of_device = [](const std::string& file) {
+        const std::string name = std::filesystem::path(file).filename();
+        return os::runtime_of(name) != os::Runtime::none || name.starts_with("libcudart.so");
+    };
+    std::vector<std::string> runtimes;
+    std::ranges::copy_if(all_needed(binary), std::back_inserter(runtimes), is_of_device);
+    if (runtimes.empty())
+        return findings.ok("devices", "the program is linked with no runtime of a device (GPU)");
+    findings.note("devices",
+                  joined(runtimes) +
+                      ": collectives on memory of a device are left to the MPI library, and "
+                      "so are those that follow on the same communicator",
+                  "a communicator of its own for collectives on the processor's memory");
 }
 
 }  // namespace coco::tools

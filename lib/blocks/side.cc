@@ -243,13 +243,6 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
 
 namespace {
 
-// Whether the kernel can copy a private buffer, by which peers get it: not so with memory of devices.
-bool is_plain_memory(const Buffer& buffer, std::uint64_t block_bytes) {
-    return for_each_range(buffer, block_bytes, [](const Range& range) {
-        return heap::is_plain_memory(range.begin) && heap::is_plain_memory(range.begin + range.bytes - 1);
-    });
-}
-
 Side through_pipe(Side side, std::byte* base) {
     side.where = Where::pipe;
     side.piped = channel::Piped::address;
@@ -276,8 +269,7 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
     }
     if (is_users(side.where) || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
-    if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private &&
-        is_plain_memory(buffer, demand.block_bytes))
+    if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private)
         return through_pipe(side, buffer.base);
     if (side.refusal != stats::Reason::none) return side;
     side.base = side.where == Where::shared_room ? fetch_shared(store.shared_room(which), demand.bytes)
@@ -290,11 +282,6 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
                        : demand.must_copy       ? stats::Reason::in_place
                                                 : demand.if_private;
     return side;
-}
-
-bool is_in_plain_memory(const Buffer& buffer, std::uint64_t block_bytes) {
-    const Range span = span_of(buffer, block_bytes);
-    return heap::is_plain_memory(span.begin) && heap::is_plain_memory(span.begin + span.bytes - 1);
 }
 
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,

@@ -68,8 +68,6 @@ struct Demand {
 std::byte* show_in_place(Store& store, std::byte* at, std::uint64_t bytes);
 // Whether all blocks of a dense buffer lie on the shared heap.
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes);
-// Whether a buffer with layouts can be copied by the processor: not so memory of devices, which the MPI library packs.
-bool is_in_plain_memory(const Buffer& buffer, std::uint64_t block_bytes);
 // Decides where the side will be. Room on the shared heap is fetched here, ring space is taken
 // by the flights.
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which);

@@ -35,6 +35,14 @@ void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
     std::ranges::fill(slot_epoch_, 0u);
 }
 
+void Channel::hand_back(HandedBack calls) {
+    COCO_CHECK(is_found(0), "no call is handed back while the channel polls");
+    const Peer& first = peers_.front();
+    // Relaxed: this rank's publishing releases it.
+    first.control->handed_back.store((first.epoch_base + epoch_) << 2 | static_cast<std::uint64_t>(calls),
+                                     std::memory_order_relaxed);
+}
+
 Control* Channel::close() { return std::exchange(control_, nullptr); }
 
 std::vector<Pending> Channel::pending() const {

@@ -7,7 +7,7 @@
 // which several calls are under way at once has a channel for each.
 //
 // Thread safety: one thread at a time uses a channel. Process safety: the owner alone writes its control block,
-// except for the counts of sleepers and of leavers; what others read there is published by release stores.
+// except for the counts of sleepers and of leavers and the call handed back; what others read there is published by release stores.
 //
 // Invariants: epochs count 1, 2, 3, ... alike on all ranks of the channel. A rank begins an epoch after it has
 // raised kDone of the epoch before. What a peer may still read is not written before that peer is known to have
@@ -130,6 +130,23 @@ class Channel {
     // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while the
     // channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
     std::byte* stage_bytes(std::uint64_t bytes);
+
+    // Which calls all ranks hand back, as one of them has asked for.
+    enum class HandedBack : std::uint8_t { none, later, this_and_later };
+    // Has all ranks hand back the calls from this epoch's or the next one's on. Requires: an exchange among all ranks, in which this rank has
+    // published nothing yet, on a channel that does not poll; all who ask for the same epoch ask for the same.
+    void hand_back(HandedBack calls);
+    // Whether a rank has asked for that in this epoch. Requires: this rank has received what all ranks owe it in this epoch: so
+    // it knows all that any rank wrote before it published.
+    HandedBack handed_back() {
+        COCO_CHECK_DEAR(!polls_, "nobody hears of it while the channel polls");
+        if (!is_found(0)) return HandedBack::none;
+        const Peer& first = peers_.front();
+        // Relaxed: the write happened before.
+        const std::uint64_t asked = first.control->handed_back.load(std::memory_order_relaxed);
+        return asked >> 2 == first.epoch_base + epoch_ ? static_cast<HandedBack>(asked & 3)
+                                                       : HandedBack::none;
+    }
 
     // Waits for a peer to publish its slot of this epoch. prefetch_of: tells what to fetch meanwhile; called once
     // the peer is found.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A rank's control block for one communicator: what its node-mates read of it. It lies in the rank's own
-// segment, only that rank writes it (but for the doorbell's count of sleepers and the count of leavers), and
+// segment, only that rank writes it (but for the doorbell's count of sleepers, the count of leavers and the call handed back), and
 // it is never given back to the allocator: a freed communicator's block is used again for another one with
 // the epochs going on, so that a late reader of the old communicator still sees monotone counters
 // (channel/control_pool.h).
@@ -104,6 +104,9 @@ struct alignas(4096) Control {
     // Counts in the block of the node's first rank: how many ranks have left the communicators that had this
     // block, in all. Each rank adds one when it frees such a communicator.
     alignas(os::kLineBytes) std::atomic<std::uint64_t> leavers;
+    // In the block of the node's first rank: the exchange that a rank which cannot touch its buffers has all ranks hand back
+    // (Channel::hand_back()). Written before that rank publishes anything in the exchange, and once for a communicator.
+    std::atomic<std::uint64_t> handed_back;
     std::uint64_t number;           // the block's number among those of its owner
     const Control* owners_address;  // of the block, in the process that owns it
     std::atomic<std::int32_t>

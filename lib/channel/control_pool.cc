@@ -81,6 +81,7 @@ Control* make_control(bool shared) {
     control->flag.value.store(schedule::kDone, std::memory_order_relaxed);
     for (Slot& slot : control->slots) new (&slot.epoch) std::atomic<std::uint64_t>(0);
     new (&control->leavers) std::atomic<std::uint64_t>(0);
+    new (&control->handed_back) std::atomic<std::uint64_t>(0);
     static std::atomic<std::uint64_t> made{0};
     control->number =
         made.fetch_add(1, std::memory_order_relaxed);  // has no partner: each gets another number

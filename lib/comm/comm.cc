@@ -227,6 +227,11 @@ Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t 
     return made;
 }
 
+void close_for_devices(Comm& comm) {
+    close(comm, stats::Reason::device_memory);
+    forget_handles();  // what is remembered of calls
+}
+
 bool count_neighbor_call(Comm& comm) {
     if (comm.id == 0 || comm.neighbors != nullptr) return true;
     return ++comm.neighbor_calls >= kCallsBeforeSetUp;

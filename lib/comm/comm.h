@@ -193,6 +193,9 @@ UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_
 // block_bytes: the block size of plain alltoalls and allgathers, equal on all ranks by MPI's rules; 0 for others.
 // Requires: all ranks of the communicator call it in the same collective.
 void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
+// Leaves all calls that follow on the communicator to the MPI library, as buffers in memory of devices are among them. Requires: all ranks
+// do so in the same call.
+void close_for_devices(Comm& comm);
 // Counts one collective call on neighbours, before count_call(). Returns: whether the communicator's
 // neighbours are known or shall be looked up now.
 bool count_neighbor_call(Comm& comm);

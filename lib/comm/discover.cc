@@ -17,6 +17,7 @@
 #include "comm/told.h"
 #include "heap/segment.h"
 #include "mpi/library.h"
+#include "os/devices.h"
 #include "os/probe.h"
 
 namespace coco::comm {
@@ -33,7 +34,7 @@ struct Card {
     std::uint64_t domain_label;
     std::uint64_t wires;  // private communicators that this process has
     FoldedCpus cpus;
-    std::int32_t job_crowds_node;  // 0 or 1
+    std::int16_t job_crowds_node, uses_device;  // 0 or 1
 };
 
 std::atomic<std::uint64_t> g_choice_hash{0};
@@ -67,6 +68,7 @@ Card make_card(const Comm& comm, const channel::Control* control) {
     card.wires = static_cast<std::uint64_t>(mpi::Wire::alive());
     card.cpus = fold(os::usable_cpus());
     card.job_crowds_node = job_crowds_node() ? 1 : 0;
+    card.uses_device = os::uses_device() ? 1 : 0;
     const WorldSeat world = world_seat(comm);
     const Labels labels = labels_of(card.segment.host, world.ranks, world.rank);
     card.node_label = labels.node;
@@ -141,6 +143,8 @@ stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
         return stats::Reason::disabled;
     }
     bool wired = comm.map.nodes() > 1;
+    if (wired && std::ranges::any_of(cards, [](const Card& card) { return card.uses_device != 0; }))
+        return stats::Reason::device_memory;
     return wired && wires >= mpi::Wire::kMost ? stats::Reason::many_communicators : stats::Reason::none;
 }
 
@@ -264,9 +268,12 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
 // Sets up a communicator of several nodes whose ranks know one another since MPI_Init: it only lacks a wire.
 stats::Reason set_up_wires(Comm& comm, Parts& parts) {
     if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
-    std::uint64_t wires = static_cast<std::uint64_t>(mpi::Wire::alive()), most = 0;
-    mpi::lib().Allreduce(&wires, &most, 1, mpi::lib().int64, mpi::lib().max, comm.handle);
-    if (most >= mpi::Wire::kMost) return stats::Reason::many_communicators;
+    struct {
+        std::uint64_t wires, uses_device;
+    } mine{static_cast<std::uint64_t>(mpi::Wire::alive()), os::uses_device()}, most{};
+    mpi::lib().Allreduce(&mine, &most, 2, mpi::lib().int64, mpi::lib().max, comm.handle);
+    if (most.uses_device != 0) return stats::Reason::device_memory;
+    if (most.wires >= mpi::Wire::kMost) return stats::Reason::many_communicators;
     parts.peers.resize(static_cast<std::size_t>(comm.ranks));
     const stats::Reason reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) return reason;

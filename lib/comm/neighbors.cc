@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "comm/letters.h"
 #include "comm/notices.h"
 #include "mpi/library.h"
+#include "os/devices.h"
 #include "schedule/bundles_combined.h"
 #include "schedule/sides.h"
 
@@ -137,7 +139,7 @@ Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::i
 // edges_between_nodes. Behind them travel the groups of sides (schedule/sides.h), 8 bytes a rank however many edges
 // there are.
 struct Facts {
-    std::uint64_t joined, forms_agree, has_edges, has_wires, blocks_missing;
+    std::uint64_t joined, forms_agree, has_edges, has_wires, uses_no_device, blocks_missing;
     std::uint64_t edges_between_nodes;
     std::uint64_t ranks;
     static constexpr std::uint64_t kManyBlocks = 1ull << 40;
@@ -147,7 +149,7 @@ struct Facts {
     }
     void add(Facts& more) {
         for (auto number : {&Facts::joined, &Facts::forms_agree, &Facts::has_edges, &Facts::has_wires,
-                            &Facts::blocks_missing})
+                            &Facts::uses_no_device, &Facts::blocks_missing})
             this->*number = std::min(this->*number, more.*number);
         edges_between_nodes += more.edges_between_nodes;
         schedule::join_sides(more.sides(), sides());
@@ -164,6 +166,7 @@ Facts facts_of(const Comm& comm, const Neighbors& near, bool joined) {
         .forms_agree = near.graphs[0] == near.graphs[1] && near.graphs[0] == near.graphs[2],
         .has_edges = !graph.incoming.empty() || std::ranges::any_of(graph.destinations, has_edge),
         .has_wires = mpi::Wire::alive() < mpi::Wire::kMost,
+        .uses_no_device = !os::uses_device(),
         .blocks_missing = Facts::kManyBlocks - static_cast<std::uint64_t>(most),
         .edges_between_nodes = static_cast<std::uint64_t>(std::ranges::count_if(graph.destinations, leaves)),
         .ranks = static_cast<std::uint64_t>(comm.ranks)};
@@ -277,6 +280,7 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     FactBytes facts = add_over_ranks(comm, all_facts_of(comm, near, joined));
     Facts& all = facts_in(facts);
     if (!all.joined) return stats::Reason::bad_arguments;
+    if (!all.uses_no_device) return stats::Reason::device_memory;
     if (all.forms_agree) near.graphs.resize(1);
     fill(comm, lists,
          common_of(all.sides(), !all.has_edges, all.edges_between_nodes,
@@ -286,25 +290,26 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
 }
 
-// A rank's lists as its mates read them: the number of its control block, how many sources, and both lists.
+// A rank's lists as its mates read them: the number of its control block, whether it uses a device, how many sources, and
+// both lists.
 Notice notice_of(const Comm& comm, const Lists& lists) {
     Notice notice{static_cast<std::int32_t>(
                       std::min<std::uint64_t>(comm.lane.channel.control_number(), mpi::Wire::kNumbersMost)),
-                  static_cast<std::int32_t>(lists.sources.size())};
+                  os::uses_device() ? 1 : 0, static_cast<std::int32_t>(lists.sources.size())};
     notice.insert(notice.end(), lists.sources.begin(), lists.sources.end());
     notice.insert(notice.end(), lists.destinations.begin(), lists.destinations.end());
     return notice;
 }
 
 struct Read {
-    std::int32_t number;
+    std::int32_t number, uses_device;
     std::span<const std::int32_t> sources, destinations;
 };
 
 Read read_notice(const Notice& notice) {
     const std::span<const std::int32_t> words(notice);
-    const auto sources = static_cast<std::size_t>(words[1]);
-    return {words[0], words.subspan(2, sources), words.subspan(2 + sources)};
+    const auto sources = static_cast<std::size_t>(words[2]);
+    return {words[0], words[1], words.subspan(3, sources), words.subspan(3 + sources)};
 }
 
 // The edges of ranks that name each other once: by sender and receiver, the number of the receiver's block among
@@ -344,11 +349,11 @@ Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t 
     return graph;
 }
 
-// Fills in `near`, on one node, by notices that the ranks exchange in shared memory. Returns: false, on all ranks,
+// Fills in `near`, on one node, by notices that the ranks exchange in shared memory. Returns: nothing, on all ranks,
 // if the library has to be asked.
-bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
+std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
     const std::vector<Notice> notices = exchange_notices(comm, notice_of(comm, lists));
-    if (notices.empty()) return false;
+    if (notices.empty()) return {};
     std::vector<Read> all;
     std::vector<std::int32_t> numbers;
     for (const Notice& notice : notices) {
@@ -356,7 +361,8 @@ bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
         numbers.push_back(all.back().number);
     }
     Joined joined;
-    if (std::ranges::max(numbers) >= mpi::Wire::kNumbersMost || !join_all(all, joined)) return false;
+    if (std::ranges::max(numbers) >= mpi::Wire::kNumbersMost || !join_all(all, joined)) return {};
+    if (std::ranges::any_of(all, &Read::uses_device)) return stats::Reason::device_memory;
     schedule::Sides sides;
     bool has_rank_without_edges = false;
     std::size_t most_blocks = 0;
@@ -379,7 +385,7 @@ bool make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
          near);
     near.wire = mpi::Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
     comm.lane.post.wire = near.wire.get();
-    return true;
+    return stats::Reason::none;
 }
 
 stats::Reason make(Comm& comm, Neighbors& near) {
@@ -387,7 +393,8 @@ stats::Reason make(Comm& comm, Neighbors& near) {
     // Without a topology on one rank there is none on any.
     if (!read_lists(comm, lists)) return stats::Reason::bad_arguments;
     const bool on_node = comm.id != 0 && comm.wire == nullptr;
-    if (on_node && make_by_notices(comm, lists, near)) return stats::Reason::none;
+    if (on_node)
+        if (const auto reason = make_by_notices(comm, lists, near)) return *reason;
     return make_by_library(comm, lists, near);
 }
 

@@ -56,7 +56,7 @@ SentCopy::SentCopy(blocks::Buffer& send) {
     send.blocks = side.blocks;
     send.packer = nullptr;
     send.layouts = {};
-    send.gapped = false;
+    send.gapped = send.on_device = false;
 }
 
 SentCopy::~SentCopy() { heap::release(memory_); }

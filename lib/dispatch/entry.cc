@@ -176,12 +176,15 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
     comm.lane.channel.timed = counting;
     comm.lane.channel.wait_ns = 0;
     bool bounded = is_bounded(common, comm);  // the next call may be chosen for anew
-    if (!counting && !bounded) remember(args, common, repeat, generation);
+    const bool on_device = call.local.send.on_device || call.local.recv.on_device;
+    if (!counting && !bounded && !on_device) remember(args, common, repeat, generation);
     std::optional<SentCopy> copy;
     if (common.sends_copy) [[unlikely]]
         copy.emplace(call.local.send);
     exec::Outcome outcome = run_counted(comm, call, chosen, taken);
     if (counting) count_amounts(call, comm, common, taken);
+    if (outcome.closes) [[unlikely]]
+        comm::close_for_devices(comm);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
     if (!note_sizes(comm, *chosen.cell, outcome)) taken.measured_for = nullptr;
@@ -303,6 +306,8 @@ void run_again(const Repeat& repeat, Collective collective, TakeResult& taken) {
     exec::Outcome outcome =
         exec::run(*repeat.comm, repeat.call, *repeat.choice.algorithm, repeat.choice.parameters);
     taken.taken = outcome.reason == stats::Reason::none;
+    if (outcome.closes) [[unlikely]]
+        comm::close_for_devices(*repeat.comm);
     const bool tells = outcome.size_class >= 0 || outcome.lacking || outcome.truncated;
     if (tells && !note_sizes(*repeat.comm, *repeat.choice.cell, outcome)) taken.measured_for = nullptr;
     if (!repeat.is_usual) [[unlikely]]

@@ -7,6 +7,8 @@
 #include "blocks/side.h"
 #include "dispatch/read.h"
 #include "dispatch/side_args.h"
+#include "heap/overlays.h"
+#include "os/devices.h"
 
 namespace coco::dispatch {
 
@@ -56,8 +58,12 @@ class BufferReader {
         } else {
             read_plain(buffer);
         }
+        buffer.on_device = is_on_device(buffer);
+        if (buffer.on_device) buffer.packer = &packer_;
         if (buffer.packer == nullptr) return buffer;
         fill_packer();
+        packer_.by_next_tool = buffer.on_device;
+        if (buffer.on_device) return buffer;
         const std::uint64_t bytes =
             side_.sized ? buffer.total_bytes : buffer.block_bytes * static_cast<std::uint64_t>(side_.blocks);
         // Smaller buffers are packed in any case.
@@ -128,7 +134,6 @@ class BufferReader {
         for (std::int32_t i = 0; i < (side_.sized ? side_.blocks : 1); ++i)
             if (!add_layout(i)) return;
         buffer.layouts = block_layouts_;
-        if (!blocks::is_in_plain_memory(buffer, buffer.block_bytes)) buffer.layouts = {};
     }
     bool add_layout(std::int32_t block) {
         const TypeFacts type = side_.facts(block);
@@ -161,6 +166,7 @@ blocks::Buffer in_place_send(const blocks::Buffer& recv, const comm::Comm& comm,
     send.block_count = 1;
     if (recv.packer != nullptr) {
         space.send_packer.comm = space.recv_packer.comm;
+        space.send_packer.by_next_tool = space.recv_packer.by_next_tool;
         space.send_packer.blocks.assign(1, space.recv_packer.blocks[comm.rank]);
         send.packer = &space.send_packer;
         if (recv.layouts.size() > 1)
@@ -185,6 +191,18 @@ blocks::Buffer dense_buffer(const BufferArgs& args, const TypeFacts& type, std::
 
 }  // namespace
 
+bool is_on_device(const blocks::Buffer& buffer) {
+    if (!os::may_have_devices() || buffer.block_count == 0) return false;
+    const std::byte* first = buffer.base;
+    if (buffer.blocks.empty() && buffer.block_bytes == 0) return false;
+    if (!buffer.blocks.empty()) {
+        const auto filled = std::ranges::find_if(buffer.blocks, &blocks::BlockAt::bytes);
+        if (filled == buffer.blocks.end()) return false;
+        first = base::displaced(first, filled->displacement_bytes);
+    }
+    return !heap::touches_segment(first, 1) && os::is_on_device(first);
+}
+
 Workspace& workspace() { return base::of_thread<Workspace, Workspace>(); }
 
 std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::span<blocks::BlockAt> blocks,
@@ -206,7 +224,7 @@ void read_local(const Args& args, const comm::Comm& comm, const CommonArguments&
                 exec::LocalFacts& local) {
     bool bcast = args.collective == Collective::bcast;
     bool personal = base::is_personal(args.collective);
-    if (common.recv_dense && (common.send_dense || bcast)) {
+    if (common.recv_dense && (common.send_dense || bcast) && !os::may_have_devices()) {
         local.recv =
             dense_buffer(args.recv, common.recv_type, bcast ? 1 : recv_blocks_of(args.collective, comm));
         local.bytes = common.block_bytes;

@@ -14,6 +14,7 @@
 #include "dispatch/left.h"
 #include "exec/limits.h"
 #include "mpi/progress.h"
+#include "os/devices.h"
 
 namespace coco::dispatch {
 namespace {
@@ -217,6 +218,11 @@ bool fill_in(const Args& args, RememberedCall& last) {
     return !call.common.sized || read_sizes(args, last);
 }
 
+// Whether the call has to be read whole, so that no processor touches its buffers.
+bool names_device(const exec::LocalFacts& local) {
+    return os::may_have_devices() && (is_on_device(local.recv) || is_on_device(local.send));
+}
+
 bool is_simple(const TypeFacts& type) {
     return type.run && type.extent_bytes == static_cast<std::int64_t>(type.size_bytes);
 }
@@ -254,6 +260,8 @@ const Repeat* repeat_of(const Args& args) {
     RememberedCall* last = memory().remembered[static_cast<int>(args.collective)].find(
         key_of(args), [&](RememberedCall& it) { return is_like(args, it) && fill_in(args, it); });
     if (last == nullptr) return nullptr;
+    if (!last->repeat.is_left && names_device(last->repeat.call.local)) [[unlikely]]
+        return nullptr;
     if (last->is_left_until_its_last_call()) [[unlikely]]
         remember_left_by_choice(args, last->as_left());
     return &last->repeat;
@@ -269,6 +277,7 @@ const Repeat* repeat_by_bytes(const Args& args) {
     RememberedCall* last = memory().by_bytes(type).find(
         key_of(bytes), [&](RememberedCall& it) { return is_like(bytes, it) && fill_in(bytes, it); });
     if (last == nullptr) return nullptr;
+    if (!last->repeat.is_left && names_device(last->repeat.call.local)) return nullptr;
     if (!last->repeat.is_left && !type.run) {
         exec::LocalFacts& local = last->repeat.call.local;
         local.send.packer = local.recv.packer = read_packed(args, workspace());

@@ -55,35 +55,44 @@ class NotNull {
     bool made_ = false;
 };
 
+// The MPI library's function, or the next tool's of that name.
+template <class Function>
+Function function_for(bool by_next_tool, const char* name, Function librarys) {
+    void* next = by_next_tool ? mpi::next_function(name) : nullptr;
+    return next != nullptr ? reinterpret_cast<Function>(next) : librarys;
+}
+
 // Of a portion: what the library's function says, and how many bytes it has packed or unpacked.
 struct Moved {
     int rc;
     std::uint64_t bytes;
 };
 
-Moved pack_some(const NotNull& from, int count, std::byte* target, std::uint64_t bytes, mpi::Comm comm) {
+Moved pack_some(const TypePacker& packer, const NotNull& from, int count, std::byte* target,
+                std::uint64_t bytes) {
     if (bytes > INT_MAX) {
         mpi::Count done = 0;
-        const int rc = mpi::lib().Pack_c(from.at(), count, from.type(), target,
-                                         static_cast<mpi::Count>(bytes), &done, comm);
+        const int rc = function_for(packer.by_next_tool, "MPI_Pack_c", mpi::lib().Pack_c)(
+            from.at(), count, from.type(), target, static_cast<mpi::Count>(bytes), &done, packer.comm);
         return {rc, static_cast<std::uint64_t>(done)};
     }
     int done = 0;
-    const int rc =
-        mpi::lib().Pack(from.at(), count, from.type(), target, static_cast<int>(bytes), &done, comm);
+    const int rc = function_for(packer.by_next_tool, "MPI_Pack", mpi::lib().Pack)(
+        from.at(), count, from.type(), target, static_cast<int>(bytes), &done, packer.comm);
     return {rc, static_cast<std::uint64_t>(done)};
 }
 
-Moved unpack_some(const std::byte* source, std::uint64_t bytes, const NotNull& to, int count,
-                  mpi::Comm comm) {
+Moved unpack_some(const TypePacker& packer, const std::byte* source, std::uint64_t bytes, const NotNull& to,
+                  int count) {
     if (bytes > INT_MAX) {
         mpi::Count done = 0;
-        const int rc = mpi::lib().Unpack_c(source, static_cast<mpi::Count>(bytes), &done, to.at(), count,
-                                           to.type(), comm);
+        const int rc = function_for(packer.by_next_tool, "MPI_Unpack_c", mpi::lib().Unpack_c)(
+            source, static_cast<mpi::Count>(bytes), &done, to.at(), count, to.type(), packer.comm);
         return {rc, static_cast<std::uint64_t>(done)};
     }
     int done = 0;
-    const int rc = mpi::lib().Unpack(source, static_cast<int>(bytes), &done, to.at(), count, to.type(), comm);
+    const int rc = function_for(packer.by_next_tool, "MPI_Unpack", mpi::lib().Unpack)(
+        source, static_cast<int>(bytes), &done, to.at(), count, to.type(), packer.comm);
     return {rc, static_cast<std::uint64_t>(done)};
 }
 
@@ -115,8 +124,8 @@ void in_portions(const TypePacker::Block& block, Move move) {
 void TypePacker::pack(std::int32_t index, std::byte* target) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
-        const Moved packed = pack_some(NotNull(at, block.type), count, target + done, bytes, comm);
-        if (packed.rc != mpi::kSuccess) stop_at("packing failed");
+        const Moved packed = pack_some(*this, NotNull(at, block.type), count, target + done, bytes);
+        if (packed.rc != mpi::kSuccess || (packed.bytes < bytes && by_next_tool)) stop_at("packing failed");
         if (packed.bytes < bytes) std::memcpy(target + done, run_of(at, block.type), bytes);
     });
 }
@@ -124,8 +133,9 @@ void TypePacker::pack(std::int32_t index, std::byte* target) const {
 void TypePacker::unpack(std::int32_t index, const std::byte* source) const {
     const Block& block = blocks[index];
     in_portions(block, [&](std::byte* at, int count, std::uint64_t done, std::uint64_t bytes) {
-        const Moved unpacked = unpack_some(source + done, bytes, NotNull(at, block.type), count, comm);
-        if (unpacked.rc != mpi::kSuccess) stop_at("unpacking failed");
+        const Moved unpacked = unpack_some(*this, source + done, bytes, NotNull(at, block.type), count);
+        if (unpacked.rc != mpi::kSuccess || (unpacked.bytes < bytes && by_next_tool))
+            stop_at("unpacking failed");
         if (unpacked.bytes < bytes) std::memcpy(run_of(at, block.type), source + done, bytes);
     });
 }

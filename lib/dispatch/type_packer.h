@@ -24,6 +24,8 @@ class TypePacker final : public blocks::Packer {
 
     std::vector<Block> blocks;
     mpi::Comm comm{};
+    bool by_next_tool =
+        false;  // the next tool's functions, or the MPI library's, are called by the names that tools wrap
 };
 
 }  // namespace coco::dispatch

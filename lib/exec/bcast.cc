@@ -173,6 +173,11 @@ class Train {
 // Walking it costs as much again (bench/collective, 8 B: 0.10 us against 0.07 us). Buffers with holes are packed there, and
 // unpacked from there.
 
+void note_refused(Outcome& outcome) {
+    outcome.reason = stats::Reason::device_memory;
+    outcome.closes = true;
+}
+
 bool fits_tape(const Order& order) {
     return order.algorithm.is_eager() && order.call.local.bytes <= kInlineBytesMax;
 }
@@ -193,12 +198,27 @@ bool publish_on_tape(channel::Channel& channel, const Buffer& user, std::uint64_
     return true;
 }
 
-// Returns: whether the record holds the buffer, which then is received.
+// A root whose buffer is in memory of a device, which only the MPI library can move, has all ranks hand the call back.
+void refuse(channel::Channel& channel, Outcome& outcome) {
+    const Header header = Header::of(Publish::refuse, 0);
+    const channel::Record record = channel.open_record(header);
+    COCO_CHECK(record.header != nullptr, "no bcast is handed back while the channel polls");
+    channel.publish(record, header);
+    channel.raise(schedule::kDone);
+    note_refused(outcome);
+}
+
+// Returns: whether the record holds the buffer, which then is received, or says that the call is handed back.
 bool receive_from_tape(channel::Channel& channel, channel::Record record, const Order& order,
                        Outcome& outcome) {
     const Buffer& user = order.call.local.recv;
     const std::uint64_t room_bytes = order.call.local.bytes;
     Header header{record.header->load(std::memory_order_relaxed)};  // next_record() has acquired it
+    if (header.publish() == Publish::refuse) [[unlikely]] {
+        channel.raise(schedule::kDone);
+        note_refused(outcome);
+        return true;
+    }
     if (header.publish() != Publish::inlined) return false;
     if (user.packer != nullptr && header.bytes() < room_bytes) return false;  // it unpacks whole buffers
     delay_if_asked();
@@ -339,6 +359,9 @@ Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters, 
         if (order.comm.rank != order.call.common.root) {
             first = channel.next_record(order.call.common.root);
             if (receive_from_tape(channel, first, order, outcome)) return outcome;
+        } else if (order.call.local.send.on_device) {
+            refuse(channel, outcome);
+            return outcome;
         } else if (fits_tape(order)) {
             publish_on_tape(channel, order.call.local.send, order.call.local.bytes);
             return outcome;

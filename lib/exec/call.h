@@ -38,6 +38,7 @@ struct Outcome {
     bool staged = false;                         // this rank copied a buffer to take part
     bool truncated = false;                      // some rank sent more than this one receives
     bool lacking = false;                        // bcast: the root sent less than this rank has room for
+    bool closes = false;                         // all ranks hand back the calls that follow
     const algorithms::Algorithm* ran = nullptr;  // not always the one asked for
     int size_class = -1;                    // v and w forms on one node: of the largest block of all ranks
     std::uint64_t largest_block_bytes = 0;  // the same forms over several nodes: that largest block

@@ -28,6 +28,53 @@ bool is_of_one_size(const comm::Comm& comm, const Call& call) {
            call.local.send.block_bytes == call.local.recv.block_bytes;
 }
 
+Outcome exchange(const Order& order, Later later) {
+    return order.call.common.sized ? run_sized(order, later) : run_uniform(order, later);
+}
+
+// Packs nothing.
+class Nothing final : public blocks::Packer {
+  public:
+    void pack(std::int32_t, std::byte*) const override {}
+    void unpack(std::int32_t, const std::byte*) const override {}
+};
+
+// An exchange of a rank with buffers in memory of a device, which only the MPI library can move. All ranks hand it back, and this
+// one takes part with blocks of any bytes until they find out. Not so in place, where they would have overwritten blocks that
+// the MPI library needs: there they hand back the calls that follow.
+Outcome exchange_on_device(const Order& order) {
+    using HandedBack = channel::Channel::HandedBack;
+    const CommonFacts& common = order.call.common;
+    const bool over_own = common.in_place && base::is_personal(common.collective);
+    order.lane.channel.hand_back(over_own ? HandedBack::later : HandedBack::this_and_later);
+    if (over_own) return exchange(order, nullptr);
+    static constexpr Nothing nothing;
+    Call call = order.call;
+    for (blocks::Buffer* side : {&call.local.send, &call.local.recv}) {
+        side->packer = &nothing;
+        side->layouts = {};
+    }
+    return exchange({order.comm, order.lane, call, order.algorithm}, nullptr);
+}
+
+// Whether some rank has asked to hand the exchange back that this rank has come through.
+void heed(channel::Channel& channel, Outcome& outcome) {
+    using HandedBack = channel::Channel::HandedBack;
+    const HandedBack asked = channel.handed_back();
+    if (asked == HandedBack::none) [[likely]]
+        return;
+    outcome.closes = true;
+    if (asked == HandedBack::this_and_later) outcome.reason = stats::Reason::device_memory;
+}
+
+Outcome exchange_on_node(const Order& order) {
+    const LocalFacts& local = order.call.local;
+    const bool on_device = local.send.on_device || local.recv.on_device;
+    Outcome outcome = on_device ? exchange_on_device(order) : exchange(order, nullptr);
+    heed(order.lane.channel, outcome);
+    return outcome;
+}
+
 Outcome run_on(const Order& order, const algorithms::Parameters& parameters, Later later) {
     const CommonFacts& common = order.call.common;
     comm::Comm& comm = order.comm;
@@ -45,7 +92,7 @@ Outcome run_on(const Order& order, const algorithms::Parameters& parameters, Lat
         return (over_nodes ? run_bcast_over_nodes : run_bcast)(order, parameters, later);
     if (over_nodes) return run_over_nodes(order, parameters, later);
     const Order fits{comm, order.lane, order.call, fitting(order.algorithm, comm, common)};
-    return common.sized ? run_sized(fits, later) : run_uniform(fits, later);
+    return later == nullptr ? exchange_on_node(fits) : exchange(fits, later);
 }
 
 class NothingFlight final : public Flight {

@@ -14,6 +14,7 @@
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
+#include "os/devices.h"
 #include "os/next_calls.h"
 #include "os/shared_memory.h"
 
@@ -124,6 +125,7 @@ void drop_pages(void* address, std::size_t bytes) {
 
 void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, int protection, int flags,
                    int fd, off_t offset) {
+    os::expect_devices();
     if ((flags & MAP_FIXED) == 0) return next.mmap(address, bytes, protection, flags, fd, offset);
     if (!touches_segment(address, bytes)) {
         const std::uint64_t left_bytes = adopted_bytes(address, bytes);

@@ -27,7 +27,6 @@
 #include "os/numa.h"
 #include "os/own_mappings.h"
 #include "os/pinned.h"
-#include "os/process_memory.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -255,11 +254,6 @@ bool is_readable(const void* address, std::uint64_t bytes) {
 const std::byte* readable_at(const void* address, std::uint64_t bytes) {
     if (!is_in_segment(address, bytes)) return alias_of(address, bytes);
     return is_readable(address, bytes) ? static_cast<const std::byte*>(address) : nullptr;
-}
-
-bool is_plain_memory(const void* address) {
-    std::byte any;
-    return os::read_process(kernel::getpid(), address, &any, 1) || errno != EFAULT;
 }
 
 bool may_adopt(const void* address, std::uint64_t bytes) {

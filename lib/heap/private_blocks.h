@@ -40,9 +40,6 @@ bool share_fresh_block(void* block, std::uint64_t usable_bytes);
 // Gives the memory of shadows behind a range of private pages back.
 void forget_shadows(const void* address, std::uint64_t bytes);
 
-// Whether the kernel can copy the byte there for others: not so with memory of devices. True where it cannot be asked.
-bool is_plain_memory(const void* address);
-
 // The address in the own segment at which peers can read all of a range, once its shadows are refreshed: its own, or that of its
 // alias (outside.h); null: they cannot.
 const std::byte* readable_at(const void* address, std::uint64_t bytes);

@@ -28,6 +28,7 @@ constexpr ReasonText kReasons[] = {
     {"many_communicators", "too many communicators over several nodes at once",
      "free those that are used no more"},
     {"switched_off", "libcoco is switched off, by COCO_DISABLE=1 or by unequal settings of the ranks", ""},
+    {"device_memory", "memory of a device (GPU) is among the ranks' buffers", ""},
 };
 static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kReasons));
 

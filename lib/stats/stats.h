@@ -33,6 +33,7 @@ enum class Reason : std::uint8_t {
     one_node,            // the chosen algorithm is for several nodes
     many_communicators,  // several nodes: MPI has communicators for so many only
     switched_off,        // COCO_DISABLE=1, or ranks with unequal settings
+    device_memory,       // a buffer of some rank is in memory of a device
     kReasons
 };
 // "send_private", "send buffer outside the shared heap", "allocate it with malloc".

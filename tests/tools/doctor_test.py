@@ -114,7 +114,7 @@ class Alone(DoctorTest):
     def test_all_checks_answer(self):
         report = self.report("/bin/true")
         self.assertEqual({f["check"] for f in report["findings"]} - {"heap"},
-                         {"library", "preloads", "program", "MPI", "allocator", "settings", "learned rules", "shared memory", "limits",
+                         {"library", "preloads", "program", "MPI", "allocator", "devices", "settings", "learned rules", "shared memory", "limits",
                           "huge pages", "kernel", "CPUs", "NUMA", "memory", "container", "processes"})
         self.assertIsNone(report["expected_ranks"])
         self.assertEqual([host["ranks"] for host in report["hosts"]], [[]])
@@ -239,6 +239,13 @@ class Program(DoctorTest):
             shutil.copy(os.path.join(os.path.dirname(os.path.realpath(COCO)), name), self.folder)
         os.chmod(os.path.join(self.folder, "coco"), 0o755)
         return os.path.join(self.folder, "coco")
+
+    def test_runtime_of_a_device(self):
+        library = build(self.folder, "libcuda.so.1", "int cuInit(int f) { return f; }", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
+        program = build(self.folder, "program", "int cuInit(int); int main(void) { return cuInit(0); }", library,
+                        f"-Wl,-rpath,{self.folder}")
+        self.finds("devices", "note", "libcuda.so.1: collectives on memory of a device are left to the MPI library", program)
+        self.finds("devices", "ok", "no runtime", "/bin/true")
 
     def test_own_malloc(self):
         text = "void* malloc(unsigned long n) { return (void*)(n & 0); } void free(void* p) { (void)p; }"
