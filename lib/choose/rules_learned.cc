@@ -8,7 +8,6 @@
 namespace coco::choose {
 namespace {
 
-using policy::Choice;
 using policy::Range;
 using policy::Rule;
 
@@ -23,7 +22,7 @@ bool hold_for_same(const Rule& one, const Rule& other) {
            one.degree == other.degree && one.calls == other.calls;
 }
 
-std::string name_of(const Choice& choice) { return policy::text_of(choice); }
+std::string name_of(const policy::Choice& choice) { return policy::text_of(choice); }
 
 std::string reason_of(const Lesson& lesson) {
     std::string text = "learned in " + std::to_string(lesson.calls) + " calls: ";
@@ -56,7 +55,7 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
         rule.calls = source.calls;
     }
     // The MPI library's function is a candidate of every cell.
-    for (const Choice& candidate : lesson.candidates)
+    for (const policy::Choice& candidate : lesson.candidates)
         if (candidate.algorithm != nullptr && candidate != rule.choice) rule.also.push_back(candidate);
     return rule;
 }

@@ -15,9 +15,9 @@ namespace coco::os {
 namespace {
 
 // The functions of CUDA's driver that are asked, as its interface has them; null: it has none of that name.
-using Address = unsigned long long;
+using DeviceAddress = unsigned long long;
 struct Cuda {
-    int (*pointer_attribute)(void* value, int attribute, Address address);
+    int (*pointer_attribute)(void* value, int attribute, DeviceAddress address);
     int (*current_context)(void** context);
     int (*device_count)(int* count);
     int (*primary_state)(int device, unsigned* flags, int* is_active);
@@ -29,7 +29,7 @@ constinit std::atomic<const Cuda*> g_cuda{nullptr};  // once it is loaded
 constinit std::atomic<bool> g_asks_kernel{false};    // some memory of devices only the kernel can tell
 constinit std::atomic<unsigned long long> g_looked_at{0};
 
-struct Loaded {
+struct LoadedRuntimes {
     const char* cuda = nullptr;  // the file of CUDA's driver
     bool other = false;
     unsigned long long objects = 0;  // loaded so far, in all
@@ -37,7 +37,7 @@ struct Loaded {
 
 // Stops where no object was loaded since it looked last, and there was no runtime.
 int look_at_object(dl_phdr_info* object, std::size_t, void* to) {
-    auto& loaded = *static_cast<Loaded*>(to);
+    auto& loaded = *static_cast<LoadedRuntimes*>(to);
     if (object->dlpi_adds == g_looked_at.load(std::memory_order_relaxed)) return 1;
     loaded.objects = object->dlpi_adds;
     std::string_view name = object->dlpi_name != nullptr ? object->dlpi_name : "";
@@ -100,7 +100,7 @@ bool has_cuda_context(const Cuda& cuda) {
 bool find_devices() {
     const int saved = errno;
     g_devices.store(Devices::none, std::memory_order_relaxed);
-    Loaded loaded;
+    LoadedRuntimes loaded;
     dl_iterate_phdr(look_at_object, &loaded);
     if (loaded.cuda == nullptr && !loaded.other && loaded.objects != 0)
         g_looked_at.store(loaded.objects, std::memory_order_relaxed);
