@@ -148,11 +148,19 @@ def stand_by():
         signal.pause()
 
 
-def close_all():
+def close_all(but=None):
     null = os.open("/dev/null", os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)
-    os.closerange(3, 1 << 20)
+    os.closerange(3, but or 1 << 20)
+    if but:
+        os.closerange(but + 1, 1 << 20)
+
+
+def end_of(child):
+    """Waits for a child's end. Returns: how it ended, in words. Its id stays taken."""
+    end = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    return f"ended with status {end.si_status}" if end.si_code == os.CLD_EXITED else f"was killed by signal {end.si_status}"
 
 
 def say(pipe, **words):
@@ -277,8 +285,8 @@ def keep(plan, pipe):
 
     pid = child_of(pipe, head)
     say(pipe, head=pid)
-    close_all()
-    os.waitpid(pid, 0)
+    close_all(but=pipe)
+    say(pipe, error=errno.EIO, text=f"the cluster's head {end_of(pid)} while it started")  # nobody listens if it had
     os._exit(0)
 
 
@@ -354,22 +362,23 @@ def missing_tool():
 
 
 def hear_of_start(pipe):
-    """Returns: the head's process id, once the cluster is ready."""
-    head, text = None, b""
-    while True:
+    """Returns: the head's process id, once the cluster is ready; nothing where the keeper ends before. On a busy machine the keeper may be
+    the last to speak."""
+    head, is_ready, text = None, False, b""
+    while head is None or not is_ready:
         if not select.select([pipe], [], [], START_LIMIT_S)[0]:
             raise OSError(errno.ETIMEDOUT, "the cluster did not start in time")
         piece = os.read(pipe, 4096)
         if not piece:
-            raise OSError(errno.EIO, "the cluster died while it started")
+            return None
         text += piece
         *lines, text = text.split(b"\n")
         for message in map(json.loads, lines):
-            head = message.get("head", head)
             if "error" in message:
                 raise OSError(message["error"], message["text"])
-            if "ready" in message and head is not None:
-                return head
+            head = message.get("head", head)
+            is_ready |= message.get("ready", False)
+    return head
 
 
 def start(hosts, rate=None, shares=(), tied=True):
@@ -383,7 +392,10 @@ def start(hosts, rate=None, shares=(), tied=True):
     keeper = child_of(pipe, lambda: keep(plan, pipe))
     os.close(pipe)
     try:
-        return Cluster(keeper, hear_of_start(news))
+        head = hear_of_start(news)
+        if head is None:
+            raise OSError(errno.EIO, f"the cluster's keeper {end_of(keeper)} while it started")
+        return Cluster(keeper, head)
     except BaseException as error:
         Cluster(keeper, keeper).end()
         if isinstance(error, OSError) and error.errno in LACKING:
