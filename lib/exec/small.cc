@@ -205,13 +205,14 @@ class SmallSizedFlight final : public InlinedFlight {
     }
 
     bool receive_pieces() {
-        if (outcome.reason == stats::Reason::none) {
-            if (pieces_ == nullptr)
-                pieces_ = std::make_unique<PiecesFlight>(comm_, channel_, recv_, personal_);
-            if (!pieces_->advance()) return false;
-            outcome.truncated |= pieces_->outcome.truncated;
+        if (outcome.reason != stats::Reason::none) {
+            channel_.raise(schedule::kDone);
+            return true;
         }
-        channel_.raise(schedule::kDone);
+        if (pieces_ == nullptr)
+            pieces_ = std::make_unique<PiecesFlight>(comm_, channel_, recv_, personal_);
+        if (!pieces_->advance()) return false;  // raises kDone
+        outcome.truncated |= pieces_->outcome.truncated;
         return true;
     }
 
