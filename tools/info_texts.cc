@@ -30,8 +30,7 @@ std::string machine() {
            " for this process; " +
            counted(std::max<std::size_t>(cpus_of_domains().size(), 1), "NUMA domain") + "; caches " +
            in_words(caches.l1_bytes) + ", " + in_words(caches.l2_bytes) + ", and " +
-           in_words(caches.last_level_bytes) + " for " +
-           counted(static_cast<std::size_t>(caches.last_level_cpus), "CPU");
+           in_words(caches.last_level_bytes);
 }
 
 std::string huge_pages(const char* file) {

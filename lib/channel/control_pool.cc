@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <new>
 #include <utility>
 
 #include "heap/heap.h"
 #include "heap/segment.h"
 #include "os/process.h"
+#include "os/shared_memory.h"
 
 namespace coco::channel {
 // Never destroyed: communicators may be freed after static destructors have run.
@@ -75,6 +77,7 @@ Control* make_control(bool shared) {
         return nullptr;
     }
     auto* control = static_cast<Control*>(memory);
+    if (shared) os::populate(control, offsetof(Control, stage));
     new (&control->flag) sync::Flag;
     // Epoch 0 counts as finished: nobody waits for calls before the first. Relaxed, as the zeros below: nobody knows
     // of the block before its owner says where it is, by a card in its directory or a message of MPI's.
@@ -101,6 +104,14 @@ Control* ControlPool::take() {
     Control* control = free_.back();
     free_.pop_back();
     return control;
+}
+
+void ControlPool::prepare() {
+    std::lock_guard lock(mutex_);
+    Control* control = make_control(true);
+    if (control == nullptr) return;
+    os::populate(control, sizeof(Control));
+    free_.push_back(control);
 }
 
 Control* make_lone_control() { return make_control(false); }

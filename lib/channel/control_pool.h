@@ -34,6 +34,8 @@ struct LeaveInfo {
 
 class ControlPool {
   public:
+    // Makes a block that the first channel takes without a page fault. Called in MPI_Init.
+    void prepare();
     // Returns: a block in shared memory; null if there is no shared memory for it.
     Control* take();
     // memory: released when the block is free again.

@@ -8,7 +8,7 @@ namespace coco::channel {
 bool Directory::add(std::uint64_t id, const ControlCard& card) {
     COCO_CHECK(id % 2 == 1, "identities are odd");
     COCO_CHECK_DEAR(find(id) == nullptr, "a communicator has one card in a directory");
-    for (std::uint64_t step = 0; step < kEntries; ++step) {
+    for (std::uint64_t step = 0; step < kPlaces; ++step) {
         Entry& entry = entries_[place_of(id, step)];
         // Relaxed, as all the owner's own loads: only the owner writes here, under a lock.
         if (entry.id.load(std::memory_order_relaxed) != 0) continue;

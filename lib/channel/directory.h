@@ -31,6 +31,8 @@ struct ControlCard {
 class Directory {
   public:
     static constexpr std::uint64_t kEntries = kDirectoryEntries;
+    static constexpr std::uint64_t kFirstBytes =
+        (kFirstEntries + 2) * os::kLineBytes;  // from the beginning; most programs need no more
 
     // Shows the card of communicator `id`. Returns: false if the table is full. Requires: id is not 0 and not
     // there.
@@ -46,10 +48,13 @@ class Directory {
         std::atomic<std::uint64_t> id{0};  // 0: free
         ControlCard card{};
     };
-    // Entries lie within so many places of where their id belongs, or, once there was no room, up to reach_.
-    static constexpr std::uint64_t kNear = kNearEntries;
+    // An entry's places, in order of preference: kNear of the first entries, then all others. Entries lie within kNear, or, once
+    // there was no room, within reach_.
+    static constexpr std::uint64_t kNear = kNearEntries, kPlaces = kNear + kEntries - kFirstEntries;
     static std::uint64_t place_of(std::uint64_t id, std::uint64_t step) {
-        return ((id >> 1) + step) % kEntries;  // identities are odd
+        id >>= 1;  // identities are odd
+        return step < kNear ? (id + step) % kFirstEntries
+                            : kFirstEntries + (id + step - kNear) % (kEntries - kFirstEntries);
     }
     // Acquire: pairs with the stores in add() and remove().
     std::uint64_t reach() const { return std::max(kNear, reach_.load(std::memory_order_acquire)); }

@@ -18,7 +18,8 @@ inline constexpr std::uint64_t kToldNumbers = 1024;  // of what a communicator's
 inline constexpr std::uint64_t kRingSectors = 64;    // the books of a ring are kept by sectors
 
 inline constexpr std::uint64_t kDirectoryEntries = 65'536;  // as many communicators as Open MPI has
-// Entries lie within so many places of where their id belongs, while there is room.
+// The first entries are for the few communicators of most programs, which then touch few pages: an identity has so many places there.
+inline constexpr std::uint64_t kFirstEntries = 64;
 inline constexpr std::uint64_t kNearEntries = 8;
 
 // The pool looks for a free block once more than so many are retired: those retired last are likely to be in

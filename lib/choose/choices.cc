@@ -113,13 +113,13 @@ std::uint64_t Choices::calls(algorithms::Collective collective) const {
 }
 
 std::span<const int> Choices::rules_for(const policy::Policy& policy, const policy::Facts& facts) {
-    Memo& memo = memo_[static_cast<int>(facts.collective)];
-    if (!memo.rules || memo.degree != facts.degree) {
-        memo.rules = policy::rules_for(policy, facts);
-        memo.rules_ask = policy::ask_for_block(policy, *memo.rules);
-        memo.degree = facts.degree;
+    Rules& rules = rules_[static_cast<int>(facts.collective)];
+    if (!rules.numbers || rules.degree != facts.degree) {
+        rules.numbers = policy::rules_for(policy, facts);
+        rules.ask_for_block = policy::ask_for_block(policy, *rules.numbers);
+        rules.degree = facts.degree;
     }
-    return *memo.rules;
+    return *rules.numbers;
 }
 
 bool Choices::goes_by_told_size(const policy::Policy& policy, const policy::Facts& facts,
@@ -128,7 +128,7 @@ bool Choices::goes_by_told_size(const policy::Policy& policy, const policy::Fact
                              facts.collective != algorithms::Collective::alltoallw))
         return false;
     static_cast<void>(rules_for(policy, facts));
-    return learning.is_on || memo_[static_cast<int>(facts.collective)].rules_ask;
+    return learning.is_on || rules_[static_cast<int>(facts.collective)].ask_for_block;
 }
 
 int Choices::size_class_of(const policy::Facts& facts) {

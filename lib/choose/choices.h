@@ -109,10 +109,12 @@ class Choices {
     // Requires: all ranks do so between the same two calls.
     void put_instead(algorithms::Collective collective, const Instead& instead);
 
-    // Makes this as for a communicator that nobody has called on yet. Nobody may hold a cell.
+    // Makes this as for a communicator of the same members that nobody has called on yet. Nobody may hold a cell.
     void forget() {
         leave_lessons();
-        *this = {};
+        Choices fresh;
+        std::ranges::swap(fresh.rules_, rules_);
+        *this = std::move(fresh);
     }
 
   private:
@@ -151,15 +153,18 @@ class Choices {
     struct Memo {
         policy::Verdict verdict = {.choice = {}, .last_call = 0};
         Choice choice = {};
-        // The rules for the collective that match but for their conditions on the block and the call, whether one asks for the block,
-        // and the degree by which they were found. The policy and all other facts that count are those of the communicator.
-        std::optional<std::vector<int>> rules = std::nullopt;
-        bool rules_ask = false;
+    };
+    // The rules for a collective that match but for their conditions on the block and the call, whether one asks for the block,
+    // and the degree by which they were found. The policy and all other facts that count are those of the members.
+    struct Rules {
+        std::optional<std::vector<int>> numbers = std::nullopt;
+        bool ask_for_block = false;
         std::optional<std::uint64_t> degree = std::nullopt;
     };
     std::span<const int> rules_for(const policy::Policy& policy, const policy::Facts& facts);
     policy::Verdict verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek);
     Memo memo_[algorithms::kCollectives];  // the last verdict for each collective
+    Rules rules_[algorithms::kCollectives];
     Instead instead_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;
     Journal* journal_ = nullptr;  // that of the last call that was learned from

@@ -146,22 +146,18 @@ Comm* of(mpi::Comm handle) {
 
 namespace {
 
-// A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs at
-// most a tenth more than without libcoco. Where ranks meet in their own memory, setting a communicator up costs
-// 1 to 2 us on 2 ranks and 8 us on 4 that share 2 cores, most where the call that does so is the last one.
-// Large exchanges win that back at once. Small ones take 0.4 us and more in MPICH, so that 43 win it back, and
-// 0.2 us in Open MPI; small bcasts take 0.1 to 0.2 us in both. No rank knows the size of a v or w form: with MPICH
-// the first counts as large, with Open MPI the fourth (bench/short_lived).
-constexpr std::uint32_t kEnough = 128, kSizedWeight = 32, kSlowWeight = 3, kFastWeight = 1;
+// A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs hardly more than without
+// libcoco. Where ranks meet in their own memory, setting a communicator up costs about 1 us on 2 ranks, and some more where ranks share
+// cores (bench/short_lived). Large exchanges win that back at once, small ones in some calls. No rank knows the size of a v or w form:
+// with MPICH the first counts as large, with Open MPI the fourth.
+constexpr std::uint32_t kEnough = 8, kSizedWeight = 2, kSmallWeight = 1;
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 
 std::uint32_t weight_of(algorithms::Collective collective, std::uint64_t block_bytes) {
     if (is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
-    if (is_rooted(collective)) return kFastWeight;
-    const bool slow = mpi::lib().manners.exchanges_are_slow;
-    if (is_sized(collective)) return slow ? kEnough : kSizedWeight;
-    if (block_bytes >= kLargeBytes) return kEnough;
-    return slow ? kSlowWeight : kFastWeight;
+    if (is_rooted(collective)) return kSmallWeight;
+    if (is_sized(collective)) return mpi::lib().manners.exchanges_are_slow ? kEnough : kSizedWeight;
+    return block_bytes >= kLargeBytes ? kEnough : kSmallWeight;
 }
 
 // So many calls come before a set-up that takes collectives of the MPI library: many programs make communicators
@@ -170,15 +166,31 @@ constexpr std::uint32_t kCallsBeforeSetUp = 3;
 
 }  // namespace
 
+namespace {
+
+void settle_on_node(Comm& comm) {
+    const bool fits = comm.ranks <= kMatesMost;
+    if (fits) open_on_node(comm);
+    close(comm, fits ? stats::Reason::none : stats::Reason::no_shared_heap);
+}
+
+}  // namespace
+
+void open_world() {
+    const mpi::Comm world = mpi::lib().comm_world;
+    Bond* bond = find_bond(world);
+    if (bond == nullptr || bond->id == 0) return;
+    Comm* comm = make_known(world, *bond);
+    if (comm->nodes == 1 && !comm->settled) settle_on_node(*comm);
+}
+
 void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
-    const bool world = comm.handle == mpi::lib().comm_world;  // is used for long
     if (comm.id != 0 && comm.nodes == 1) {
         comm.calls += weight_of(collective, block_bytes);
-        if (comm.calls < kEnough && !world) return;
-        const bool fits = comm.ranks <= kMatesMost;
-        if (fits) open_on_node(comm);
-        return close(comm, fits ? stats::Reason::none : stats::Reason::no_shared_heap);
+        if (comm.calls >= kEnough) settle_on_node(comm);
+        return;
     }
+    const bool world = comm.handle == mpi::lib().comm_world;             // is used for long
     const bool counted = comm.id != 0 && base::is_neighbor(collective);  // by count_neighbor_call()
     if (++comm.calls < kCallsBeforeSetUp && !world && !counted) return;
     close(comm, comm.id == 0 && spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
@@ -187,15 +199,14 @@ void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t blo
 namespace {
 
 // Counts a call on a communicator that has no state yet. Returns: whether it still needs none.
-bool stays_unused(Bond& bond, mpi::Comm handle, algorithms::Collective collective,
-                  std::uint64_t block_bytes) {
+bool stays_unused(Bond& bond, algorithms::Collective collective, std::uint64_t block_bytes) {
     if (is_neighbor(collective)) {
         if (bond.neighbor_calls + 1 >= kCallsBeforeSetUp) return false;
         ++bond.neighbor_calls;
         return true;
     }
     const std::uint32_t weight = weight_of(collective, block_bytes);
-    if (bond.weight + weight >= kEnough || handle == mpi::lib().comm_world) return false;
+    if (bond.weight + weight >= kEnough) return false;
     bond.weight += weight;
     return true;
 }
@@ -207,8 +218,8 @@ bool was_unused(mpi::Comm handle) {
            t_last.comm->unused->comm == nullptr;  // another thread may have made it
 }
 
-bool passes_unused(mpi::Comm handle, algorithms::Collective collective, std::uint64_t block_bytes) {
-    return stays_unused(*t_last.comm->unused, handle, collective, block_bytes);
+bool passes_unused(algorithms::Collective collective, std::uint64_t block_bytes) {
+    return stays_unused(*t_last.comm->unused, collective, block_bytes);
 }
 
 UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_bytes) {
@@ -219,7 +230,7 @@ UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
     Bond& bond = *comm.unused;
     if (bond.comm != nullptr) return t_last.comm = bond.comm.get();  // another thread has made it
-    if (stays_unused(bond, comm.handle, collective, block_bytes)) return &comm;
+    if (stays_unused(bond, collective, block_bytes)) return &comm;
     Comm* made = make_known(comm.handle, bond);
     made->calls = bond.weight;
     made->neighbor_calls = bond.neighbor_calls;

@@ -295,7 +295,6 @@ stats::Reason set_up(Comm& comm) noexcept {
         return reason;
     }
     if (comm.nodes > 1 || comm.id == 0) hear_what_is_known(comm);
-    os::caches();  // as in open_on_node()
     COCO_LOG(debug, "communicator of "
                         << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
                         << (comm.lane.channel.waiting.spins == 0 ? ", more ranks than CPUs" : ""));

@@ -17,7 +17,6 @@
 #include "mpi/progress.h"
 #include "os/clock.h"
 #include "os/cpu.h"
-#include "os/probe.h"
 
 namespace coco::comm {
 namespace {
@@ -108,7 +107,6 @@ void show_control(Comm& comm) {
 }
 
 void open_on_node(Comm& comm) {
-    os::caches();  // takes 0.2 ms and more at its first call, which is not to be the first large exchange
     show_control(comm);
     choose_waiting(comm);
 }

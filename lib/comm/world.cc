@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "channel/control_pool.h"
 #include "comm/labels.h"
 #include "mpi/library.h"
 #include "mpi/wire.h"
 #include "os/probe.h"
+#include "os/shared_memory.h"
 
 namespace coco::comm {
 namespace {
@@ -28,15 +30,18 @@ World& the_world() {
     return *instance;
 }
 
-// Made in fresh room, which is zeros, so that nothing of it is touched before it is used.
+// Made in fresh room, which is zeros, so that little of it is touched before it is used.
 channel::Directory* make_directory() {
-    return reinterpret_cast<channel::Directory*>(heap::take_room(sizeof(channel::Directory)));
+    std::byte* room = heap::take_room(sizeof(channel::Directory));
+    if (room != nullptr) os::populate(room, channel::Directory::kFirstBytes);
+    return reinterpret_cast<channel::Directory*>(room);
 }
 
 WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, int ranks) {
     WorldRank card{};
     card.choice_hash = choice_hash;
     if (!takes_part) return card;
+    os::caches();  // looks them up now, and not in a collective
     card.segment = heap::own_id();
     const Labels labels = labels_of(card.segment.host, ranks, world.rank);
     card.node_label = labels.node;
@@ -45,6 +50,7 @@ WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, in
     card.job_crowds_node = job_crowds_node() ? 1 : 0;
     world.directory = make_directory();
     if (world.directory != nullptr) card.directory_at = heap::offset_of(world.directory);
+    channel::control_pool().prepare();
     return card;
 }
 

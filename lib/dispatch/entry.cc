@@ -291,7 +291,7 @@ bool passes_on_unused(const Args& args) {
     if (!comm::was_unused(args.comm)) return false;
     const std::uint64_t generation = generation_now();
     const std::uint64_t block_bytes = plain_block_bytes(args);
-    if (!comm::passes_unused(args.comm, args.collective, block_bytes)) return false;
+    if (!comm::passes_unused(args.collective, block_bytes)) return false;
     if (weigh_alike(args))
         remember_left_unused(args, comm::unused_calls(args.collective, block_bytes), generation);
     return true;
@@ -377,6 +377,17 @@ TakeResult take(const Args& args) noexcept {
     else
         hand_back(taken, comm.closed);
     return taken;
+}
+
+void rehearse() {
+    const mpi::Comm world = mpi::lib().comm_world;
+    const comm::Comm* comm = comm::of(world);
+    if (comm->closed != stats::Reason::none || stats::enabled()) return;
+    std::vector<std::byte> blocks(static_cast<std::size_t>(2 * comm->ranks));
+    const BufferArgs send{.buffer = blocks.data(), .count = 1, .type = mpi::lib().byte},
+        recv{.buffer = blocks.data() + comm->ranks, .count = 1, .type = mpi::lib().byte};
+    for (const Collective collective : {Collective::alltoall, Collective::bcast})
+        take({.collective = collective, .send = send, .recv = recv, .comm = world});
 }
 
 int raise_error(mpi::Comm comm, int error) {

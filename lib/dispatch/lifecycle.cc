@@ -100,7 +100,10 @@ void get_acquainted() {
             }
             comm::set_choice_hash(choice_hash());  // which other jobs compare with theirs
         }
-        if (comm::can_meet()) comm::bind_world();
+        if (!comm::can_meet()) return;
+        comm::bind_world();
+        comm::open_world();
+        rehearse();
         return;
     }
     g_disagreed.store(true, std::memory_order_relaxed);

@@ -16,16 +16,11 @@ bool find_all(void* library, HwlocCalls& calls) {
     return find(library, "hwloc_topology_init", calls.topology_init) &&
            find(library, "hwloc_topology_destroy", calls.topology_destroy) &&
            find(library, "hwloc_topology_load", calls.topology_load) &&
-           find(library, "hwloc_topology_set_all_types_filter", calls.set_all_types_filter) &&
-           find(library, "hwloc_topology_set_cache_types_filter", calls.set_cache_types_filter) &&
            find(library, "hwloc_topology_set_synthetic", calls.set_synthetic) &&
            find(library, "hwloc_get_type_depth", calls.type_depth) &&
            find(library, "hwloc_get_nbobjs_by_depth", calls.objects_at_depth) &&
-           find(library, "hwloc_get_obj_by_depth", calls.object_at_depth) &&
-           find(library, "hwloc_obj_type_is_dcache", calls.is_data_cache) &&
            find(library, "hwloc_obj_type_is_normal", calls.is_normal) &&
-           find(library, "hwloc_type_sscanf", calls.type_of_word) &&
-           find(library, "hwloc_bitmap_weight", calls.bitmap_weight);
+           find(library, "hwloc_type_sscanf", calls.type_of_word);
 }
 
 }  // namespace

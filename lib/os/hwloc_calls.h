@@ -18,16 +18,11 @@ struct HwlocCalls {
     decltype(&::hwloc_topology_init) topology_init;
     decltype(&::hwloc_topology_destroy) topology_destroy;
     decltype(&::hwloc_topology_load) topology_load;
-    decltype(&::hwloc_topology_set_all_types_filter) set_all_types_filter;
-    decltype(&::hwloc_topology_set_cache_types_filter) set_cache_types_filter;
     decltype(&::hwloc_topology_set_synthetic) set_synthetic;
     decltype(&::hwloc_get_type_depth) type_depth;
     decltype(&::hwloc_get_nbobjs_by_depth) objects_at_depth;
-    decltype(&::hwloc_get_obj_by_depth) object_at_depth;
-    decltype(&::hwloc_obj_type_is_dcache) is_data_cache;
     decltype(&::hwloc_obj_type_is_normal) is_normal;
     decltype(&::hwloc_type_sscanf) type_of_word;
-    decltype(&::hwloc_bitmap_weight) bitmap_weight;
 };
 
 // Opened at the first call, then kept. Null if it cannot be opened.

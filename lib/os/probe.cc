@@ -54,42 +54,10 @@ std::string_view next_word(std::string_view& text) {
     return word;
 }
 
-// This machine with nothing but its NUMA nodes, caches and CPUs.
-Topology load_caches(const HwlocCalls& hwloc) {
-    Topology topology = new_topology(hwloc);
-    if (!topology) return topology;
-    hwloc.set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc.set_cache_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL);
-    if (hwloc.topology_load(topology.get()) != 0) topology.reset();
-    return topology;
-}
-
-void add_cache(Caches& caches, std::uint64_t level, std::uint64_t bytes, std::int32_t cpus) {
+void add_cache(Caches& caches, std::uint64_t level, std::uint64_t bytes) {
     if (level == 1) caches.l1_bytes = bytes;
     if (level == 2) caches.l2_bytes = bytes;
-    if (bytes < caches.last_level_bytes) return;
-    caches.last_level_bytes = bytes;
-    caches.last_level_cpus = std::max(1, cpus);
-}
-
-hwloc_obj_t find_cpu(const HwlocCalls& hwloc, hwloc_topology_t topology, std::int32_t cpu) {
-    const int depth = hwloc.type_depth(topology, HWLOC_OBJ_PU);
-    for (unsigned i = 0;; ++i) {
-        hwloc_obj_t object = hwloc.object_at_depth(topology, depth, i);
-        if (object == nullptr || object->os_index == static_cast<unsigned>(cpu)) return object;
-    }
-}
-
-// The caches as hwloc sees them, which asks the CPUs themselves; for that it moves this thread to each and back.
-void add_all_by_hwloc(Caches& caches, std::int32_t cpu) {
-    const HwlocCalls* hwloc = hwloc_calls();
-    Topology topology = hwloc != nullptr ? load_caches(*hwloc) : Topology();
-    if (!topology) return;
-    for (hwloc_obj_t object = find_cpu(*hwloc, topology.get(), cpu); object != nullptr;
-         object = object->parent)
-        if (hwloc->is_data_cache(object->type) != 0)
-            add_cache(caches, object->attr->cache.depth, object->attr->cache.size,
-                      hwloc->bitmap_weight(object->cpuset));
+    caches.last_level_bytes = std::max(caches.last_level_bytes, bytes);
 }
 
 }  // namespace
@@ -101,22 +69,33 @@ Caches kernel_caches(std::int32_t cpu, std::string_view root) {
     for (int i = 0;; ++i) {
         const std::string cache = folder + std::to_string(i) + "/";
         const std::string level = read_file(cache + "level"), type = read_file(cache + "type");
-        const std::string size = read_file(cache + "size"), cpus = read_file(cache + "shared_cpu_list");
+        const std::string size = read_file(cache + "size");
         if (level.empty()) return found;
         auto word = [](std::string_view text) { return next_word(text); };
         std::uint64_t number = 0, bytes = 0;
         if (word(type) != "Instruction" && base::parse_number(word(level), number) &&
             base::parse_bytes(word(size), bytes))
-            add_cache(found, number, bytes, count_cpus(word(cpus)));
+            add_cache(found, number, bytes);
     }
 }
 
 namespace {
 
+// As the processor tells libc, which on AMD's takes those of a socket together for one.
+Caches processor_caches() {
+    Caches found;
+    const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE,
+                         _SC_LEVEL4_CACHE_SIZE};
+    for (std::uint64_t level = 1; level <= std::size(names); ++level) {
+        const long bytes = sysconf(names[level - 1]);
+        if (bytes > 0) add_cache(found, level, static_cast<std::uint64_t>(bytes));
+    }
+    return found;
+}
+
 Caches find_caches() {
-    std::int32_t cpu = seat().cpu;
-    Caches found = kernel_caches(cpu);
-    if (found.l1_bytes == 0 || found.l2_bytes == 0) add_all_by_hwloc(found, cpu);
+    Caches found = kernel_caches(seat().cpu);
+    if (found.l1_bytes == 0 || found.l2_bytes == 0) found = processor_caches();
     // Nobody tells (some sandboxes): what any server of the last ten years has at least.
     if (found.l1_bytes == 0) found.l1_bytes = 32 << 10;
     if (found.l2_bytes == 0) found.l2_bytes = 256 << 10;

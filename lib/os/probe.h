@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where this process sits on the real machine, what its caches are, how many CPUs it may use; and machines
-// that COCO_TOPOLOGY invents. Called when a communicator is set up, never at load time. hwloc takes 2-6 ms to
-// load its plugins and a machine of 2 cores, and more on larger ones: so the kernel is asked first, and hwloc
-// only for what the kernel does not tell. The rest is a few system calls.
+// that COCO_TOPOLOGY invents. Called in MPI_Init, and a few system calls. hwloc, which takes some 50 ms on some machines, reads
+// descriptions of invented machines alone.
 //
 // Safety: any thread; not below malloc, not in signal handlers. The only file that knows hwloc (hwloc_calls.h).
 // Fails: an unknown domain is 0, an unknown cache that of a small server.
@@ -30,9 +29,8 @@ struct Caches {
     std::uint64_t l1_bytes = 0;
     std::uint64_t l2_bytes = 0;
     std::uint64_t last_level_bytes = 0;
-    std::int32_t last_level_cpus = 1;  // how many CPUs share it
 };
-// Looked up at the first call, then remembered. No size is 0.
+// As the kernel tells, else the processor. Looked up at the first call, then remembered. No size is 0.
 const Caches& caches();
 // The caches of one CPU, from the kernel's tables, with `root` in front of /sys. All 0 where it has none.
 Caches kernel_caches(std::int32_t cpu, std::string_view root = "");

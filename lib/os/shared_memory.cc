@@ -111,6 +111,13 @@ bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes) {
     return kernel::fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
 }
 
+void populate(void* address, std::uint64_t bytes) {
+    constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers lack
+    const int saved = errno;
+    kernel::madvise(address, bytes, kPopulateWrite);
+    errno = saved;
+}
+
 void Written::look_up(std::uint64_t from) {
     asked_ = from;
     const off_t data = kernel::seek(fd_, from, SEEK_DATA);

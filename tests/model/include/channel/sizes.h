@@ -16,6 +16,7 @@ inline constexpr std::uint64_t kToldNumbers = 2;
 inline constexpr std::uint64_t kRingSectors = 2;
 
 inline constexpr std::uint64_t kDirectoryEntries = 4;
+inline constexpr std::uint64_t kFirstEntries = 2;
 inline constexpr std::uint64_t kNearEntries = 1;
 
 inline constexpr std::size_t kRetiredRest = 0;
