@@ -6,7 +6,8 @@ usage: first_calls.py [OPTION]... [LIBRARY]...    libraries: build/libcoco.so by
 
 Printed: for each way to call the first calls in sum, in microseconds of the slowest rank, medians of the jobs without libcoco; below, for
 each library, its sums in parts of those. An exclamation mark: the sum is more than 1.05 times that without and 50 us more, or is more
-at all from 12 calls on. At the end of the jobs of so many ranks: MPI_Init in all of them, quartiles in microseconds of the slowest rank.
+at all from 12 calls on. At the end of the jobs of so many ranks: MPI_Init with a barrier behind
+it in all of them, quartiles in microseconds of the slowest rank.
 """
 import argparse
 import itertools

@@ -25,11 +25,6 @@ void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
     stage_ = Ring<kStageBytes>();
     peers_ = std::move(peers);
     mates_.assign(mates.begin(), mates.end());
-    // Relaxed, as nobody knows of the block yet who could look at them; a block that is used again has them already.
-    for (std::uint64_t& r = control_->streams; r < std::min<std::uint64_t>(peers_.size(), kNodeRanks); ++r) {
-        new (&control_->shown[r]) std::atomic<std::uint64_t>(0);
-        new (&control_->read[r]) std::atomic<std::uint64_t>(0);
-    }
     epoch_ = done_epoch_ = 0;
     staged_ = recorded_ = {};
     std::ranges::fill(slot_epoch_, 0u);

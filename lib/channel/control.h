@@ -112,7 +112,6 @@ struct alignas(4096) Control {
     std::atomic<std::int32_t>
         thread;             // one of that process, which is in a call: the first one may have ended
     std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
-    std::uint64_t streams;  // so many counts of `shown` and `read` have a value; the owner's
     Slot slots[kSlots];
     std::atomic<std::uint64_t> shown[kNodeRanks], read[kNodeRanks];  // by rank of the channel
     std::int64_t told[kToldNumbers];

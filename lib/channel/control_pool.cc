@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
+#include <cstring>
 #include <utility>
 
 #include "heap/heap.h"
@@ -68,30 +68,29 @@ void ControlPool::find_free() {
 
 namespace {
 
+// Memory from the heap made like fresh room.
+void* zeroed(void* memory) {
+    return memory != nullptr ? std::memset(memory, 0, offsetof(Control, stage)) : nullptr;
+}
+
+// A block is as good as new where its memory is zeros, but for what is written here: no page is touched before it is used.
 Control* make_control(bool shared) {
     void* memory = shared ? heap::take_room(sizeof(Control)) : nullptr;
-    if (memory == nullptr) memory = heap::allocate_shared(4096, sizeof(Control));
+    if (memory == nullptr) memory = zeroed(heap::allocate_shared(4096, sizeof(Control)));
     if (memory == nullptr) return nullptr;
     if (shared && !heap::is_shared(memory, sizeof(Control))) {
         heap::release(memory);
         return nullptr;
     }
     auto* control = static_cast<Control*>(memory);
-    if (shared) os::populate(control, offsetof(Control, stage));
-    new (&control->flag) sync::Flag;
-    // Epoch 0 counts as finished: nobody waits for calls before the first. Relaxed, as the zeros below: nobody knows
-    // of the block before its owner says where it is, by a card in its directory or a message of MPI's.
+    // Epoch 0 counts as finished: nobody waits for calls before the first. Relaxed: nobody knows of the block before its
+    // owner says where it is, by a card in its directory or a message of MPI's.
     control->flag.value.store(schedule::kDone, std::memory_order_relaxed);
-    for (Slot& slot : control->slots) new (&slot.epoch) std::atomic<std::uint64_t>(0);
-    new (&control->leavers) std::atomic<std::uint64_t>(0);
-    new (&control->handed_back) std::atomic<std::uint64_t>(0);
     static std::atomic<std::uint64_t> made{0};
     control->number =
         made.fetch_add(1, std::memory_order_relaxed);  // has no partner: each gets another number
     control->owners_address = control;
-    new (&control->thread) std::atomic<std::int32_t>(os::own_thread());
-    control->tape_at = control->streams = 0;
-    new (&control->tape[0]) std::atomic<std::uint64_t>(0);
+    control->thread.store(os::own_thread(), std::memory_order_relaxed);
     return control;
 }
 
@@ -107,11 +106,13 @@ Control* ControlPool::take() {
 }
 
 void ControlPool::prepare() {
+    constexpr int kBlocks = 2;  // MPI_COMM_WORLD's, and that of the first communicator that a program makes
     std::lock_guard lock(mutex_);
-    Control* control = make_control(true);
-    if (control == nullptr) return;
-    os::populate(control, sizeof(Control));
-    free_.push_back(control);
+    for (int i = 0; i < kBlocks; ++i)
+        if (Control* control = make_control(true)) {
+            os::populate(control, offsetof(Control, stage));
+            free_.push_back(control);
+        }
 }
 
 Control* make_lone_control() { return make_control(false); }

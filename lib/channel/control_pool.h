@@ -34,7 +34,7 @@ struct LeaveInfo {
 
 class ControlPool {
   public:
-    // Makes a block that the first channel takes without a page fault. Called in MPI_Init.
+    // Makes blocks that the first channels take without page faults. Called in MPI_Init.
     void prepare();
     // Returns: a block in shared memory; null if there is no shared memory for it.
     Control* take();

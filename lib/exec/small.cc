@@ -209,8 +209,7 @@ class SmallSizedFlight final : public InlinedFlight {
             channel_.raise(schedule::kDone);
             return true;
         }
-        if (pieces_ == nullptr)
-            pieces_ = std::make_unique<PiecesFlight>(comm_, channel_, recv_, personal_);
+        if (pieces_ == nullptr) pieces_ = std::make_unique<PiecesFlight>(comm_, channel_, recv_, personal_);
         if (!pieces_->advance()) return false;  // raises kDone
         outcome.truncated |= pieces_->outcome.truncated;
         return true;
