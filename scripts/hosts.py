@@ -286,7 +286,9 @@ def keep(plan, pipe):
     pid = child_of(pipe, head)
     say(pipe, head=pid)
     close_all(but=pipe)
-    say(pipe, error=errno.EIO, text=f"the cluster's head {end_of(pid)} while it started")  # nobody listens if it had
+    end = end_of(pid)
+    os.waitpid(pid, 0)
+    say(pipe, error=errno.EIO, text=f"the cluster's head {end} while it started")  # nobody listens if it had
     os._exit(0)
 
 
