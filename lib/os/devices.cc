@@ -96,10 +96,11 @@ bool has_cuda_context(const Cuda& cuda) {
 
 }  // namespace
 
-// What is mapped while it looks is looked at the next time.
+// What is mapped while it looks is looked at the next time. A thread that comes meanwhile looks for itself.
 bool find_devices() {
     const int saved = errno;
-    g_devices.store(Devices::none, std::memory_order_relaxed);
+    auto state = Devices::expected;
+    g_devices.compare_exchange_strong(state, Devices::looking, std::memory_order_relaxed);
     LoadedRuntimes loaded;
     dl_iterate_phdr(look_at_object, &loaded);
     if (loaded.cuda == nullptr && !loaded.other && loaded.objects != 0)
@@ -109,9 +110,14 @@ bool find_devices() {
     const bool uses_other = loaded.other && has_open_device();
     if (uses_other || (cuda != nullptr && cuda->pointer_attribute == nullptr))
         g_asks_kernel.store(true, std::memory_order_relaxed);
-    if (cuda != nullptr || uses_other) g_devices.store(Devices::present, std::memory_order_relaxed);
+    const bool found = cuda != nullptr || uses_other;
+    state = Devices::looking;
+    if (found)
+        g_devices.store(Devices::present, std::memory_order_release);  // pairs with may_have_devices()
+    else
+        g_devices.compare_exchange_strong(state, Devices::none, std::memory_order_relaxed);
     errno = saved;
-    return cuda != nullptr || uses_other;
+    return found;
 }
 
 bool is_on_device(const void* address) {

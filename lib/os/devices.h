@@ -16,7 +16,8 @@ namespace coco::os {
 enum class Devices : std::uint8_t {
     none,      // no runtime was loaded when it was last looked for, and no memory was mapped since
     expected,  // it has to be looked for
-    present,
+    looking,   // so it has, and somebody does
+    present,   // for good
 };
 inline constinit std::atomic<Devices> g_devices{Devices::expected};
 // Looks which runtimes are loaded. Returns: whether there is one.
@@ -24,14 +25,17 @@ bool find_devices();
 
 // Whether buffers of this process may be in memory of devices. A load where nothing was mapped since it was asked last.
 inline bool may_have_devices() {
-    // Relaxed: whoever names memory of a device has it from the thread that mapped it.
-    const Devices devices = g_devices.load(std::memory_order_relaxed);
+    // Acquire: pairs with find_devices(), for what is_on_device() reads. Whoever names memory of a device has it from the
+    // thread that mapped it.
+    const Devices devices = g_devices.load(std::memory_order_acquire);
     return devices != Devices::none && (devices == Devices::present || find_devices());
 }
 // Says that the program, or a runtime, has mapped memory: a device's may be among it.
 inline void expect_devices() {
-    auto none = Devices::none;
-    g_devices.compare_exchange_strong(none, Devices::expected, std::memory_order_relaxed);
+    Devices seen = g_devices.load(std::memory_order_relaxed);
+    while ((seen == Devices::none || seen == Devices::looking) &&
+           !g_devices.compare_exchange_weak(seen, Devices::expected, std::memory_order_relaxed)) {
+    }
 }
 
 // Whether an address is in memory of a device. Requires: may_have_devices().
