@@ -73,7 +73,7 @@ std::uint64_t layouts_bytes(const Buffer& buffer) {
 void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
                    std::byte* layouts, const Buffer& buffer, const std::byte* send_table) {
     const bool is_shared = send.piped == channel::Piped::shared;
-    channel.show_thread();
+    if (send.piped == channel::Piped::address) channel.show_thread();
     slot.publish = Publish::piped;
     slot.direct = {.send = {is_shared ? channel.offset_of(shown_base(send))
                                       : reinterpret_cast<std::uintptr_t>(send.base),

@@ -104,14 +104,13 @@ struct alignas(4096) Control {
     // Counts in the block of the node's first rank: how many ranks have left the communicators that had this
     // block, in all. Each rank adds one when it frees such a communicator.
     alignas(os::kLineBytes) std::atomic<std::uint64_t> leavers;
-    // In the block of the node's first rank: the exchange that a rank which cannot touch its buffers has all ranks hand back
+    std::atomic<std::int32_t> thread;  // one of the owner's, which is in a call: its first one may have ended
+    std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
+    // Here begins what is seldom written, as each exchange looks at it. In the block of the node's first rank: the exchange that a rank which cannot touch its buffers has all ranks hand back
     // (Channel::hand_back()). Written before that rank publishes anything in the exchange, and once for a communicator.
-    std::atomic<std::uint64_t> handed_back;
+    alignas(os::kLineBytes) std::atomic<std::uint64_t> handed_back;
     std::uint64_t number;           // the block's number among those of its owner
     const Control* owners_address;  // of the block, in the process that owns it
-    std::atomic<std::int32_t>
-        thread;             // one of that process, which is in a call: the first one may have ended
-    std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
     Slot slots[kSlots];
     std::atomic<std::uint64_t> shown[kNodeRanks], read[kNodeRanks];  // by rank of the channel
     std::int64_t told[kToldNumbers];

@@ -215,6 +215,7 @@ std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::
 
 const TypePacker* read_packed(const Args& args, Workspace& space) {
     space.recv_packer.comm = args.comm;
+    space.recv_packer.by_next_tool = false;
     space.recv_packer.blocks.assign(
         1, {static_cast<std::byte*>(const_cast<void*>(args.recv.buffer)), args.recv.count, args.recv.type});
     return &space.recv_packer;

@@ -83,12 +83,12 @@ void Pipe::say_how_far() {
 
 bool Pipe::is_unread(std::int32_t peer) const { return std::ranges::find(unread_, peer) != unread_.end(); }
 
-// Readers that came no farther than kUnread are not waited for again: they read what this rank shows them.
+// Nobody reads a block of nothing. Readers that came no farther than kUnread are not waited for again: they read what this rank shows them.
 bool Pipe::meet_readers(PipedBlocks& blocks) {
     for (; round_ < ranks_; ++round_, piece_ = 0) {
         const std::int32_t peer = partner();
         if (peer == channel_.rank()) continue;
-        if (is_read_whole_ &&
+        if (is_read_whole_ && blocks.owed_to(peer).bytes != 0 &&
             !channel_.wait_milestone(peer, by_kernel_ ? schedule::kUnread : schedule::kDone))
             return false;
         const bool shows = is_read_whole_ && by_kernel_ && own_ring_ != nullptr && channel_.is_asked_by(peer);
