@@ -50,7 +50,7 @@ constexpr Setting kSettings[] = {
      "set by libcoco itself in MPI_Init: processes that a rank starts inherit it and so are told from ranks"},
     {"COCO_TEST_DELAY", "microseconds", "0", "tests only: random delays up to this long inside our calls"},
     {"COCO_TEST_PIECES", "1 or 0", "0", "tests only: no rank reads another one's private memory"},
-    {"COCO_TEST_HOST", "a word", "unset", "tests only: hosts with the same word look like one from outside"},
+    {"COCO_TEST_HOST", "a word", "unset", "tests only: all hosts look like one from outside"},
     {"COCO_TEST_LEARN", "1 or 0", "0", "tests only: learning changes its mind every few calls"},
 };
 

@@ -105,14 +105,16 @@ Control* ControlPool::take() {
     return control;
 }
 
-void ControlPool::prepare() {
+bool ControlPool::prepare() {
     constexpr int kBlocks = 2;  // MPI_COMM_WORLD's, and that of the first communicator that a program makes
     std::lock_guard lock(mutex_);
-    for (int i = 0; i < kBlocks; ++i)
-        if (Control* control = make_control(true)) {
-            os::populate(control, offsetof(Control, stage));
-            free_.push_back(control);
-        }
+    for (int i = 0; i < kBlocks; ++i) {
+        Control* control = make_control(true);
+        if (control == nullptr) return false;
+        os::populate(control, offsetof(Control, stage));
+        free_.push_back(control);
+    }
+    return true;
 }
 
 Control* make_lone_control() { return make_control(false); }

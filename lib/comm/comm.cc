@@ -176,12 +176,13 @@ void settle_on_node(Comm& comm) {
 
 }  // namespace
 
-void open_world() {
+Comm* open_world() {
     const mpi::Comm world = mpi::lib().comm_world;
     Bond* bond = find_bond(world);
-    if (bond == nullptr || bond->id == 0) return;
+    if (bond == nullptr || bond->id == 0 || bond->comm != nullptr) return nullptr;
     Comm* comm = make_known(world, *bond);
     if (comm->nodes == 1 && !comm->settled) settle_on_node(*comm);
+    return comm->closed == stats::Reason::none ? comm : nullptr;
 }
 
 void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {

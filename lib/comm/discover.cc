@@ -246,6 +246,7 @@ void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
 
 // Sets up by collectives of the MPI library, in which all ranks exchange their cards.
 stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
+    os::caches();  // MPI_Init has looked them up, unless there is no such call, or the world is too large
     if (heap::own().bytes != 0) parts.control = channel::take_control();
     Card mine = make_card(comm, parts.control);
     std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));

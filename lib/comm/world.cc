@@ -10,6 +10,7 @@
 #include "mpi/wire.h"
 #include "os/probe.h"
 #include "os/shared_memory.h"
+#include "stats/stats.h"
 
 namespace coco::comm {
 namespace {
@@ -20,7 +21,7 @@ constexpr int kRanksMost = 16'384;
 struct World {
     std::vector<WorldRank> ranks;
     std::int32_t rank = 0;
-    bool can_meet = false, is_one_node = false;
+    bool has_control = false, can_meet = false, is_one_node = false;
     channel::Directory* directory = nullptr;
     std::vector<std::byte*> segments;  // by world rank; null: of another node
 };
@@ -48,9 +49,10 @@ WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, in
     card.domain_label = labels.domain;
     card.cpus = fold(os::usable_cpus());
     card.job_crowds_node = job_crowds_node() ? 1 : 0;
+    card.counts = stats::enabled() ? 1 : 0;
     world.directory = make_directory();
     if (world.directory != nullptr) card.directory_at = heap::offset_of(world.directory);
-    channel::control_pool().prepare();
+    world.has_control = ranks > 1 && channel::control_pool().prepare();
     return card;
 }
 
@@ -80,7 +82,7 @@ bool map_mates(World& world) {
 
 bool all_can_meet(World& world) {
     const bool mapped = map_mates(world), wired = mpi::Wire::open_world();
-    std::uint64_t mine = mapped && wired, all = 0;
+    std::uint64_t mine = mapped && wired && world.has_control, all = 0;
     mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
     return all != 0;
 }
@@ -110,6 +112,9 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part) {
 
 std::span<const WorldRank> world() { return the_world().ranks; }
 bool can_meet() { return the_world().can_meet; }
+bool anybody_counts() {
+    return std::ranges::any_of(the_world().ranks, [](const WorldRank& r) { return r.counts != 0; });
+}
 bool world_is_one_node() { return the_world().is_one_node; }
 std::int32_t rank_in_world() { return the_world().rank; }
 

@@ -25,7 +25,8 @@ struct WorldRank {
     std::uint64_t node_label;    // equal on ranks of one node
     std::uint64_t domain_label;
     FoldedCpus cpus;
-    std::int32_t job_crowds_node;  // 0 or 1
+    std::int32_t job_crowds_node;  // 0 or 1, as the next
+    std::int32_t counts;           // whether the rank counts its calls (COCO_STATS)
 };
 
 // Makes the ranks of the world known to one another. Called by all ranks in MPI_Init, whether switched off or
@@ -37,6 +38,8 @@ std::span<const WorldRank> world();
 // Whether ranks of a node may meet through their directories: equal on all ranks of the world.
 bool can_meet();
 bool world_is_one_node();
+// Whether any rank counts its calls.
+bool anybody_counts();
 std::int32_t rank_in_world();
 
 // The segment of a rank of this rank's node in this process. Requires (all three): can_meet().

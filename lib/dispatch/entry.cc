@@ -379,15 +379,14 @@ TakeResult take(const Args& args) noexcept {
     return taken;
 }
 
-void rehearse() {
-    const mpi::Comm world = mpi::lib().comm_world;
-    const comm::Comm* comm = comm::of(world);
-    if (comm->closed != stats::Reason::none || stats::enabled()) return;
-    std::vector<std::byte> blocks(static_cast<std::size_t>(2 * comm->ranks));
+void rehearse(comm::Comm& world) {
+    std::vector<std::byte> blocks(static_cast<std::size_t>(2 * world.ranks));
     const BufferArgs send{.buffer = blocks.data(), .count = 1, .type = mpi::lib().byte},
-        recv{.buffer = blocks.data() + comm->ranks, .count = 1, .type = mpi::lib().byte};
+        recv{.buffer = blocks.data() + world.ranks, .count = 1, .type = mpi::lib().byte};
     for (const Collective collective : {Collective::alltoall, Collective::bcast})
-        take({.collective = collective, .send = send, .recv = recv, .comm = world});
+        take({.collective = collective, .send = send, .recv = recv, .comm = world.handle});
+    comm::forget_handles();
+    world.choices.forget();
 }
 
 int raise_error(mpi::Comm comm, int error) {

@@ -102,8 +102,8 @@ void get_acquainted() {
         }
         if (!comm::can_meet()) return;
         comm::bind_world();
-        comm::open_world();
-        rehearse();
+        comm::Comm* opened = comm::open_world();
+        if (opened != nullptr && !comm::anybody_counts()) rehearse(*opened);
         return;
     }
     g_disagreed.store(true, std::memory_order_relaxed);

@@ -95,7 +95,10 @@ Caches processor_caches() {
 
 Caches find_caches() {
     Caches found = kernel_caches(seat().cpu);
-    if (found.l1_bytes == 0 || found.l2_bytes == 0) found = processor_caches();
+    const Caches told = processor_caches();
+    if (found.l1_bytes == 0) found.l1_bytes = told.l1_bytes;
+    if (found.l2_bytes == 0) found.l2_bytes = told.l2_bytes;
+    if (found.last_level_bytes == 0) found.last_level_bytes = told.last_level_bytes;
     // Nobody tells (some sandboxes): what any server of the last ten years has at least.
     if (found.l1_bytes == 0) found.l1_bytes = 32 << 10;
     if (found.l2_bytes == 0) found.l2_bytes = 256 << 10;
