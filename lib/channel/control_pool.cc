@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "heap/heap.h"
@@ -90,7 +91,7 @@ Control* make_control(bool shared) {
     control->number =
         made.fetch_add(1, std::memory_order_relaxed);  // has no partner: each gets another number
     control->owners_address = control;
-    control->thread.store(os::own_thread(), std::memory_order_relaxed);
+    new (&control->thread) std::atomic<std::int32_t>(os::own_thread());
     return control;
 }
 
