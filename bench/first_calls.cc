@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The first calls of a program: MPI_Init and calls of one collective with blocks of one size, each behind a barrier. Rank 0
-// prints a line, in microseconds of the slowest rank: MPI_Init with a barrier behind it, and the calls in sum. first_calls.py runs it
-// without and with libcoco, in turns: what came first is over in a second measurement by the same process.
+// The first calls of a program: MPI_Init and calls of one collective with blocks of one size, each behind a
+// barrier. Rank 0 prints a line, in microseconds of the slowest rank: MPI_Init with a barrier behind it, and
+// the calls in sum. first_calls.py runs it without and with libcoco, in turns: what came first is over in a
+// second measurement by the same process.
 //
 //     mpiexec -n 2 bench/first_calls [COLLECTIVE] [--bytes 8] [--calls 1,2,5,12,40,100,300] [--dup] [--touched]
 // --calls: so many calls in sum. --dup: on a communicator of their own, made just before.

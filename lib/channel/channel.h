@@ -6,8 +6,9 @@
 // Called by comm, which opens and closes it, and by exec, which runs one call at a time on it. A communicator on
 // which several calls are under way at once has a channel for each.
 //
-// Thread safety: one thread at a time uses a channel. Process safety: the owner alone writes its control block,
-// except for the counts of sleepers and of leavers and the call handed back; what others read there is published by release stores.
+// Thread safety: one thread at a time uses a channel. Process safety: the owner alone writes its control
+// block, except for the counts of sleepers and of leavers and the call handed back; what others read there is
+// published by release stores.
 //
 // Invariants: epochs count 1, 2, 3, ... alike on all ranks of the channel. A rank begins an epoch after it has
 // raised kDone of the epoch before. What a peer may still read is not written before that peer is known to have
@@ -63,8 +64,8 @@ struct Record {
     std::byte* payload() const { return reinterpret_cast<std::byte*>(header + 1); }
 };
 
-// No process reads another one's private memory; or each read by this process whose number is a multiple of this one is
-// refused (0: none). For tests.
+// No process reads another one's private memory; or each read by this process whose number is a multiple of
+// this one is refused (0: none). For tests.
 extern bool g_never_reads;
 extern std::atomic<std::uint32_t> g_refused_reads;
 
@@ -133,11 +134,12 @@ class Channel {
 
     // Which calls all ranks hand back, as one of them has asked for.
     enum class HandedBack : std::uint8_t { none, later, this_and_later };
-    // Has all ranks hand back the calls from this epoch's or the next one's on. Requires: an exchange among all ranks, in which this rank has
-    // published nothing yet, on a channel that does not poll; all who ask for the same epoch ask for the same.
+    // Has all ranks hand back the calls from this epoch's or the next one's on. Requires: an exchange among
+    // all ranks, in which this rank has published nothing yet, on a channel that does not poll; all who ask
+    // for the same epoch ask for the same.
     void hand_back(HandedBack calls);
-    // Whether a rank has asked for that in this epoch. Requires: this rank has received what all ranks owe it in this epoch: so
-    // it knows all that any rank wrote before it published.
+    // Whether a rank has asked for that in this epoch. Requires: this rank has received what all ranks owe it
+    // in this epoch: so it knows all that any rank wrote before it published.
     HandedBack handed_back() {
         COCO_CHECK_DEAR(!polls_, "nobody hears of it while the channel polls");
         if (!is_found(0)) return HandedBack::none;
@@ -219,8 +221,9 @@ class Channel {
     }
     // Whether all ranks have said in their slots of this epoch that they can. Requires: all have arrived.
     bool can_all_read() const;
-    // Copies from an address of a peer's process. Requires: can_all_read(), and the peer is in this call. Returns: false,
-    // with errno, where the kernel refuses now: for good, unless a page is out of reach (EFAULT); a part may be copied.
+    // Copies from an address of a peer's process. Requires: can_all_read(), and the peer is in this call.
+    // Returns: false, with errno, where the kernel refuses now: for good, unless a page is out of reach
+    // (EFAULT); a part may be copied.
     bool read_private(std::int32_t peer, const std::byte* from, std::span<const iovec> to);
     // Says to peers that this thread is in a call: they read this process's memory by its number.
     void show_thread() { control_->thread.store(os::own_thread(), std::memory_order_relaxed); }

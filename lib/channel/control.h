@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A rank's control block for one communicator: what its node-mates read of it. It lies in the rank's own
-// segment, only that rank writes it (but for the doorbell's count of sleepers, the count of leavers and the call handed back), and
-// it is never given back to the allocator: a freed communicator's block is used again for another one with
-// the epochs going on, so that a late reader of the old communicator still sees monotone counters
-// (channel/control_pool.h).
+// segment, only that rank writes it (but for the doorbell's count of sleepers, the count of leavers and the
+// call handed back), and it is never given back to the allocator: a freed communicator's block is used again
+// for another one with the epochs going on, so that a late reader of the old communicator still sees monotone
+// counters (channel/control_pool.h).
 //
 //   flag   milestones: (epoch << 20) + milestone, see milestone_value()
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
@@ -106,8 +106,10 @@ struct alignas(4096) Control {
     alignas(os::kLineBytes) std::atomic<std::uint64_t> leavers;
     std::atomic<std::int32_t> thread;  // one of the owner's, which is in a call: its first one may have ended
     std::uint64_t tape_at;  // where the owner writes its next record; kept from one communicator to the next
-    // Here begins what is seldom written, as each exchange looks at it. In the block of the node's first rank: the exchange that a rank which cannot touch its buffers has all ranks hand back
-    // (Channel::hand_back()). Written before that rank publishes anything in the exchange, and once for a communicator.
+    // In the block of the node's first rank: the exchange that all ranks hand back, as one of them cannot
+    // touch its buffers (Channel::hand_back()). That rank writes it before it publishes anything in the
+    // exchange, once for a communicator. Every rank reads it in every exchange, so this line holds only what
+    // is seldom written.
     alignas(os::kLineBytes) std::atomic<std::uint64_t> handed_back;
     std::uint64_t number;           // the block's number among those of its owner
     const Control* owners_address;  // of the block, in the process that owns it

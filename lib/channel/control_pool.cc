@@ -74,7 +74,8 @@ void* zeroed(void* memory) {
     return memory != nullptr ? std::memset(memory, 0, offsetof(Control, stage)) : nullptr;
 }
 
-// A block is as good as new where its memory is zeros, but for what is written here: no page is touched before it is used.
+// A block is as good as new where its memory is zeros, but for what is written here: no page is touched
+// before it is used.
 Control* make_control(bool shared) {
     void* memory = shared ? heap::take_room(sizeof(Control)) : nullptr;
     if (memory == nullptr) memory = zeroed(heap::allocate_shared(4096, sizeof(Control)));
@@ -84,8 +85,8 @@ Control* make_control(bool shared) {
         return nullptr;
     }
     auto* control = static_cast<Control*>(memory);
-    // Epoch 0 counts as finished: nobody waits for calls before the first. Relaxed: nobody knows of the block before its
-    // owner says where it is, by a card in its directory or a message of MPI's.
+    // Epoch 0 counts as finished: nobody waits for calls before the first. Relaxed: nobody knows of the block
+    // before its owner says where it is, by a card in its directory or a message of MPI's.
     control->flag.value.store(schedule::kDone, std::memory_order_relaxed);
     static std::atomic<std::uint64_t> made{0};
     control->number =

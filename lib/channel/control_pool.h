@@ -34,7 +34,8 @@ struct LeaveInfo {
 
 class ControlPool {
   public:
-    // Makes blocks that the first channels take without page faults. Called in MPI_Init. Returns: whether there is memory for them.
+    // Makes blocks that the first channels take without page faults. Called in MPI_Init. Returns: whether
+    // there is memory for them.
     bool prepare();
     // Returns: a block in shared memory; null if there is no shared memory for it.
     Control* take();

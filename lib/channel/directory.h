@@ -48,8 +48,8 @@ class Directory {
         std::atomic<std::uint64_t> id{0};  // 0: free
         ControlCard card{};
     };
-    // An entry's places, in order of preference: kNear of the first entries, then all others. Entries lie within kNear, or, once
-    // there was no room, within reach_.
+    // An entry's places, in order of preference: kNear of the first entries, then all others. Entries lie
+    // within kNear, or, once there was no room, within reach_.
     static constexpr std::uint64_t kNear = kNearEntries, kPlaces = kNear + kEntries - kFirstEntries;
     static std::uint64_t place_of(std::uint64_t id, std::uint64_t step) {
         id >>= 1;  // identities are odd

@@ -18,7 +18,8 @@ inline constexpr std::uint64_t kToldNumbers = 1024;  // of what a communicator's
 inline constexpr std::uint64_t kRingSectors = 64;    // the books of a ring are kept by sectors
 
 inline constexpr std::uint64_t kDirectoryEntries = 65'536;  // as many communicators as Open MPI has
-// The first entries are for the few communicators of most programs, which then touch few pages: an identity has so many places there.
+// The first entries are for the few communicators of most programs, which then touch few pages: an identity
+// has so many places there.
 inline constexpr std::uint64_t kFirstEntries = 64;
 inline constexpr std::uint64_t kNearEntries = 8;
 

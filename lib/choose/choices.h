@@ -109,7 +109,8 @@ class Choices {
     // Requires: all ranks do so between the same two calls.
     void put_instead(algorithms::Collective collective, const Instead& instead);
 
-    // Makes this as for a communicator of the same members that nobody has called on yet. Nobody may hold a cell.
+    // Makes this as for a communicator of the same members that nobody has called on yet. Nobody may hold a
+    // cell.
     void forget() {
         leave_lessons();
         Choices fresh;
@@ -154,8 +155,9 @@ class Choices {
         policy::Verdict verdict = {.choice = {}, .last_call = 0};
         Choice choice = {};
     };
-    // The rules for a collective that match but for their conditions on the block and the call, whether one asks for the block,
-    // and the degree by which they were found. The policy and all other facts that count are those of the members.
+    // The rules for a collective that match but for their conditions on the block and the call, whether one
+    // asks for the block, and the degree by which they were found. The policy and all other facts that count
+    // are those of the members.
     struct Rules {
         std::optional<std::vector<int>> numbers = std::nullopt;
         bool ask_for_block = false;

@@ -146,10 +146,11 @@ Comm* of(mpi::Comm handle) {
 
 namespace {
 
-// A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs hardly more than without
-// libcoco. Where ranks meet in their own memory, setting a communicator up costs about 1 us on 2 ranks, and some more where ranks share
-// cores (bench/short_lived). Large exchanges win that back at once, small ones in some calls. No rank knows the size of a v or w form:
-// with MPICH the first counts as large, with Open MPI the fourth.
+// A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs
+// hardly more than without libcoco. Where ranks meet in their own memory, setting a communicator up costs
+// about 1 us on 2 ranks, and some more where ranks share cores (bench/short_lived). Large exchanges win that
+// back at once, small ones in some calls. No rank knows the size of a v or w form: with MPICH the first
+// counts as large, with Open MPI the fourth.
 constexpr std::uint32_t kEnough = 8, kSizedWeight = 2, kSmallWeight = 1;
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 

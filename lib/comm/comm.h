@@ -189,15 +189,15 @@ struct UnusedCalls {
 };
 // The calls like one that passed. Requires: passes_unused() was true just now for these arguments; no collective of neighbours.
 UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_bytes);
-// Opens MPI_COMM_WORLD where all its ranks are on one node, so that its first call pays for nothing. Called in MPI_Init on all ranks.
-// Returns: its state, if it is open. Requires: bind_world().
+// Opens MPI_COMM_WORLD where all its ranks are on one node, so that its first call pays for nothing. Called
+// in MPI_Init on all ranks. Returns: its state, if it is open. Requires: bind_world().
 Comm* open_world();
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
 // block_bytes: the block size of plain alltoalls and allgathers, equal on all ranks by MPI's rules; 0 for others.
 // Requires: all ranks of the communicator call it in the same collective.
 void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
-// Leaves all calls that follow on the communicator to the MPI library, as buffers in memory of devices are among them. Requires: all ranks
-// do so in the same call.
+// Leaves all calls that follow on the communicator to the MPI library, as buffers in memory of devices are
+// among them. Requires: all ranks do so in the same call.
 void close_for_devices(Comm& comm);
 // Counts one collective call on neighbours, before count_call(). Returns: whether the communicator's
 // neighbours are known or shall be looked up now.

@@ -290,8 +290,8 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
 }
 
-// A rank's lists as its mates read them: the number of its control block, whether it uses a device, how many sources, and
-// both lists.
+// A rank's lists as its mates read them: the number of its control block, whether it uses a device, how many
+// sources, and both lists.
 Notice notice_of(const Comm& comm, const Lists& lists) {
     Notice notice{static_cast<std::int32_t>(
                       std::min<std::uint64_t>(comm.lane.channel.control_number(), mpi::Wire::kNumbersMost)),
@@ -349,8 +349,8 @@ Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t 
     return graph;
 }
 
-// Fills in `near`, on one node, by notices that the ranks exchange in shared memory. Returns: nothing, on all ranks,
-// if the library has to be asked.
+// Fills in `near`, on one node, by notices that the ranks exchange in shared memory. Returns: nothing, on all
+// ranks, if the library has to be asked.
 std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
     const std::vector<Notice> notices = exchange_notices(comm, notice_of(comm, lists));
     if (notices.empty()) return {};

@@ -40,8 +40,9 @@ struct TakeResult {
 
 // Out of memory ends the job: an exception would leave the other ranks waiting for this one.
 TakeResult take(const Args& args) noexcept;
-// Makes small calls on MPI_COMM_WORLD, so that the program's first one finds all that a call makes once, and forgets that they were made.
-// Called in MPI_Init, by all ranks or none. Requires: the communicator is open, and nobody counts calls.
+// Makes small calls on MPI_COMM_WORLD, so that the program's first one finds all that a call makes once, and
+// forgets that they were made. Called in MPI_Init, by all ranks or none. Requires: the communicator is open,
+// and nobody counts calls.
 void rehearse(comm::Comm& world);
 // Counts and notes a call that was handed back, once the MPI library has answered it.
 void count_handed_back(TakeResult& taken);

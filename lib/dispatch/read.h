@@ -59,7 +59,8 @@ std::int64_t read_blocks(const BufferArgs& side, std::uint64_t size_bytes, std::
 void leave_out(std::span<const std::int32_t> nobody, std::span<blocks::BlockAt> blocks,
                std::uint64_t& total_bytes);
 
-// Whether a buffer is in memory of a device, by its first byte. (No program has a buffer that is there in part.)
+// Whether a buffer is in memory of a device, by its first byte. (No program has a buffer that is there in
+// part.)
 bool is_on_device(const blocks::Buffer& buffer);
 
 // Returns: what packs a bcast's buffer, for a call whose other facts are known.

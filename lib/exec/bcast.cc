@@ -198,7 +198,8 @@ bool publish_on_tape(channel::Channel& channel, const Buffer& user, std::uint64_
     return true;
 }
 
-// A root whose buffer is in memory of a device, which only the MPI library can move, has all ranks hand the call back.
+// A root whose buffer is in memory of a device, which only the MPI library can move, has all ranks hand the
+// call back.
 void refuse(channel::Channel& channel, Outcome& outcome) {
     const Header header = Header::of(Publish::refuse, 0);
     const channel::Record record = channel.open_record(header);

@@ -83,7 +83,8 @@ void Pipe::say_how_far() {
 
 bool Pipe::is_unread(std::int32_t peer) const { return std::ranges::find(unread_, peer) != unread_.end(); }
 
-// Nobody reads a block of nothing. Readers that came no farther than kUnread are not waited for again: they read what this rank shows them.
+// Nobody reads a block of nothing. Readers that came no farther than kUnread are not waited for again: they
+// read what this rank shows them.
 bool Pipe::meet_readers(PipedBlocks& blocks) {
     for (; round_ < ranks_; ++round_, piece_ = 0) {
         const std::int32_t peer = partner();
@@ -180,7 +181,8 @@ void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {
     const std::uint64_t bytes = std::min(from.bytes, to.bytes);
     if (bytes == 0) return;
     if (is_private(peer)) {
-        // Pages of this process's own that the program has closed its signal handler opens, if they are touched here.
+        // Pages of this process's own that the program has closed its signal handler opens, if they are
+        // touched here.
         if (!read_through_kernel(peer, from.at, to, bytes) &&
             (errno != EFAULT || !read_by_way_of_copy(peer, from.at, to, bytes)))
             unread_.push_back(peer);

@@ -13,10 +13,11 @@
 // No deadlock: a rank shows a piece once the piece before it in that place of the ring was read, which comes earlier in
 // that order, and reads a piece once it is shown, which comes earlier too. The first rank in that order can go on.
 //
-// A read that the kernel refuses, though it has allowed them before, is no reason to end the job: the rank has given up rights
-// (setuid), a filter has come, or pages of the owner's are closed, which the owner's own signal handler opens. The reader
-// asks the owner for pieces and raises kUnread in the place of kDone. Once a rank has read all that it can it waits for its
-// readers to have come so far, in the rounds of a personal exchange, and shows pieces to those who ask.
+// A read that the kernel refuses, though it has allowed them before, is no reason to end the job: the rank
+// has given up rights (setuid), a filter has come, or pages of the owner's are closed, which the owner's own
+// signal handler opens. The reader asks the owner for pieces and raises kUnread in the place of kDone. Once a
+// rank has read all that it can it waits for its readers to have come so far, in the rounds of a personal
+// exchange, and shows pieces to those who ask.
 //
 // Used by exec's flights once all ranks have agreed. Thread safety: that of the lane. Fails: no.
 #pragma once
@@ -61,13 +62,14 @@ class Pipe {
         return shows ? os::line_up(blocks::layouts_bytes(buffer)) : 0;
     }
 
-    // personal: each receiver gets another block. in_place: into the memory where this rank's blocks are. ring:
-    // kRingBytes, for blocks of this rank in private memory; null: they are in shared memory. piped: how this rank's blocks
-    // are read. streaming: whole blocks are copied by streaming stores. Requires: all ranks have arrived.
+    // personal: each receiver gets another block. in_place: into the memory where this rank's blocks are.
+    // ring: kRingBytes, for blocks of this rank in private memory; null: they are in shared memory. piped:
+    // how this rank's blocks are read. streaming: whole blocks are copied by streaming stores. Requires: all
+    // ranks have arrived.
     Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
          channel::Piped piped, bool streaming);
-    // Goes on. Returns: whether all blocks of this rank are shown and received, kDone is raised and nobody reads this rank's
-    // buffer any more; false only while the channel polls. Requires: all ranks take part.
+    // Goes on. Returns: whether all blocks of this rank are shown and received, kDone is raised and nobody
+    // reads this rank's buffer any more; false only while the channel polls. Requires: all ranks take part.
     [[nodiscard]] bool advance(PipedBlocks& blocks);
 
   private:

@@ -39,9 +39,9 @@ class Nothing final : public blocks::Packer {
     void unpack(std::int32_t, const std::byte*) const override {}
 };
 
-// An exchange of a rank with buffers in memory of a device, which only the MPI library can move. All ranks hand it back, and this
-// one takes part with blocks of any bytes until they find out. Not so in place, where they would have overwritten blocks that
-// the MPI library needs: there they hand back the calls that follow.
+// An exchange of a rank with buffers in memory of a device, which only the MPI library can move. All ranks
+// hand it back, and this one takes part with blocks of any bytes until they find out. Not so in place, where
+// they would have overwritten blocks that the MPI library needs: there they hand back the calls that follow.
 Outcome exchange_on_device(const Order& order) {
     using HandedBack = channel::Channel::HandedBack;
     const CommonFacts& common = order.call.common;

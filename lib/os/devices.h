@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of devices: whether an address of the program's may be a GPU's, which only the device's runtime may touch, and an
-// MPI library that asks it. A runtime is a library that the program, or the MPI library, has loaded: CUDA's is asked by its own
-// functions, looked up at run time; of memory of others (ROCm, Level Zero) the kernel says that it cannot read it.
+// Memory of devices: whether an address of the program's may be a GPU's, which only the device's runtime may
+// touch, and an MPI library that asks it. A runtime is a library that the program, or the MPI library, has
+// loaded: CUDA's is asked by its own functions, looked up at run time; of memory of others (ROCm, Level Zero)
+// the kernel says that it cannot read it.
 //
-// Called by dispatch before each call, by comm as communicators are set up, and by the doors of mmap. Thread safety: any
-// thread; expect_devices() in signal handlers too. Fails: what cannot be asked counts as plain memory.
+// Called by dispatch before each call, by comm as communicators are set up, and by the doors of mmap. Thread
+// safety: any thread; expect_devices() in signal handlers too. Fails: what cannot be asked counts as plain
+// memory.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,10 +25,11 @@ inline constinit std::atomic<Devices> g_devices{Devices::expected};
 // Looks which runtimes are loaded. Returns: whether there is one.
 bool find_devices();
 
-// Whether buffers of this process may be in memory of devices. A load where nothing was mapped since it was asked last.
+// Whether buffers of this process may be in memory of devices. A load where nothing was mapped since it was
+// asked last.
 inline bool may_have_devices() {
-    // Acquire: pairs with find_devices(), for what is_on_device() reads. Whoever names memory of a device has it from the
-    // thread that mapped it.
+    // Acquire: pairs with find_devices(), for what is_on_device() reads. Whoever names memory of a device has
+    // it from the thread that mapped it.
     const Devices devices = g_devices.load(std::memory_order_acquire);
     return devices != Devices::none && (devices == Devices::present || find_devices());
 }

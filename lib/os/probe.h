@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where this process sits on the real machine, what its caches are, how many CPUs it may use; and machines
-// that COCO_TOPOLOGY invents. Called in MPI_Init, and a few system calls. hwloc, which takes some 50 ms on some machines, reads
-// descriptions of invented machines alone.
+// that COCO_TOPOLOGY invents. Called in MPI_Init, and a few system calls. hwloc, which takes some 50 ms on
+// some machines, reads descriptions of invented machines alone.
 //
 // Safety: any thread; not below malloc, not in signal handlers. The only file that knows hwloc (hwloc_calls.h).
 // Fails: an unknown domain is 0, an unknown cache that of a small server.

@@ -25,7 +25,8 @@ bool punch_hole(void* address, std::uint64_t bytes);
 bool punch_hole(int fd, std::uint64_t offset, std::uint64_t bytes);
 // Takes the pages of a range now, so that touching them later cannot raise SIGBUS.
 bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes);
-// Takes and maps the pages of a range now, as far as this kernel can (Linux 5.14): touching them later is no page fault.
+// Takes and maps the pages of a range now, as far as this kernel can (Linux 5.14): touching them later is no
+// page fault.
 void populate(void* address, std::uint64_t bytes);
 // The written ranges of an object, for questions in the order of offsets. The kernel finds a range's end by a walk over
 // all of its pages, so each range is looked up once, however many questions fall into it.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Collectives on memory of a device, which no processor can touch: devices_test RUNTIME WHEN SIZES [nodes], with a stand-in for CUDA's driver
-// (RUNTIME, a file) and one for an MPI library that knows its memory, below libcoco. WHEN: the runtime is loaded and used
+// Collectives on memory of a device, which no processor can touch: devices_test RUNTIME WHEN SIZES [nodes],
+// with a stand-in for CUDA's driver (RUNTIME, a file) and one for an MPI library that knows its memory, below
+// libcoco. WHEN: the runtime is loaded and used
 //   before   the communicators are set up
 //   after    they are, and have run calls; from the second case on it hides until then that it is used
 //   never    it is loaded, no more: all calls are libcoco's
@@ -214,8 +215,8 @@ bool names_device(const Kind& kind, const Placing& placing) {
     return placing.send || (placing.recv && !kind.in_place);
 }
 
-// Whether every rank has to see the call handed back: not where ranks would have written over what they still have to send, and
-// not where ranks have met before the device was used.
+// Whether every rank has to see the call handed back: not where ranks would have written over what they still
+// have to send, and not where ranks have met before the device was used.
 bool is_handed_back(const Kind& kind, const Placing& placing) {
     if (g_is_never) return false;
     if (!g_is_after && (kind.neighbors || g_over_nodes)) return true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The first calls on MPI_COMM_WORLD and on a duplicate, by a thread that is killed, with the process, where it opens a file, reads a folder
-// or asks for a socket: whatever a call needs to know was found out in MPI_Init.
+// The first calls on MPI_COMM_WORLD and on a duplicate, by a thread that is killed, with the process, where
+// it opens a file, reads a folder or asks for a socket: whatever a call needs to know was found out in
+// MPI_Init.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <mpi.h>

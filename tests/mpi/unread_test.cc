@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Large exchanges of private buffers go on when the kernel ceases to let ranks read each other's memory, after it did so in
-// the first calls: unread_test HOW, with HOW
+// Large exchanges of private buffers go on when the kernel ceases to let ranks read each other's memory,
+// after it did so in the first calls: unread_test HOW, with HOW
 //   recv_closed, send_closed   pages of buffers are closed, and opened by a signal handler of the program's when they are
 //                              touched, as collectors and checkpointers have it
 //   first_ended                the ranks' first threads have ended

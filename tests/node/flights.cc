@@ -5,10 +5,9 @@
 //   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which they can
 //                           get ahead, or in MOST of them (default 1500)
 //   flights threads [TURNS] a thread for each rank, which takes its flights in a random order, so many times (600)
-// A third word, `pieces`, forbids reading private memory through the kernel; `refused` has the kernel refuse reads in the midst of
-// calls.
-// All pairs of calls that differ in how blocks are published, read and waited for. What a call receives is compared
-// with what was sent to it.
+// A third word, `pieces`, forbids reading private memory through the kernel; `refused` has the kernel refuse
+// reads in the midst of calls. All pairs of calls that differ in how blocks are published, read and waited
+// for. What a call receives is compared with what was sent to it.
 #include <sched.h>
 
 #include <array>
