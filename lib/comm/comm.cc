@@ -147,18 +147,18 @@ Comm* of(mpi::Comm handle) {
 namespace {
 
 // A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs
-// hardly more than without libcoco. Where ranks meet in their own memory, setting a communicator up costs
-// about 1 us on 2 ranks, and some more where ranks share cores (bench/short_lived). Large exchanges win that
-// back at once, small ones in some calls. No rank knows the size of a v or w form: with MPICH the first
+// little more than without libcoco. Where ranks meet in their own memory, setting a communicator up takes 1 to
+// 2 us on 2 ranks, and more where ranks share cores (bench/short_lived). Large exchanges win that back at once,
+// small ones in some 16 calls, bcasts in some 40. No rank knows the size of a v or w form: with MPICH the first
 // counts as large, with Open MPI the fourth.
-constexpr std::uint32_t kEnough = 8, kSizedWeight = 2, kSmallWeight = 1;
+constexpr std::uint32_t kEnough = 40, kSizedWeight = 10, kExchangeWeight = 5, kBcastWeight = 1;
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 
 std::uint32_t weight_of(algorithms::Collective collective, std::uint64_t block_bytes) {
     if (is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
-    if (is_rooted(collective)) return kSmallWeight;
+    if (is_rooted(collective)) return kBcastWeight;
     if (is_sized(collective)) return mpi::lib().manners.exchanges_are_slow ? kEnough : kSizedWeight;
-    return block_bytes >= kLargeBytes ? kEnough : kSmallWeight;
+    return block_bytes >= kLargeBytes ? kEnough : kExchangeWeight;
 }
 
 // So many calls come before a set-up that takes collectives of the MPI library: many programs make communicators
