@@ -3,7 +3,6 @@
 #include "coco/coco.h"
 
 #include "dispatch/instead.h"
-#include "heap/outside.h"
 #include "heap/segment.h"
 #include "mpi/library.h"
 
@@ -11,9 +10,7 @@
 
 COCO_API const char* coco_version(void) { return COCO_VERSION; }
 
-COCO_API int coco_is_shared(const void* address) {
-    return coco::heap::is_shared(address) || coco::heap::is_adopted_outside(address) ? 1 : 0;
-}
+COCO_API int coco_is_shared(const void* address) { return coco::heap::is_shared(address) ? 1 : 0; }
 
 // What follows is not in coco.h, as no program shall rely on it: it is for `coco tune` and for benchmarks that compare algorithms in
 // one process, and stays as long as they need it. See dispatch/instead.h; `comm` is the address of the MPI library's handle.

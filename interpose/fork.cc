@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The doors of fork and _Fork, for callers whose stack is malloc's memory (handlers on a signal stack, coroutines,
-// threads with stacks of their own), or may have been adopted in part (heap/outside.h). Parent and child would run on
+// threads with stacks of their own). Parent and child would run on
 // one and the same shared pages until the child has its copy of them (heap/fork.h). So fork itself runs on a private
 // stack there, and both go on on the old one when each has its own.
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "heap/outside.h"
 #include "heap/segment.h"
 
 namespace {
@@ -30,29 +28,6 @@ pid_t fork_with_handlers() {
     if (g_fork == nullptr) look_up();
     return g_fork();
 }
-// Runs no handlers, and may be called in signal handlers. The child shares the heap, but no adopted memory outside it, its
-// stack neither: its parent waits until the child has said that it has copied these, or has died.
-pid_t fork_without_handlers() {
-    if (!coco::heap::is_any_outside_adopted()) return g_bare_fork();
-    int copied[2] = {-1, -1};
-    coco::heap::lock_outside();
-    if (pipe2(copied, O_CLOEXEC) != 0) copied[0] = copied[1] = -1;
-    const pid_t result = g_bare_fork();
-    const int error = errno;
-    if (result == 0) {
-        if (!coco::heap::privatize_outside(coco::heap::own())) _exit(127);
-        if (copied[1] >= 0) (void)!write(copied[1], "", 1);
-    }
-    if (copied[1] >= 0) close(copied[1]);
-    char said = 0;
-    if (result > 0 && copied[0] >= 0)
-        while (read(copied[0], &said, 1) < 0 && errno == EINTR) continue;
-    if (copied[0] >= 0) close(copied[0]);
-    coco::heap::unlock_outside();
-    errno = error;
-    return result;
-}
-
 // Lies at the start of the private stack, so that the kernel copies it for the child.
 struct Job {
     ucontext_t caller, forker;
@@ -88,9 +63,7 @@ pid_t fork_elsewhere(Fork fork) {
 }
 
 pid_t fork_on_private_stack(Fork fork, const void* frame) {
-    const bool on_shared = coco::heap::own().bytes != 0 &&
-                           (coco::heap::is_shared(frame) || coco::heap::may_be_outside_adopted(frame));
-    return on_shared ? fork_elsewhere(fork) : fork();
+    return coco::heap::own().bytes != 0 && coco::heap::is_shared(frame) ? fork_elsewhere(fork) : fork();
 }
 
 }  // namespace
@@ -104,5 +77,5 @@ extern "C" __attribute__((visibility("default"))) pid_t _Fork() {
         errno = ENOSYS;
         return -1;
     }
-    return fork_on_private_stack(fork_without_handlers, __builtin_frame_address(0));
+    return fork_on_private_stack(g_bare_fork, __builtin_frame_address(0));
 }

@@ -11,7 +11,6 @@
 #include "dispatch/entry.h"
 #include "dispatch/narrowed.h"
 #include "heap/heap.h"
-#include "heap/held.h"
 #include "mpi/library.h"
 
 namespace {
@@ -29,7 +28,6 @@ using coco::mpi::Info;
 using coco::mpi::lib;
 using coco::mpi::Library;
 using coco::mpi::narrow;
-using coco::mpi::Win;
 
 template <class Function>
 using Own = Function Library::*;  // a function of the library, by its place in the table
@@ -301,89 +299,3 @@ int free_mem(void* base) {
 COCO_BOTH_NAMES(Alloc_mem, (Aint size, Info info, void* baseptr), (size, info, baseptr),
                 { return alloc_mem(size, info, baseptr); })
 COCO_BOTH_NAMES(Free_mem, (void* base), (base), { return free_mem(base); })
-
-// Windows, whose memory stays where it is from before the library hears of it until it has forgotten it.
-namespace {
-
-// A holder that is no window: of a call, by something on its stack.
-class Passing {
-  public:
-    std::uintptr_t holder() const { return reinterpret_cast<std::uintptr_t>(&unlike_others_); }
-
-  private:
-    char unlike_others_ = 0;
-};
-
-void hold(const void* base, Aint size, std::uintptr_t holder) {
-    if (size > 0) coco::heap::hold(base, static_cast<std::uint64_t>(size), holder);
-}
-
-// Makes a window on memory, or attaches memory to one, by `make`; `win` is read when that went well.
-template <class Make>
-int hold_and_make(const void* base, Aint size, const void* win, Make make) {
-    const Passing passing;
-    hold(base, size, passing.holder());
-    const int error = make();
-    if (error == coco::mpi::kSuccess)
-        coco::heap::hand_over(passing.holder(), coco::mpi::load<Win>(win).bits);
-    else
-        coco::heap::let_go(passing.holder());
-    return error;
-}
-
-// The same where the library allocates the memory.
-template <class Make>
-int allocate_and_hold(Aint size, const void* baseptr, const void* win, Make make) {
-    const int error = make();
-    if (error == coco::mpi::kSuccess)
-        hold(*static_cast<void* const*>(baseptr), size, coco::mpi::load<Win>(win).bits);
-    return error;
-}
-
-// The library may give the handle to another window at once.
-template <class Next>
-int end_window(Next next, void* win) {
-    if (win == nullptr) return next(win);
-    const Passing passing;
-    const std::uintptr_t ended = coco::mpi::load<Win>(win).bits;
-    coco::heap::hand_over(ended, passing.holder());
-    const int error = next(win);
-    if (error == coco::mpi::kSuccess)
-        coco::heap::let_go(passing.holder());
-    else
-        coco::heap::hand_over(passing.holder(), ended);
-    return error;
-}
-
-}  // namespace
-
-COCO_BOTH_NAMES(Win_create, (void* base, Aint size, int unit, Info info, Comm comm, void* win),
-                (base, size, unit, info, comm, win), {
-                    return hold_and_make(base, size, win,
-                                         [&] { return next(base, size, unit, info, comm, win); });
-                })
-COCO_BOTH_NAMES(Win_create_c, (void* base, Aint size, Aint unit, Info info, Comm comm, void* win),
-                (base, size, unit, info, comm, win), {
-                    return hold_and_make(base, size, win,
-                                         [&] { return next(base, size, unit, info, comm, win); });
-                })
-COCO_BOTH_NAMES(Win_allocate, (Aint size, int unit, Info info, Comm comm, void* baseptr, void* win),
-                (size, unit, info, comm, baseptr, win), {
-                    return allocate_and_hold(size, baseptr, win,
-                                             [&] { return next(size, unit, info, comm, baseptr, win); });
-                })
-COCO_BOTH_NAMES(Win_allocate_c, (Aint size, Aint unit, Info info, Comm comm, void* baseptr, void* win),
-                (size, unit, info, comm, baseptr, win), {
-                    return allocate_and_hold(size, baseptr, win,
-                                             [&] { return next(size, unit, info, comm, baseptr, win); });
-                })
-COCO_BOTH_NAMES(Win_attach, (Win win, void* base, Aint size), (win, base, size), {
-    const Win narrowed = narrow(win);
-    return hold_and_make(base, size, &narrowed.bits, [&] { return next(win, base, size); });
-})
-COCO_BOTH_NAMES(Win_detach, (Win win, const void* base), (win, base), {
-    const int error = next(win, base);
-    if (error == coco::mpi::kSuccess) coco::heap::let_go(narrow(win).bits, base);
-    return error;
-})
-COCO_BOTH_NAMES(Win_free, (void* win), (win), { return end_window(next, win); })

@@ -15,7 +15,6 @@
 #include "base/env.h"
 #include "os/cpu.h"
 #include "os/numa.h"
-#include "os/own_mappings.h"
 #include "os/probe.h"
 #include "os/process.h"
 #include "tools/doctor_checks.h"
@@ -37,29 +36,19 @@ Release release_of(const std::string& text) {
     return release;
 }
 
-// Whether the kernel answers a question about a mapping that is there: a filter of system calls may refuse it.
-bool answers_about_mappings() {
-    static const int here = 0;
-    os::Mapping mapping;
-    return os::mapping_at(reinterpret_cast<std::uint64_t>(&here), mapping) == os::Told::mapping;
-}
-
 }  // namespace
 
 void check_kernel(Findings& findings) {
     const std::string name = kernel_name();
     const Release release = release_of(name.substr(name.find(' ') + 1));
-    constexpr Release kAsksForMappings{6, 11};
-    if (answers_about_mappings()) return findings.ok("kernel", name);
-    const std::string costs =
-        "memory outside malloc's is adopted from 2 MiB on only, and the program's own mappings over malloc's "
-        "memory are not seen";
-    if (release < kAsksForMappings)
-        return findings.note("kernel", name + ", which is older than 6.11: " + costs,
-                             "nothing, or use Linux 6.11 or later (docs/limits.md)");
-    findings.note("kernel",
-                  name + ", which answers no questions about mappings here (ioctl PROCMAP_QUERY): " + costs,
-                  "mount /proc, and let the container's system call filter (seccomp) pass ioctl");
+    constexpr Release kMakesHugePages{6, 1};
+    if (!(release < kMakesHugePages)) return findings.ok("kernel", name);
+    findings.note(
+        "kernel",
+        name +
+            ", which is older than 6.1 and makes no huge pages of shared memory: buffers of more than "
+            "256 KiB are private and read through the kernel",
+        "nothing, or use Linux 6.1 or later");
 }
 
 void check_cpus(Findings& findings) {

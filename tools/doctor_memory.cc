@@ -150,18 +150,15 @@ void check_huge_pages(Findings& findings) {
     if (enabled.empty())
         return findings.note("huge pages", "this kernel has none",
                              "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE");
-    if (enabled == "never")
-        findings.note("huge pages",
-                      "the system gives none (enabled is never): programs that use much memory are slower, "
-                      "with or without libcoco",
-                      "as root: echo madvise > " + folder + "enabled");
-    if (!os::huge_pages_granted())
-        findings.note("huge pages",
-                      "shared memory gets none (shmem_enabled is " + (shared.empty() ? "unknown" : shared) +
-                          "): the first touch of small and adopted blocks costs up to twice as much",
-                      "as root: echo advise > " + folder + "shmem_enabled");
-    else if (enabled != "never")
-        findings.ok("huge pages", enabled + ", and in shared memory " + shared);
+    if (enabled == "never" || shared == "deny")
+        return findings.note(
+            "huge pages",
+            "the system gives none (" +
+                std::string(enabled == "never" ? "enabled is never" : "shmem_enabled is deny") +
+                "): programs that use much memory are slower, and buffers of more than 256 KiB "
+                "are private and read through the kernel",
+            "as root: echo madvise > " + folder + "enabled; echo never > " + folder + "shmem_enabled");
+    findings.ok("huge pages", enabled + ", and in shared memory " + shared);
 }
 
 }  // namespace coco::tools

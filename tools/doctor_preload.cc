@@ -136,7 +136,7 @@ bool check_preload(const Preload& preload, Findings& findings) {
         findings.note(
             "preloads",
             file + " in " + where +
-                " defines malloc: the program's buffers are private, and large ones are adopted or copied",
+                " defines malloc: the program's buffers are private, and copied or read through the kernel",
             "take it out of " + where + "; libcoco brings an allocator");
     else if (names.defined.contains("MPI_Alltoall") && !names.defined.contains("PMPI_Alltoall"))
         findings.ok("preloads",

@@ -209,7 +209,7 @@ void check_allocators(const std::string& program, Findings& findings) {
         return findings.note(
             "allocator",
             joined(own) +
-                " serves malloc: the program's buffers are private, and large ones are adopted or copied",
+                " serves malloc: the program's buffers are private, and copied or read through the kernel",
             "link the program without it; libcoco brings an allocator");
     findings.ok("allocator", "the C library's malloc, in whose place libcoco's comes");
 }

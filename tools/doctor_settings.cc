@@ -69,7 +69,8 @@ void check_effects(Findings& findings) {
                          "unset COCO_HEAP_LIMIT");
     if (base::env("COCO_HEAP") == "off")
         findings.note("settings",
-                      "COCO_HEAP=off leaves malloc to the program: its large buffers are adopted or copied",
+                      "COCO_HEAP=off leaves malloc to the program: its buffers are private, and copied or "
+                      "read through the kernel",
                       "unset COCO_HEAP");
     for (const base::Setting& setting : base::settings())
         if (std::string_view(setting.name).starts_with("COCO_TEST_") && !base::env(setting.name).empty())

@@ -15,7 +15,7 @@ extern "C" {
 /* The version, "MAJOR.MINOR.PATCH". */
 const char* coco_version(void);
 
-/* Whether `address` lies on this rank's shared heap, or was adopted, so that the other ranks of the node can reach it: 1 or 0.
+/* Whether `address` lies on this rank's shared heap, where the other ranks of the node can reach it: 1 or 0.
  * Any address is allowed, NULL too. */
 int coco_is_shared(const void* address);
 

@@ -40,8 +40,8 @@ constexpr Setting kSettings[] = {
      "report at finalize: a table on stderr of rank 0, or a JSON file"},
     {"COCO_LOG", "error, warn, info or debug", "warn", "how much to tell on stderr"},
     {"COCO_HEAP", "adaptive, shared or off", "adaptive",
-     "adaptive: large blocks of malloc are private until collectives come back to them; shared: all are "
-     "shared from birth; off: the program's own malloc stays"},
+     "adaptive: blocks of malloc up to 32 MiB are shared, larger ones private; shared: all are shared; off: "
+     "the program's own malloc stays"},
     {"COCO_HEAP_LIMIT", "bytes, with K, M, G or T", "half of the node's memory",
      "most bytes of shared heap per rank; past it allocation goes on in private memory; 0 shares nothing"},
     {"COCO_TOPOLOGY", "nodes=N,domains=M or an hwloc synthetic description", "the real machine",

@@ -7,7 +7,7 @@
 namespace coco::base {
 
 enum class HeapMode {
-    adaptive,  // large blocks are born private (heap/private_blocks.h)
+    adaptive,  // large blocks are private (heap/arenas.h)
     shared,    // all blocks are on the segment from birth
     off        // the program's own malloc stays as it is
 };

@@ -23,12 +23,6 @@ void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt
     }
 }
 
-namespace {
-
-const std::byte* shown_base(const Side& side) { return base::displaced(side.base, side.shift_bytes); }
-
-}  // namespace
-
 void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch) {
     slot.publish = scratch == slot.inlined ? Publish::inlined : Publish::staged;
     if (slot.publish == Publish::staged) slot.scratch_at = channel.offset_of(scratch);
@@ -37,7 +31,7 @@ void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const
 void publish_sides(const channel::Channel& channel, channel::Slot& slot, const Side& send, const Side& recv,
                    const std::byte* send_table, const std::byte* recv_table) {
     slot.publish = Publish::direct;
-    slot.direct = {.send = {channel.offset_of(shown_base(send)), send.stride_bytes},
+    slot.direct = {.send = {channel.offset_of(send.base), send.stride_bytes},
                    .recv = {channel.offset_of(recv.base), recv.stride_bytes},
                    .send_table = channel.offset_of(send_table),
                    .recv_table = channel.offset_of(recv_table),
@@ -75,17 +69,17 @@ void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& s
     const bool is_shared = send.piped == channel::Piped::shared;
     if (send.piped == channel::Piped::address) channel.show_thread();
     slot.publish = Publish::piped;
-    slot.direct = {.send = {is_shared ? channel.offset_of(shown_base(send))
-                                      : reinterpret_cast<std::uintptr_t>(send.base),
-                            send.stride_bytes},
-                   .recv = {},
-                   .send_table = channel.offset_of(send_table),
-                   .recv_table = 0,
-                   .ring_at = channel.offset_of(ring),
-                   .layouts_at = layouts != nullptr ? channel.offset_of(layouts) : 0,
-                   .piped = send.piped,
-                   .send_bytes = 0,
-                   .recv_bytes = 0};
+    slot.direct = {
+        .send = {is_shared ? channel.offset_of(send.base) : reinterpret_cast<std::uintptr_t>(send.base),
+                 send.stride_bytes},
+        .recv = {},
+        .send_table = channel.offset_of(send_table),
+        .recv_table = 0,
+        .ring_at = channel.offset_of(ring),
+        .layouts_at = layouts != nullptr ? channel.offset_of(layouts) : 0,
+        .piped = send.piped,
+        .send_bytes = 0,
+        .recv_bytes = 0};
     if (layouts == nullptr) return;
     auto* entry = reinterpret_cast<LayoutAt*>(layouts);
     std::byte* words = layouts + buffer.layouts.size() * sizeof(LayoutAt);

@@ -2,14 +2,10 @@
 #include "blocks/side.h"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "blocks/copy_block.h"
 #include "blocks/publish.h"
-#include "heap/overlays.h"
-#include "heap/private_blocks.h"
 #include "heap/segment.h"
 
 namespace coco::blocks {
@@ -31,77 +27,10 @@ std::byte* side_block(const Side& side, std::int32_t block) {
     return base::displaced(side.base, displacement);
 }
 
-// A smaller buffer is as well copied.
-constexpr std::uint64_t kAdoptedBytesMin = 24 * 1024;
-
 struct Range {
     const std::byte* begin;
     std::uint64_t bytes;
 };
-
-// Does it for each range in which blocks lie one behind the other. Returns: whether it was true for all of them.
-template <class Do>
-bool for_each_range(const Buffer& buffer, std::uint64_t block_bytes, Do act) {
-    Range range{nullptr, 0};
-    for (std::int32_t i = 0; i < buffer.block_count; ++i) {
-        const std::byte* begin = user_block(buffer, i);
-        const std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
-        if (bytes == 0) continue;
-        if (range.bytes != 0 && begin == range.begin + range.bytes) {
-            range.bytes += bytes;
-            continue;
-        }
-        if (range.bytes != 0 && !act(range)) return false;
-        range = {begin, bytes};
-    }
-    return range.bytes == 0 || act(range);
-}
-
-// How far behind its own address peers read memory in the segment: 0, or the way to its alias (heap/outside.h). None: they
-// cannot.
-using Shift = std::optional<std::ptrdiff_t>;
-
-Shift shift_of(const Range& range) {
-    const std::byte* at = heap::readable_at(range.begin, range.bytes);
-    if (at == nullptr) return {};
-    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(at) -
-                                       reinterpret_cast<std::uintptr_t>(range.begin));
-}
-
-// Of all blocks, which have one for all of them.
-Shift shift_of(const Buffer& buffer, std::uint64_t block_bytes) {
-    Shift shift;
-    const bool all = for_each_range(buffer, block_bytes, [&](const Range& range) {
-        const Shift here = shift_of(range);
-        if (!here || (shift && *shift != *here)) return false;
-        shift = here;
-        return true;
-    });
-    return all ? shift : Shift{};
-}
-
-// Memory outside the segment is seldom for one use alone, but often for few.
-std::uint32_t adopting_call(const std::byte* at, const Demand& demand) {
-    return heap::touches_segment(at, 1) ? demand.adopting_call
-                                        : std::max(demand.adopting_call, kAdoptingCall);
-}
-
-// Of a private buffer that is adopted, now at the latest.
-Shift adopted_shift(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
-    if (demand.adopting_call == 0 || demand.bytes <= kAdoptedBytesMin) return {};
-    if (const Shift shift = shift_of(buffer, demand.block_bytes)) return shift;
-    if (seen.count(buffer.base, demand.bytes) < adopting_call(buffer.base, demand)) return {};
-    // Each takes a look at all of the process's mappings.
-    constexpr int kRangesMost = 16;
-    int ranges = 0;
-    auto adopt = [&](const Range& range) {
-        return ++ranges <= kRangesMost && heap::adopt(range.begin, range.bytes);
-    };
-    if (for_each_range(buffer, demand.block_bytes, adopt))
-        if (const Shift shift = shift_of(buffer, demand.block_bytes)) return shift;
-    seen.put_off(buffer.base, demand.bytes);
-    return {};
-}
 
 // From the lowest to behind the highest byte of all blocks with layouts.
 Range span_of(const Buffer& buffer, std::uint64_t block_bytes) {
@@ -117,66 +46,28 @@ Range span_of(const Buffer& buffer, std::uint64_t block_bytes) {
     return {reinterpret_cast<const std::byte*>(low), high - low};
 }
 
-// Whether blocks with layouts cover every byte of their span, so that all of its pages are the buffer's. No, too, of more
-// runs than are worth a look.
-bool is_covered(const Buffer& buffer, std::uint64_t block_bytes, const Range& span) {
-    constexpr std::size_t kRunsMax = 64 * 1024;
-    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> runs;
-    for (std::int32_t i = 0; i < buffer.block_count; ++i)
-        for_each_run(user_block(buffer, i), buffer.layout_of_block(i), 0,
-                     bytes_of_block(buffer, i, block_bytes), [&](const std::byte* at, std::uint64_t bytes) {
-                         const auto begin = reinterpret_cast<std::uintptr_t>(at);
-                         runs.emplace_back(begin, begin + bytes);
-                         return runs.size() < kRunsMax;
-                     });
-    if (runs.size() >= kRunsMax) return false;
-    std::ranges::sort(runs);
-    auto covered = reinterpret_cast<std::uintptr_t>(span.begin);
-    for (const auto& [begin, end] : runs) {
-        if (begin > covered) return false;
-        covered = std::max(covered, end);
-    }
-    return true;
-}
-
-// Of blocks with layouts that peers can read in the segment, now at the latest.
-Shift shift_by_layout(SeenBuffers& seen, const Buffer& buffer, const Demand& demand) {
+// Whether peers can read blocks with layouts where they lie.
+bool is_shown_by_layout(const Buffer& buffer, const Demand& demand) {
     constexpr std::uint64_t kWordsBytesMax = 48 * 1024;  // on the stage
-    if (layouts_bytes(buffer) > kWordsBytesMax) return {};
+    if (!demand.exposed || demand.must_copy || layouts_bytes(buffer) > kWordsBytesMax) return false;
     const Range span = span_of(buffer, demand.block_bytes);
-    if (heap::is_shared(span.begin, span.bytes)) return 0;
-    if (demand.adopting_call == 0) return {};
-    if (const Shift shift = shift_of(span)) return shift;
-    if (demand.bytes < span.bytes || seen.count(span.begin, span.bytes) < adopting_call(span.begin, demand))
-        return {};
-    if (heap::may_adopt(span.begin, span.bytes) && is_covered(buffer, demand.block_bytes, span) &&
-        heap::adopt(span.begin, span.bytes))
-        return shift_of(span);
-    seen.put_off(span.begin, span.bytes);
-    return {};
+    return heap::is_shared(span.begin, span.bytes);
 }
 
 bool goes_by_layout(const Buffer& buffer, const Demand& demand) {
     return buffer.has_layouts() && demand.piped_above_bytes != 0 && demand.bytes > demand.piped_above_bytes;
 }
 
-struct Choice {
-    Where where;
-    std::ptrdiff_t shift_bytes = 0;
-};
-
-Choice choose(Store& store, const Buffer& buffer, const Demand& demand) {
+Where choose(const Buffer& buffer, const Demand& demand) {
     bool as_it_is = buffer.packer == nullptr && !demand.must_copy &&
                     (!demand.exposed || is_shared(buffer, demand.block_bytes));
-    if (as_it_is || demand.bytes == 0) return {Where::user};
+    if (as_it_is || demand.bytes == 0) return Where::user;
     // Received, too, where no other rank touches the buffer.
-    if (goes_by_layout(buffer, demand)) return {Where::pipe};
-    if (!demand.exposed) return {Where::private_room};
-    if (buffer.packer == nullptr && !demand.must_copy)
-        if (const Shift shift = adopted_shift(store.seen, buffer, demand)) return {Where::adopted, *shift};
+    if (goes_by_layout(buffer, demand)) return Where::pipe;
+    if (!demand.exposed) return Where::private_room;
     const bool may_pipe = demand.piped_above_bytes != 0 && buffer.packer == nullptr && !demand.must_copy;
     const bool is_small = demand.bytes <= (may_pipe ? demand.piped_above_bytes : kSideLimitBytes);
-    return {is_small ? Where::ring : Where::shared_room};
+    return is_small ? Where::ring : Where::shared_room;
 }
 
 // Plain private buffers are not doubled: another way to read them may be better than a copy of any size. That is not so
@@ -187,53 +78,14 @@ stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
     return demand.must_copy ? stats::Reason::none : demand.if_private;
 }
 
-// Blocks that are each too small to ask the kernel about are asked about together. The memory between them may be
-// anybody's: if the answer is no, the kernel is asked about each block by itself.
-bool are_shared(const Buffer& buffer) {
-    std::uint64_t small_bytes = 0;
-    const std::byte *low = nullptr, *high = nullptr;
-    for (const BlockAt& block : buffer.blocks) {
-        if (block.bytes == 0) continue;
-        const std::byte* at = base::displaced(buffer.base, block.displacement_bytes);
-        if (!heap::is_shared(at, block.bytes)) return false;
-        if (block.bytes >= heap::kAskedBytesMin) continue;
-        low = small_bytes == 0 ? at : std::min(low, at);
-        high = small_bytes == 0 ? at + block.bytes : std::max(high, at + block.bytes);
-        small_bytes += block.bytes;
-    }
-    if (small_bytes < heap::kAskedBytesMin) return true;
-    if (heap::is_mapped_here(low, static_cast<std::size_t>(high - low))) return true;
-    return std::ranges::all_of(buffer.blocks, [&](const BlockAt& block) {
-        return heap::is_mapped_here(base::displaced(buffer.base, block.displacement_bytes), block.bytes);
-    });
-}
-
-void refresh(const Buffer& buffer, std::uint64_t block_bytes) {
-    for_each_range(buffer, block_bytes, [](const Range& range) {
-        heap::refresh_shadows(range.begin, range.bytes);
-        return true;
-    });
-}
-
 }  // namespace
 
-std::byte* show_in_place(Store& store, std::byte* at, std::uint64_t bytes) {
-    if (heap::is_shared(at, bytes)) return at;
-    const Buffer buffer{.base = at, .block_count = 1};
-    const Demand demand{.exposed = true,
-                        .must_copy = false,
-                        .if_private = stats::Reason::none,
-                        .block_bytes = bytes,
-                        .bytes = bytes,
-                        .adopting_call = kAdoptingCall};
-    const Shift shift = adopted_shift(store.seen, buffer, demand);
-    if (!shift) return nullptr;
-    refresh(buffer, bytes);
-    return base::displaced(at, *shift);
-}
-
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
-    if (!buffer.blocks.empty()) return are_shared(buffer);
+    if (!buffer.blocks.empty())
+        return std::ranges::all_of(buffer.blocks, [&](const BlockAt& block) {
+            return block.bytes == 0 ||
+                   heap::is_shared(base::displaced(buffer.base, block.displacement_bytes), block.bytes);
+        });
     // Equal strides: the outermost blocks decide.
     const std::byte* last = base::displaced(buffer.base, (buffer.block_count - 1) * buffer.stride_bytes);
     const std::byte* low = std::min<const std::byte*>(buffer.base, last);
@@ -254,19 +106,13 @@ Side through_pipe(Side side, std::byte* base) {
 }  // namespace
 
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
-    const Choice choice = choose(store, buffer, demand);
-    Side side{.where = choice.where,
+    Side side{.where = choose(buffer, demand),
               .base = buffer.base,
-              .shift_bytes = choice.shift_bytes,
               .stride_bytes = buffer.stride_bytes,
               .blocks = buffer.blocks};
-    if (side.where == Where::pipe) {
-        // A side that is only received is nobody's to read.
-        const Shift shift =
-            demand.exposed && !demand.must_copy ? shift_by_layout(store.seen, buffer, demand) : Shift{};
-        side.piped = shift ? channel::Piped::shared : channel::Piped::pieces;
-        side.shift_bytes = shift.value_or(0);
-    }
+    // A side that is only received is nobody's to read.
+    if (side.where == Where::pipe)
+        side.piped = is_shown_by_layout(buffer, demand) ? channel::Piped::shared : channel::Piped::pieces;
     if (is_users(side.where) || side.where == Where::ring) return side;
     if (side.where == Where::shared_room) side.refusal = refusal(buffer, demand);
     if (demand.piped_above_bytes != 0 && side.refusal == demand.if_private)
@@ -300,11 +146,6 @@ void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t bl
 }
 
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes) {
-    if (side.where == Where::adopted) refresh(buffer, block_bytes);
-    if (side.where == Where::pipe && side.piped == channel::Piped::shared && buffer.has_layouts()) {
-        const Range span = span_of(buffer, block_bytes);
-        heap::refresh_shadows(span.begin, span.bytes);
-    }
     if (is_users(side.where)) return;
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);

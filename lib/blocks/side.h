@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One of this rank's buffers made ready for a call. A buffer is used where it is if the schedule can: dense
-// blocks, and on the shared heap, or adopted, if other ranks touch it. Blocks with holes, by their layouts, and private ones
+// blocks, and on the shared heap if other ranks touch it. Blocks with holes, by their layouts, and private ones
 // go through a pipe, if the call can have one (exec/pipe.h). Otherwise its blocks go through a copy: in the stage
 // ring when they are few, in room on the shared heap where nothing but a copy helps (in place, gaps between
 // elements), in private room if no other rank touches it; or the buffer is refused, and all ranks hand the call back.
@@ -26,22 +26,16 @@ inline std::uint64_t piped_above_bytes(std::int32_t ranks) {
     return std::clamp(kBlock * static_cast<std::uint64_t>(ranks), kLeast, kSideLimitBytes);
 }
 
-// Adopting a buffer takes as long as some 17 calls lose that read it through the kernel, and nobody knows how many calls
-// are to come (1 MiB, 2 ranks on 2 cores).
-inline constexpr std::uint32_t kAdoptingCall = 8;
-
-enum class Where : std::uint8_t { user, adopted, pipe, ring, shared_room, private_room };
-// Whether the side's blocks are the user's own; adopted ones are private but for whole pages of them, which peers read
-// (heap/private_blocks.h).
+enum class Where : std::uint8_t { user, pipe, ring, shared_room, private_room };
+// Whether the side's blocks are the user's own.
 inline bool is_users(Where where) { return where <= Where::pipe; }
 
 struct Side {
     Where where = Where::user;
     channel::Piped piped = channel::Piped::shared;  // with Where::pipe; any other side is in shared memory
     stats::Reason refusal = stats::Reason::none;
-    std::byte* base = nullptr;       // the address of block 0
-    std::ptrdiff_t shift_bytes = 0;  // from there to the address in the own segment at which peers read it
-    std::int64_t stride_bytes = 0;   // plain forms
+    std::byte* base = nullptr;      // the address of block 0
+    std::int64_t stride_bytes = 0;  // plain forms
     std::span<const BlockAt> blocks;
 
     // Readers of copies on the stage need not be waited for: the stage is guarded.
@@ -59,13 +53,8 @@ struct Demand {
     std::uint64_t piped_above_bytes = 0;
     // A buffer that cannot be used where it is is copied to the shared heap, of whatever size, while there is room.
     bool copies_any = false;
-    // Peers only read: a private buffer is adopted at this call with it, outside the segment at kAdoptingCall or later; 0: never.
-    std::uint32_t adopting_call = 0;
 };
 
-// Makes a contiguous buffer readable for peers without a copy, if it is shared, or is adopted, now at the latest. Returns:
-// the address in the own segment at which they read it until it is written to; null if they cannot.
-std::byte* show_in_place(Store& store, std::byte* at, std::uint64_t bytes);
 // Whether all blocks of a dense buffer lie on the shared heap.
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes);
 // Decides where the side will be. Room on the shared heap is fetched here, ring space is taken
@@ -74,8 +63,7 @@ Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which w
 // Gives a copied side its blocks back to back from `base`; sized forms get their table in `blocks`.
 void lay_out(Side& side, const Buffer& buffer, std::byte* base, std::uint64_t block_bytes,
              std::vector<BlockAt>& blocks);
-// Copies the user's blocks to the side, of an adopted one its shadows; or the side's to the user, if it is not the
-// user's own.
+// Copies the user's blocks to the side, or the side's to the user, if it is not the user's own.
 void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);
 void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes);
 

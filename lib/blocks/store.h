@@ -35,34 +35,7 @@ struct Room {
 // The two buffers of a call.
 enum class Which : std::uint8_t { send, recv };
 
-// Private send buffers that calls came with, each as often as it was seen.
-class SeenBuffers {
-  public:
-    // Counts a call. Returns: how many there were with this buffer since another one took its place.
-    std::uint32_t count(const std::byte* at, std::uint64_t bytes) {
-        Seen& seen = place(at, bytes);
-        if (seen.at != at || seen.bytes != bytes) seen = {at, bytes, 0};
-        return static_cast<std::uint32_t>(std::max(++seen.calls, 0));
-    }
-    // Begins to count anew, and only after a thousand calls: the last buffer that was counted cannot be adopted now.
-    void put_off(const std::byte* at, std::uint64_t bytes) { place(at, bytes) = {at, bytes, -1000}; }
-
-  private:
-    static constexpr std::size_t kPlaces = 64;
-    struct Seen {
-        const std::byte* at = nullptr;
-        std::uint64_t bytes = 0;
-        std::int32_t calls = 0;
-    };
-    Seen& place(const std::byte* at, std::uint64_t bytes) {
-        return seen_[(reinterpret_cast<std::uintptr_t>(at) / 4096 ^ bytes) % kPlaces];
-    }
-
-    Seen seen_[kPlaces];
-};
-
 struct Store {
-    SeenBuffers seen;
     std::vector<Row> rows;      // kAreas * ranks
     std::vector<Table> tables;  // v and w forms, by rank
     std::vector<BlockAt> send_blocks, recv_blocks;

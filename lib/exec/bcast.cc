@@ -13,6 +13,7 @@
 #include "exec/limits.h"
 #include "exec/walk.h"
 #include "exec/ways.h"
+#include "heap/segment.h"
 #include "os/probe.h"
 
 namespace coco::exec {
@@ -47,7 +48,6 @@ inline const algorithms::Algorithm& row_that_moves(Publish publish) {
 // How this call's buffer is published; the root's decision.
 struct Way {
     Publish publish = Publish::direct;
-    std::byte* shown = nullptr;  // direct: where peers read the buffer
     std::uint64_t bytes = 0;
     std::uint64_t segment_bytes = 0;
 };
@@ -58,13 +58,12 @@ std::uint64_t segment_bytes_for(std::uint64_t wanted_bytes) {
     return std::clamp<std::uint64_t>(base::round_up(bytes, 64), 1024, kSegmentBytesMax);
 }
 
-Way choose_way(blocks::Store& store, const Call& call, std::byte* buffer,
-               const algorithms::Algorithm& algorithm, std::uint64_t wanted_segment_bytes) {
+Way choose_way(const Call& call, const std::byte* buffer, const algorithms::Algorithm& algorithm,
+               std::uint64_t wanted_segment_bytes) {
     Way way{.bytes = call.local.bytes};
-    if (algorithm.reads_peer_send()) way.shown = show_in_place(store, buffer, way.bytes);
-    if (way.shown != nullptr) return way;
+    if (algorithm.reads_peer_send() && heap::is_shared(buffer, way.bytes)) return way;
     if ((algorithm.segmented && way.bytes != 0) || way.bytes > kStagedBytesMax)
-        way = {Publish::segmented, nullptr, way.bytes, segment_bytes_for(wanted_segment_bytes)};
+        way = {Publish::segmented, way.bytes, segment_bytes_for(wanted_segment_bytes)};
     else
         way.publish = way.bytes <= kInlineBytesMax ? Publish::inlined : Publish::staged;
     return way;
@@ -279,8 +278,7 @@ class BcastFlight final : public Flight {
         outcome.staged = side_.where != Where::user;
         fill_side(side_, user_, bytes_);  // a receiver's too: what is not received must stay as it is
         if (!is_root_) return;
-        way_ =
-            choose_way(order_.lane.blocks, order_.call, side_.base, order_.algorithm, wanted_segment_bytes_);
+        way_ = choose_way(order_.call, side_.base, order_.algorithm, wanted_segment_bytes_);
         outcome.ran = &row_that_moves(way_.publish);
     }
 
@@ -295,8 +293,7 @@ class BcastFlight final : public Flight {
     bool send_trains() {
         for (;;) {
             const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
-            std::byte* base = way_.shown != nullptr ? way_.shown : side_.base;
-            if (!train_) train_.emplace(order_, way_, base + at_, bytes, record_);
+            if (!train_) train_.emplace(order_, way_, side_.base + at_, bytes, record_);
             if (!is_open_ && !(is_open_ = train_->open(way_.bytes))) return false;
             if (!train_->advance()) return false;
             next_train();
@@ -322,8 +319,7 @@ class BcastFlight final : public Flight {
         channel::Record record = at_ == 0 ? first_ : channel_.next_record(order_.call.common.root);
         if (record.header == nullptr) return false;
         record_.follow(channel_, order_.call.common.root, record);
-        way_ = {record_.contents().publish, nullptr, record_.contents().total_bytes,
-                record_.contents().segment_bytes};
+        way_ = {record_.contents().publish, record_.contents().total_bytes, record_.contents().segment_bytes};
         outcome.ran = &row_that_moves(way_.publish);
         const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
         const bool has_layout = layout_.words != nullptr;

@@ -78,8 +78,7 @@ Side NeighborFlight::plan(const Buffer& buffer, bool exposed, Which which, Holes
                       .block_bytes = buffer.block_bytes,
                       .bytes = total_of(buffer, sized_),
                       .piped_above_bytes = holes == Holes::by_layout ? by_layout_above_bytes : 0,
-                      .copies_any = holes == Holes::gathered,
-                      .adopting_call = which == Which::send ? 1u : 0u},
+                      .copies_any = holes == Holes::gathered},
                      which);
 }
 

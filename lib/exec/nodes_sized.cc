@@ -190,8 +190,7 @@ class SizedNodesFlight final : public ExchangeFlight {
                        .if_private = stats::Reason::send_private,
                        .block_bytes = 0,
                        .bytes = total,
-                       .copies_any = true,
-                       .adopting_call = blocks::kAdoptingCall},
+                       .copies_any = true},
                       Which::send);
         // In place, the user's blocks are needed until it is known that nobody refuses.
         recv_ = plan_side(store_, call_.local.recv,
@@ -271,7 +270,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
         if (announced_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
         const BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
-        return own(base::displaced(send_.base, block.displacement_bytes + send_.shift_bytes), block.bytes);
+        return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
     // The item that a message brings for an element.
     Item item_of(Place place) {

@@ -114,8 +114,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
                            .if_private = stats::Reason::send_private,
                            .block_bytes = 0,
                            .bytes = send_total_,
-                           .piped_above_bytes = piped_above_bytes(),
-                           .adopting_call = blocks::kAdoptingCall},
+                           .piped_above_bytes = piped_above_bytes()},
                           Which::send);
         recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
         is_piped_ = send_.where == Where::pipe || recv_.where == Where::pipe;

@@ -105,8 +105,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                            .if_private = stats::Reason::send_private,
                            .block_bytes = bytes_,
                            .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_,
-                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0,
-                           .adopting_call = blocks::kAdoptingCall},
+                           .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0},
                           Which::send);
         recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
         is_piped_ = send_.where == Where::pipe || recv_.where == Where::pipe;

@@ -13,15 +13,12 @@
 #include "heap/early_blocks.h"
 #include "heap/fork.h"
 #include "heap/gone.h"
-#include "heap/kept.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
-#include "heap/outside.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
-#include "heap/private_blocks.h"
+#include "heap/parts.h"
 #include "heap/recent_blocks.h"
-#include "heap/restore.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/clock.h"
@@ -72,10 +69,12 @@ void* or_no_memory(void* block) {
     return handed_out(block);
 }
 
-// Kept out of the usual release, which is a jump.
+// Kept out of the usual release, which is a jump. Pages over which the program has mapped something stay its own, and so does
+// the block; pages that it has shut are opened for the next one.
 [[gnu::noinline]] void release_changed(void* block) {
     if (is_early(block)) return;
-    if (restore_block(block, usable_bytes(block))) coco_je_free(block);
+    const std::size_t bytes = block != nullptr ? usable_bytes(block) : 0;
+    if (!is_changed(block, bytes, kGone) && open_pages(block, bytes)) coco_je_free(block);
 }
 
 // A block of kRecentFrom bytes or more.
@@ -83,7 +82,7 @@ void* or_no_memory(void* block) {
     void* block = anything_changed() ? nullptr : take_recent(bytes);
     if (block != nullptr && zeroed) std::memset(block, 0, bytes);
     if (block == nullptr) {
-        if (is_large(bytes))
+        if (bytes >= kMiddle)
             block = allocate_large(bytes, 0, zeroed);
         else
             block = zeroed ? coco_je_calloc(1, bytes) : coco_je_malloc(bytes);
@@ -95,7 +94,7 @@ void* or_no_memory(void* block) {
 void* reallocate_unchanged(void* block, std::size_t bytes) {
     if (bytes == 0 && block != nullptr) return coco_je_realloc(block, 0);
     bytes = at_least_aligned(bytes);
-    return or_no_memory(!is_large(bytes) ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes));
+    return or_no_memory(bytes < kMiddle ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes));
 }
 
 // Early blocks are not the allocator's, and pages that the program has changed are not the allocator's to move or to cut.
@@ -133,14 +132,13 @@ void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* cal
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
-    if (is_large(bytes)) return or_no_memory(allocate_large(bytes, alignment, false));
+    if (bytes >= kMiddle) return or_no_memory(allocate_large(bytes, alignment, false));
     return or_no_memory(coco_je_memalign(std::max(alignment, kAlignment), at_least_aligned(bytes)));
 }
 
 void* allocate_shared(std::size_t alignment, std::size_t bytes) {
-    void* block = allocate_aligned(alignment, bytes);
-    if (block != nullptr && bytes >= kLarge) static_cast<void>(share_fresh_block(block, usable_bytes(block)));
-    return handed_out(block);
+    if (bytes < kMiddle) return allocate_aligned(alignment, bytes);
+    return or_no_memory(allocate_large_shared(bytes, alignment));
 }
 
 void* reallocate(void* block, std::size_t bytes) {
@@ -170,14 +168,12 @@ bool decay_is_due() {
 }  // namespace
 
 void tend() {
-    drop_old_kept();
     if (!decay_is_due()) [[likely]]
         return;
     if (!forks_are_guarded()) return;  // the allocator sleeps: to ask it anything would wake it
     int saved = errno;
     drop_recent();
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".decay"), nullptr, nullptr, nullptr, 0);
-    sweep_outside();
     announce_gone();
     errno = saved;
 }
@@ -197,8 +193,7 @@ HeapFigures figures() {
     HeapFigures figures{};
     figures.limit_bytes = own().bytes != 0 ? carvable().bytes - kFirstSpan : 0;
     fill_span_figures(figures);
-    figures.kept_bytes = g_kept_bytes.load(std::memory_order_relaxed);
-    figures.huge_pages = own().bytes != 0 && os::huge_pages_granted();
+    figures.huge_pages = can_make_huge();
     return figures;
 }
 
@@ -217,8 +212,7 @@ void renew_statistics() {
 
 std::uint64_t freed_bytes() {
     renew_statistics();
-    return statistic(COCO_ALL_ARENAS("stats.arenas.", ".pdirty")) * statistic("arenas.page") +
-           g_kept_bytes.load(std::memory_order_relaxed);
+    return statistic(COCO_ALL_ARENAS("stats.arenas.", ".pdirty")) * statistic("arenas.page");
 }
 
 }  // namespace
@@ -232,13 +226,14 @@ AllocatorFigures allocator_figures() {
     return figures;
 }
 
+void purge() { coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".purge"), nullptr, nullptr, nullptr, 0); }
+
 bool trim() {
     int saved = errno;
     drop_recent();
     coco_je_mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
     std::uint64_t before = freed_bytes();
-    coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".purge"), nullptr, nullptr, nullptr, 0);
-    drop_kept_before(kAll);
+    purge();
     bool gave = freed_bytes() < before;
     announce_gone();
     errno = saved;

@@ -13,23 +13,22 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <new>
 
 #include "base/bits.h"
 #include "base/kernel.h"
 #include "base/log.h"
-#include "heap/copy_written.h"
 #include "heap/gone.h"
-#include "heap/kept.h"
-#include "heap/outside.h"
+#include "heap/heap.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/parts.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/futex.h"
-#include "os/own_mappings.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {
@@ -72,10 +71,9 @@ bool is_child_alive() {
 }
 
 void prepare() {
-    lock_outside();
-    leave_adopted_stack();
+    if (own().bytes != 0) purge();  // so that it is not copied
     g_allocator_prepare();
-    lock_kept();
+    lock_parts();
     lock_spans();
     lock_gone();
     if (own().bytes == 0) return;
@@ -110,9 +108,8 @@ void parent() {
     errno = saved;
     unlock_gone();
     unlock_spans();
-    unlock_kept();
+    unlock_parts();
     g_allocator_parent();
-    unlock_outside();
 }
 
 // Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that take
@@ -123,48 +120,45 @@ std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
-// Makes private, in the order of addresses, those pieces of the range where the segment is still mapped.
+// From the file where possible: mapped pages may be out of reach, as the program may have forbidden access to some
+// (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
+bool read_all(int fd, std::uint64_t offset, std::uint64_t bytes, std::byte* target) {
+    while (bytes != 0) {
+        const ssize_t n = kernel::pread(fd, target, bytes, offset);
+        if (n <= 0) return false;
+        offset += static_cast<std::uint64_t>(n);
+        target += n;
+        bytes -= static_cast<std::uint64_t>(n);
+    }
+    return true;
+}
+
+// Makes private what the segment still shows of the heap.
 class Privatizer {
   public:
-    Privatizer(const Segment& segment, std::uint64_t end)
-        : segment_(segment), end_(end), written_(is_own_descriptor(segment.fd) ? segment.fd : -1) {}
+    explicit Privatizer(const Segment& segment)
+        : segment_(segment), written_(is_own_descriptor(segment.fd) ? segment.fd : -1) {}
 
-    // A mapping of the program's over the segment stays, noted or not (it is not noted where it went round libc).
-    bool all() {
-        os::MappingList list;
-        os::Mapping mapping;
-        auto base = reinterpret_cast<std::uint64_t>(segment_.base);
-        while (list.next(mapping) == os::Told::mapping && mapping.begin < base + end_) {
-            if (mapping.end <= base) continue;
-            std::uint64_t begin = mapping.begin > base ? mapping.begin - base : 0;
-            std::uint64_t stop = std::min(mapping.end - base, end_);
-            if (!unmapped_to(begin)) return false;
-            if (is_own_mapping(mapping) && !(replace(begin, stop) && shut(begin, stop, mapping.protection)))
-                return false;
-            done_ = stop;
-        }
-        return unmapped_to(end_);
-    }
-
-  private:
-    // Goes on to `end` where nothing is mapped, as the program has kept it from its children (MADV_DONTFORK)
-    // or has unmapped it, or where mappings cannot be read.
-    bool unmapped_to(std::uint64_t end) {
+    // A mapping of the program's over the segment stays, and pages that it has shut stay shut.
+    bool all(std::uint64_t end) {
         const std::byte* stop = segment_.base + end;
-        for (PageRun run = run_at(segment_.base + done_, stop); done_ < end; run = run_at(run.end, stop)) {
-            std::uint64_t run_end = std::min(static_cast<std::uint64_t>(run.end - segment_.base), end);
-            if ((run.changes & (kGone | kPrivate)) == 0 && !replace(done_, run_end)) return false;
-            done_ = run_end;
+        for (PageRun run = run_at(segment_.base, stop); run.begin != run.end; run = run_at(run.end, stop)) {
+            if ((run.changes & kGone) != 0) continue;
+            const auto begin = static_cast<std::uint64_t>(run.begin - segment_.base),
+                       run_end = static_cast<std::uint64_t>(run.end - segment_.base);
+            if (!replace(begin, std::min(run_end, end)) || !shut(run)) return false;
         }
         return true;
     }
+
+  private:
     // In place, so that no more address space is needed than the parent has. What cannot be read from the file, and the
     // stack that this runs on, is copied before it is replaced.
     bool replace(std::uint64_t begin, std::uint64_t end) {
         std::byte* at = segment_.base + begin;
         if (written_.fd() < 0 || has_own_frame(at, segment_.base + end)) return replace_by_pieces(begin, end);
         return begin == end || (raw_map(at, end - begin, PROT_READ | PROT_WRITE, MAP_FIXED) != nullptr &&
-                                copy_written(written_, begin, end - begin, at, at, true));
+                                copy_written(begin, end - begin, at));
     }
     static bool has_own_frame(const std::byte* begin, const std::byte* end) {
         const auto* frame = static_cast<const std::byte*>(__builtin_frame_address(0));
@@ -183,20 +177,36 @@ class Privatizer {
         const std::uint64_t skipped =
             (begin - reinterpret_cast<std::uint64_t>(wide)) % os::kHugePageBytes;  // segments are aligned
         std::byte *room = wide + skipped, *at = segment_.base + begin;
-        const bool done = copy_written(written_, begin, bytes, at, room, true) &&
+        const bool done = copy_written(begin, bytes, room) &&
                           kernel::mremap(room, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at;
         if (skipped != 0) kernel::munmap(wide, skipped);
         kernel::munmap(room + bytes, os::kHugePageBytes - skipped);
         return done;
     }
-    bool shut(std::uint64_t begin, std::uint64_t end, int protection) {
-        constexpr int kOpen = PROT_READ | PROT_WRITE;
-        return (protection & kOpen) == kOpen ||
-               kernel::mprotect(segment_.base + begin, end - begin, protection) == 0;
+    static bool shut(const PageRun& run) {
+        return (run.changes & kShut) == 0 ||
+               kernel::mprotect(run.begin, static_cast<std::size_t>(run.end - run.begin),
+                                (run.changes & kReadable) != 0 ? PROT_READ : PROT_NONE) == 0;
+    }
+    // Copies what was ever written of a range to `target`, which reads as zeros. Huge pages are asked for where whole ones are
+    // copied, which takes a fifth of the time.
+    bool copy_written(std::uint64_t offset, std::uint64_t bytes, std::byte* target) {
+        if (written_.fd() < 0) {
+            std::memcpy(target, segment_.base + offset, bytes);
+            return true;
+        }
+        const std::uint64_t end = offset + bytes;
+        for (std::uint64_t at = offset; at < end;) {
+            const auto [from, stop] = written_.next(at, end);
+            at = stop;
+            if (from == stop) break;
+            os::ask_for_huge_pages(target + (from - offset), stop - from);
+            if (!read_all(written_.fd(), from, stop - from, target + (from - offset))) return false;
+        }
+        return true;
     }
 
     const Segment& segment_;
-    std::uint64_t end_, done_ = 0;
     os::Written written_;
 };
 
@@ -204,7 +214,7 @@ class Privatizer {
 // the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
     const std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
-    if (!Privatizer(segment, end).all()) return false;
+    if (!Privatizer(segment).all(end)) return false;
     unmap_own_from(end);
     return true;
 }
@@ -229,7 +239,7 @@ void child() {
     int saved = errno;
     if (own().bytes != 0) {
         const WithoutSignals held;
-        if (!make_private(own()) || !privatize_outside(own())) {
+        if (!make_private(own())) {
             COCO_LOG(error,
                      "fork: cannot copy the heap for the child: errno " << errno << "; the child ends");
             _exit(127);
@@ -240,9 +250,8 @@ void child() {
     errno = saved;
     unlock_gone();
     unlock_spans();
-    unlock_kept();
+    unlock_parts();
     g_allocator_child();
-    unlock_outside();
 }
 
 }  // namespace

@@ -32,7 +32,10 @@ std::size_t usable_bytes(const void* block);
 // library, in its calls and while it waits.
 void tend();
 
-// Gives back all freed memory that the allocator and this room keep, but for what other threads' caches hold.
+// Gives back what the allocator's arenas keep of freed memory.
+void purge();
+
+// Gives back all freed memory that the allocator keeps, but for what other threads' caches hold.
 // Returns: whether there was any.
 bool trim();
 
@@ -48,9 +51,8 @@ struct HeapFigures {
     std::uint64_t carved_bytes;  // handed to the allocator now
     std::uint64_t carved_bytes_max;
     std::uint64_t
-        private_bytes;         // handed to the allocator now in private memory because the segment could not
-    std::uint64_t kept_bytes;  // freed by the program, not given back yet
-    bool huge_pages;           // the kernel grants huge pages to the segment
+        private_bytes;  // handed to the allocator now in private memory because the segment could not
+    bool huge_pages;    // the segment is on huge pages
 };
 HeapFigures figures();
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/malloc_family.h"
 
-#include "heap/private_blocks.h"
-
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "base/env.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "heap/arenas.h"
 #include "heap/early_blocks.h"
 #include "heap/overlays.h"
 #include "heap/segment.h"

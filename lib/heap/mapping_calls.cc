@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "base/bits.h"
-#include "heap/outside.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
@@ -115,8 +114,7 @@ void drop_pages(void* address, std::size_t bytes) {
         if ((run.changes & kGone) != 0) continue;
         auto run_bytes = static_cast<std::uint64_t>(run.end - run.begin);
         // Pages of a mount are never given back.
-        if (!punch_shared(run.begin, run_bytes) && run.changes == 0 && is_mapped_here(run.begin, run_bytes))
-            std::memset(run.begin, 0, run_bytes);
+        if (!punch_shared(run.begin, run_bytes) && run.changes == 0) std::memset(run.begin, 0, run_bytes);
     }
     errno = saved;
 }
@@ -126,26 +124,16 @@ void drop_pages(void* address, std::size_t bytes) {
 void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, int protection, int flags,
                    int fd, off_t offset) {
     os::expect_devices();
-    if ((flags & MAP_FIXED) == 0) return next.mmap(address, bytes, protection, flags, fd, offset);
-    if (!touches_segment(address, bytes)) {
-        const std::uint64_t left_bytes = adopted_bytes(address, bytes);
-        void* mapped = next.mmap(address, bytes, protection, flags, fd, offset);
-        sweep_outside(left_bytes);
-        return mapped;
-    }
+    if ((flags & MAP_FIXED) == 0 || !touches_segment(address, bytes))
+        return next.mmap(address, bytes, protection, flags, fd, offset);
     Noted noted(address, bytes, kReplaced);
     return noted.end(next.mmap(address, bytes, protection, flags, fd, offset));
 }
 
 int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
     // The kernel refuses it: an announcement, perhaps (gone.h).
-    if (reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() != 0) return next.munmap(address, bytes);
-    if (!touches_segment(address, bytes)) {
-        const std::uint64_t left_bytes = adopted_bytes(address, bytes);
-        const int result = next.munmap(address, bytes);
-        sweep_outside(left_bytes);
-        return result;
-    }
+    if (reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() != 0 || !touches_segment(address, bytes))
+        return next.munmap(address, bytes);
     Noted noted(address, bytes, kHole);
     return noted.end(next.munmap(address, bytes));
 }
@@ -156,23 +144,10 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
     if (touches_segment(address, std::max<std::size_t>(bytes, 1)) && is_all(address, bytes, false) &&
         own().bytes != 0)
         return move_pages(next, address, bytes, new_bytes, flags, wanted);
-    std::uint64_t left_bytes = fixed ? adopted_bytes(wanted, new_bytes) : 0;
-    if (const std::uint64_t moving_bytes = adopted_bytes(address, std::max<std::size_t>(bytes, 1))) {
-        // As where there is no room for it. To shrink it needs no change.
-        if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) return fail(ENOMEM);
-        if ((flags & MREMAP_MAYMOVE) != 0 &&
-            !leave_adopted(address, std::max<std::size_t>(bytes, 1), Bytes::kept))
-            return fail(ENOMEM);
-        left_bytes += moving_bytes;
-    }
     bool from_segment = touches_segment(address, bytes),
          to_segment = fixed && touches_segment(wanted, new_bytes);
     if (from_segment && !is_all(address, bytes, true) && own().bytes != 0) return fail(EFAULT);
-    if (!from_segment && !to_segment) {
-        void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
-        sweep_outside(left_bytes);
-        return moved;
-    }
+    if (!from_segment && !to_segment) return next.mremap(address, bytes, new_bytes, flags, wanted);
     bool fresh = to_segment && note_change(wanted, new_bytes, kReplaced);
     void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
     if (moved == MAP_FAILED) {
@@ -189,10 +164,9 @@ int program_mprotect(const MappingCalls& next, void* address, std::size_t bytes,
     int result = next.mprotect(address, bytes, protection);
     if (result != 0 || !touches_segment(address, bytes)) return result;
     constexpr int kOpen = PROT_READ | PROT_WRITE;
-    if ((protection & kOpen) == kOpen)
-        forget_changes(address, bytes, kShut);
-    else
-        note_change(address, bytes, kShut);
+    forget_changes(address, bytes, kShut | kReadable);
+    if ((protection & kOpen) != kOpen)
+        note_change(address, bytes, (protection & PROT_READ) != 0 ? kShut | kReadable : kShut);
     return result;
 }
 
@@ -202,12 +176,6 @@ int program_madvise(const MappingCalls& next, void* address, std::size_t bytes, 
     constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers lack
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == kDontNeedLocked;
     if (!drops && advice != MADV_REMOVE) return next.madvise(address, bytes, advice);
-    if (const std::uint64_t left_bytes = drops ? adopted_bytes(address, bytes) : 0) {
-        if (!leave_adopted(address, bytes, Bytes::dropped)) return -1;
-        const int result = next.madvise(address, bytes, advice == MADV_FREE ? MADV_DONTNEED : advice);
-        sweep_outside(left_bytes);
-        return result;
-    }
     if (!touches_segment(address, bytes) || own().bytes == 0 || is_all(address, bytes, true))
         return next.madvise(address, bytes, advice);
     if (advice == MADV_REMOVE) {

@@ -14,7 +14,6 @@
 namespace coco::heap {
 
 constinit std::atomic<bool> g_changed{false};
-constinit std::atomic<bool> g_any_private{false};  // relaxed, as the notes are
 
 namespace {
 
@@ -107,7 +106,7 @@ bool note_change(const void* address, std::size_t bytes, Changes change) {
     g_changed.store(true);
     Changes before = 0;
     for (std::uint64_t page = pages.begin; page < pages.end; ++page)
-        before |= change == kShut ? g_states[page].fetch_or(change) : g_states[page].exchange(change);
+        before |= (change & kShut) != 0 ? g_states[page].fetch_or(change) : g_states[page].exchange(change);
     return before == 0;
 }
 
@@ -118,28 +117,15 @@ void forget_changes(const void* address, std::size_t bytes, Changes changes) {
         if (state(page) != 0) g_states[page].fetch_and(static_cast<Changes>(~changes));
 }
 
-void note_private(const void* address, std::size_t bytes) {
-    const Pages pages = pages_of(address, bytes);
-    widen(pages);
-    for (std::uint64_t page = pages.begin; page < pages.end; ++page)
-        g_states[page].fetch_or(kPrivate, std::memory_order_relaxed);
-    g_any_private.store(true, std::memory_order_relaxed);
-}
-
-void forget_private(const void* address, std::size_t bytes) {
-    const Pages pages = pages_of(address, bytes);
-    for (std::uint64_t page = pages.begin; page < pages.end; ++page)
-        g_states[page].fetch_and(static_cast<Changes>(~kPrivate), std::memory_order_relaxed);
-}
-
-bool is_private(const void* address, std::size_t bytes) {
-    if (!g_any_private.load(std::memory_order_relaxed)) return false;
-    const Pages pages = pages_of(address, bytes);
-    const std::uint64_t end = std::min(pages.end, g_high.load(std::memory_order_relaxed));
-    for (std::uint64_t page = std::max(pages.begin, g_low.load(std::memory_order_relaxed)); page < end;
-         ++page)
-        if ((state(page) & kPrivate) != 0) return true;
-    return false;
+bool open_pages(const void* address, std::size_t bytes) {
+    const std::byte* end = static_cast<const std::byte*>(address) + bytes;
+    for (PageRun run = run_at(address, end); run.begin != run.end; run = run_at(run.end, end)) {
+        if ((run.changes & kShut) == 0) continue;
+        const auto run_bytes = static_cast<std::size_t>(run.end - run.begin);
+        if (kernel::mprotect(run.begin, run_bytes, PROT_READ | PROT_WRITE) != 0) return false;
+        forget_changes(run.begin, run_bytes, kShut | kReadable);
+    }
+    return true;
 }
 
 PageRun run_at(const void* from, const void* end) {

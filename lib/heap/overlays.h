@@ -4,7 +4,7 @@
 // the program has mapped something else over malloc's memory, unmapped it, or shut it by mprotect. It has a byte
 // a page, in memory of its own that costs nothing until a page is noted.
 //
-// Filled by mapping_calls.cc, read by segment.cc, restore.cc and fork.cc. Thread safety: any thread, and
+// Filled by mapping_calls.cc, read by segment.cc, allocator.cc and fork.cc. Thread safety: any thread, and
 // signal handlers: no lock. A forked child has a copy. Fails: no.
 #pragma once
 #include <atomic>
@@ -17,11 +17,9 @@ using Changes = std::uint8_t;
 constexpr Changes kReplaced = 1;  // something of the program's is mapped there
 constexpr Changes kHole = 2;      // was unmapped: what lies there now, if anything, may be anybody's
 constexpr Changes kShut = 4;      // the segment's still, but not both readable and writable
+constexpr Changes kReadable = 8;  // with kShut: it may be read
 constexpr Changes kGone = kReplaced | kHole;
 constexpr Changes kAnyChange = kGone | kShut;
-// No change of the program's: the page belongs to a large block that was born private (private_blocks.h).
-constexpr Changes kPrivate = 8;
-
 // Begins the table for the segment's addresses, before any of them is handed out. Returns: false if there is
 // no memory for it.
 bool watch_pages(std::byte* base, std::uint64_t bytes);
@@ -38,14 +36,10 @@ bool is_changed(const void* address, std::size_t bytes, Changes changes);
 // of them was noted before.
 bool note_change(const void* address, std::size_t bytes, Changes change);
 void forget_changes(const void* address, std::size_t bytes, Changes changes);
+// Opens what the program has shut of a block that it frees. Returns: false where the kernel refuses.
+bool open_pages(const void* address, std::size_t bytes);
 
-// Notes that all pages of a range are private blocks', or that they are not any more. Page bounds only.
-void note_private(const void* address, std::size_t bytes);
-void forget_private(const void* address, std::size_t bytes);
-// Whether a page of the range is a private block's. A load where there never was one.
-bool is_private(const void* address, std::size_t bytes);
-
-// Neighbouring pages of the segment with equal changes, kPrivate among them.
+// Neighbouring pages of the segment with equal changes.
 struct PageRun {
     std::byte* begin;
     std::byte* end;

@@ -21,17 +21,16 @@
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "heap/dumps.h"
 #include "heap/gone.h"
 #include "heap/malloc_family.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/parts.h"
 #include "heap/segment_size.h"
 #include "heap/spans.h"
 #include "heap/view.h"
 #include "os/cpu.h"
 #include "os/numa.h"
-#include "os/own_mappings.h"
 #include "os/process.h"
 #include "os/shared_memory.h"
 
@@ -54,12 +53,12 @@ struct Header {
 constexpr std::uint64_t kMagic = 0x6f636f6362696c00u;  // "\0libcoco"
 constexpr std::uint32_t kVersion = 2;
 constexpr std::uint64_t kSmallest = 2 * kFirstSpan;
-// Behind the heap: room for the library itself, and the annex.
-constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30, kAnnexBytes = std::uint64_t{32} << 30;
+// Behind the heap: room for the library itself.
+constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30;
 
 constinit Segment g_own;
 constinit SegmentId g_id{};
-constinit Range g_carvable{}, g_annex{};
+constinit Range g_carvable{};
 constinit View g_view;
 constinit base::Lock g_growing;  // guards g_view's changes
 constinit base::Lock g_room;     // guards g_room_at, where the rest of the room begins
@@ -111,8 +110,7 @@ std::uint64_t wanted_bytes() {
 // The heap, and what lies behind it where no limit could meet that.
 Areas areas_for(const os::MemoryObject& object, std::uint64_t heap_bytes) {
     const bool has_more = file_size_limit() == UINT64_MAX && !object.on_mount;
-    const std::uint64_t room = heap_bytes + (has_more ? kRoomBytes : 0);
-    return {{0, heap_bytes, room, room + (has_more ? kAnnexBytes : 0)}};
+    return {{0, heap_bytes, heap_bytes + (has_more ? kRoomBytes : 0)}};
 }
 
 // /dev/shm is small in many containers.
@@ -129,7 +127,7 @@ bool publish(const os::MemoryObject& object) {
     const Areas& areas = g_view.areas();
     struct stat facts {};
     if (kernel::fstat(object.fd, &facts) != 0 || !watch_pages(base, areas.bytes()) ||
-        !begin_dumps(base, areas.bytes_of(kHeap)))
+        !begin_parts(base, areas.bytes_of(kHeap)))
         return false;
     g_device = facts.st_dev;
     g_inode = facts.st_ino;
@@ -140,7 +138,6 @@ bool publish(const os::MemoryObject& object) {
     for (int area = 0; area < kAreas; ++area)
         header.mapped_to[area].store(g_view.mapped_to(static_cast<Area>(area)), std::memory_order_relaxed);
     g_carvable = {base, areas.bytes_of(kHeap)};
-    g_annex = {base + areas.begin[kAnnex], areas.bytes_of(kAnnex)};
     g_room_at = areas.begin[kRoom];
     g_own = {base, areas.bytes(), object.fd};
     return true;
@@ -170,21 +167,6 @@ void make_own() {
         COCO_LOG(info, "no shared heap: errno " << errno << "; allocation is private");
     }
     errno = saved;
-}
-
-// Whether the kernel can be asked about mappings, and answers rightly for the segment's first page, which no
-// program is given.
-bool kernel_tells() {
-    enum { kUnasked, kTells, kDoesNot };
-    static constinit std::atomic<int> answer{kUnasked};  // relaxed: nothing else goes with the answer
-    if (answer.load(std::memory_order_relaxed) == kUnasked) {
-        os::Mapping mapping;
-        bool tells =
-            os::mapping_at(reinterpret_cast<std::uint64_t>(g_own.base), mapping) == os::Told::mapping &&
-            is_own_mapping(mapping);
-        answer.store(tells ? kTells : kDoesNot, std::memory_order_relaxed);
-    }
-    return answer.load(std::memory_order_relaxed) == kTells;
 }
 
 // A process that has the owner's id sees what the owner has stored in the header: whatever brought the id from one
@@ -298,15 +280,11 @@ bool is_mapped_own(const void* address, std::size_t bytes) {
     return offset < mapped_to && bytes <= mapped_to - offset;
 }
 
-}  // namespace
-
-namespace {
-
 // A program may have closed the descriptor. Then the mapping is stretched, if its last page is still the segment's.
 bool extend_own(Area area, std::uint64_t end) {
     if (is_own_descriptor(g_own.fd)) return g_view.extend(area, end, g_own.fd);
     const std::byte* last = g_own.base + g_view.mapped_to(area) - os::page_bytes();
-    return !is_private(last, 1) && !is_changed(last, 1, kGone) && g_view.extend(area, end);
+    return !is_changed(last, 1, kGone) && g_view.extend(area, end);
 }
 
 }  // namespace
@@ -325,31 +303,7 @@ bool reach_own(Area area, std::uint64_t end) {
 }
 
 bool is_shared(const void* address, std::size_t bytes) {
-    return is_mapped_own(address, bytes) && !is_changed(address, bytes, kGone) &&
-           (bytes < kAskedBytesMin || !kernel_tells() ? !is_private(address, bytes)
-                                                      : is_mapped_here(address, bytes));
-}
-
-bool is_mapped_here(const void* address, std::size_t bytes) {
-    if (!kernel_tells()) return true;
-    auto from = reinterpret_cast<std::uint64_t>(address);
-    os::Mapping mapping;
-    for (std::uint64_t end = from + bytes; from < end; from = mapping.end) {
-        const os::Told told = os::mapping_at(from, mapping);
-        if (told == os::Told::unknown)
-            return !is_private(address, bytes);  // it cannot be asked any more: descriptors have run out, say
-        if (told == os::Told::none || !is_own_mapping(mapping)) return false;
-    }
-    return true;
-}
-
-bool is_of_segment(const os::Mapping& mapping) {
-    return mapping.shared && mapping.inode == g_inode && mapping.device == g_device;
-}
-
-bool is_own_mapping(const os::Mapping& mapping) {
-    return is_of_segment(mapping) &&
-           mapping.offset == mapping.begin - reinterpret_cast<std::uint64_t>(g_carvable.base);
+    return is_mapped_own(address, bytes) && !is_changed(address, bytes, kGone);
 }
 
 std::uint64_t offset_of(const void* address) {
@@ -413,7 +367,7 @@ std::byte* take_room(std::uint64_t bytes) {
     {
         const std::scoped_lock hold(g_room);
         at = g_room_at;
-        if (bytes > g_view.areas().begin[kAnnex] - at || !reach_own(kRoom, at + bytes)) return nullptr;
+        if (bytes > g_view.areas().bytes() - at || !reach_own(kRoom, at + bytes)) return nullptr;
         g_room_at += bytes;
     }
     // Mates look at a directory, and at a control block, before its owner has touched all of it.
@@ -431,13 +385,6 @@ Range carvable() {
     return g_carvable;
 }
 
-const Areas& own_areas() { return g_view.areas(); }
-
-Range annex() {
-    own();
-    return g_annex;
-}
-
 bool is_own_descriptor(int fd) {
     struct stat facts {};
     return fd >= 0 && kernel::fstat(fd, &facts) == 0 && facts.st_dev == g_device && facts.st_ino == g_inode;
@@ -446,31 +393,10 @@ bool is_own_descriptor(int fd) {
 // Locked pages (mlock) are not given back by address, but through the descriptor. Those of a mount stay: were
 // they given back, others could fill it before they are touched again, which would be a SIGBUS.
 bool punch_shared(void* address, std::uint64_t bytes) {
-    if (must_reserve_pages() || !is_mapped_here(address, bytes)) return false;
+    if (must_reserve_pages() || !is_shared(address, bytes)) return false;
     note_gone(address, bytes);
     if (os::punch_hole(address, bytes)) return true;
     return is_own_descriptor(g_own.fd) && os::punch_hole(g_own.fd, offset_of(address), bytes);
-}
-
-bool give_up_shared(void* address, std::uint64_t bytes) {
-    if (!is_mapped_here(address, bytes)) map_again(address, bytes, MAP_FIXED);
-    return punch_shared(address, bytes);
-}
-
-bool map_again(void* address, std::uint64_t bytes, int fixed) {
-    bool shared = g_own.bytes != 0;
-    if (shared && !is_own_descriptor(g_own.fd)) return false;
-    int flags = fixed | MAP_NORESERVE | (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS);
-    void* mapped = kernel::mmap(address, bytes, PROT_READ | PROT_WRITE, flags, shared ? g_own.fd : -1,
-                                shared ? offset_of(address) : 0);
-    if (mapped == MAP_FAILED) return false;
-    if (mapped != address) {  // a kernel that does not know MAP_FIXED_NOREPLACE
-        kernel::munmap(mapped, bytes);
-        return false;
-    }
-    note_gone(address, bytes);
-    if (shared) kernel::madvise(address, bytes, MADV_HUGEPAGE);
-    return true;
 }
 
 bool must_reserve_pages() { return g_on_mount; }

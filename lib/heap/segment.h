@@ -44,13 +44,10 @@ SegmentId own_id();
 // segment, on a mount, under a limit on file sizes, or when it or the address space is used up.
 std::byte* take_room(std::uint64_t bytes);
 // Whether all of [address, address + bytes) is the own segment's memory, so that peers see there what this
-// process does: the addresses are the segment's, the program has put nothing else in their place as far as
-// its calls were seen (overlays.h), and from kAskedBytesMin on, the kernel says so too. Any address is
+// process does: the addresses are the segment's, and the program has put nothing else in their place as far as its calls were
+// seen (overlays.h): a call that is no function's, made by an instruction of the program's own, is not. Any address is
 // allowed.
 bool is_shared(const void* address, std::size_t bytes = 1);
-// The kernel's word alone, for addresses of the segment; true where this kernel cannot be asked. 0.5 us.
-bool is_mapped_here(const void* address, std::size_t bytes);
-constexpr std::size_t kAskedBytesMin = 64 * 1024;
 // Offset of an address within the own segment. Requires: is_shared(address).
 std::uint64_t offset_of(const void* address);
 // Maps a peer's segment (or finds it mapped) as far as its owner does. Returns: its base here; null if it cannot be

@@ -17,15 +17,14 @@
 #include <cstring>
 #include <new>
 
+#include "base/bits.h"
 #include "base/kernel.h"
 #include "base/lock.h"
-#include "heap/dumps.h"
 #include "heap/fork.h"
 #include "heap/gone.h"
-#include "heap/kept.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
-#include "heap/private_blocks.h"
+#include "heap/parts.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/clock.h"
@@ -55,66 +54,55 @@ namespace {
 std::uint64_t carvable_offset(const void* address) {
     return reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(carvable().base);
 }
-void* carve(std::uint64_t bytes) {
-    Range range = carvable();
-    if (range.bytes == 0) return nullptr;
-    if (anything_kept()) drop_kept_before(kAll);
-    std::uint64_t offset = take_span(bytes);
-    if (offset == 0) return nullptr;
-    if (own().bytes != 0 && must_reserve_pages() && !os::reserve_pages(own().fd, offset, bytes)) {
-        give_span(offset, bytes);
-        return nullptr;
-    }
-    return range.base + offset;
+
+void give_back(const std::byte* from, const std::byte* to) {
+    if (from != to) give_span(carvable_offset(from), static_cast<std::uint64_t>(to - from));
 }
 
 }  // namespace
 
 bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
 
-namespace {
-
-// The segment's pages take the place of those that the kernel does not drop.
-int give_up_private(void* address, std::uint64_t bytes) {
-    constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers lack
-    note_gone(address, bytes);
-    forget_shadows(address, bytes);
-    if (!os::advice_is_heeded()) return -1;
-    if (kernel::madvise(address, bytes, MADV_DONTNEED) == 0 ||
-        kernel::madvise(address, bytes, kDontNeedLocked) == 0)
-        return 0;
-    return end_private(static_cast<std::byte*>(address), bytes) ? 0 : -1;
+std::byte* carve(std::uint64_t bytes, std::uint64_t alignment) {
+    const Range range = carvable();
+    if (range.bytes == 0) return nullptr;
+    const std::uint64_t more = alignment > span_unit() ? alignment - span_unit() : 0;
+    const std::uint64_t offset = take_span(bytes + more);
+    if (offset == 0) return nullptr;
+    if (own().bytes != 0 && must_reserve_pages() && !os::reserve_pages(own().fd, offset, bytes + more)) {
+        give_span(offset, bytes + more);
+        return nullptr;
+    }
+    std::byte* first = range.base + offset;
+    std::byte* begin = first + (base::round_up(reinterpret_cast<std::uint64_t>(first), alignment) -
+                                reinterpret_cast<std::uint64_t>(first));
+    give_back(first, begin);
+    give_back(begin + bytes, first + bytes + more);
+    return begin;
 }
 
-}  // namespace
-
 int give_up_pages(void* address, std::uint64_t bytes) {
-    if (own().bytes != 0 && is_private(address, bytes)) {
-        auto* begin = static_cast<std::byte*>(address);
-        const std::byte* end = begin + bytes;
-        for (PageRun run = run_at(begin, end); run.begin != run.end; run = run_at(run.end, end)) {
-            const auto run_bytes = static_cast<std::uint64_t>(run.end - run.begin);
-            const bool done = (run.changes & kPrivate) != 0 ? give_up_private(run.begin, run_bytes) == 0
-                                                            : give_up_shared(run.begin, run_bytes);
-            if (!done) return -1;
-        }
-        return 0;
-    }
-    if (is_shared(address)) return give_up_shared(address, bytes) ? 0 : -1;
+    if (is_shared(address)) return punch_shared(address, bytes) ? 0 : -1;
+    constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers lack
     note_gone(address, bytes);
-    return os::advice_is_heeded() ? kernel::madvise(address, bytes, MADV_DONTNEED) : -1;
+    if (!os::advice_is_heeded()) return -1;
+    return kernel::madvise(address, bytes, MADV_DONTNEED) == 0
+               ? 0
+               : kernel::madvise(address, bytes, kDontNeedLocked);
 }
 
 void* map(void* hint, std::size_t bytes, int protection, int flags) {
     if ((flags & MAP_FIXED) != 0 && is_carvable(hint)) {  // commit or decommit of what is carved
-        if (protection != PROT_NONE) put_into_dumps(hint, bytes);
-        if (protection == PROT_NONE && give_up_pages(hint, bytes) != 0) return MAP_FAILED;
-        if (protection == PROT_NONE) leave_out_of_dumps(hint, bytes);
+        if (protection != PROT_NONE)
+            begin_use(hint, bytes, Pages::huge_later);
+        else if (!end_use(hint, bytes))
+            return MAP_FAILED;
         return hint;
     }
     if (hint == nullptr)
-        if (void* carved = carve(bytes)) {
-            if (protection != PROT_NONE) put_into_dumps(carved, bytes);
+        if (void* carved = carve(bytes, span_unit())) {
+            // The allocator's own records, of which it has more room than it uses.
+            if (protection != PROT_NONE) begin_use(carved, bytes, Pages::as_touched);
             return carved;
         }
     // The kernel refuses what the machine does not have, as it does for the C library's malloc.
@@ -126,9 +114,7 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
 
 int unmap(void* address, std::size_t bytes) {
     if (is_carvable(address)) {
-        if (give_up_pages(address, bytes) != 0) std::memset(address, 0, bytes);
-        if (is_private(address, bytes)) end_private(static_cast<std::byte*>(address), bytes);
-        leave_out_of_dumps(address, bytes);
+        static_cast<void>(punch_shared(address, bytes));  // of what it has just mapped, and has not used
         give_span(carvable_offset(address), bytes);
         return 0;
     }
@@ -140,7 +126,6 @@ int unmap(void* address, std::size_t bytes) {
 namespace {
 
 int advise(void* address, std::size_t bytes, int advice) {
-    drop_old_kept();
     if (advice == MADV_DONTNEED) return give_up_pages(address, bytes);
     if (!is_shared(address) || advice != MADV_FREE) return kernel::madvise(address, bytes, advice);
     errno = EINVAL;  // the kernel has no lazy freeing of shared memory

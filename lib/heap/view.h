@@ -5,7 +5,7 @@
 // as the owner has. A view lies where all of the segment has room, so that an address in it is its base and an offset for
 // good, whatever is mapped later.
 //
-// Called by segment.cc and private_blocks.cc. Thread safety: one thread at a time changes a view. No malloc. Fails: by
+// Called by segment.cc. Thread safety: one thread at a time changes a view. No malloc. Fails: by
 // return value, errno says why, with everything as it was.
 #pragma once
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace coco::heap {
 
-enum Area { kHeap, kRoom, kAnnex, kAreas };
+enum Area { kHeap, kRoom, kAreas };
 
 // Where the areas begin, as offsets, and behind the last one the end. An area may be empty.
 struct Areas {
@@ -21,15 +21,13 @@ struct Areas {
 
     std::uint64_t bytes() const { return begin[kAreas]; }
     std::uint64_t bytes_of(Area area) const { return begin[area + 1] - begin[area]; }
-    Area area_of(std::uint64_t offset) const {
-        return offset < begin[kRoom] ? kHeap : offset < begin[kAnnex] ? kRoom : kAnnex;
-    }
+    Area area_of(std::uint64_t offset) const { return offset < begin[kRoom] ? kHeap : kRoom; }
 };
 
 class View {
   public:
     // What a forked child and a core dump have of it. Core dumps leave all views out; the own one is put in where it is
-    // used (dumps.h).
+    // used (parts.h).
     enum class In { others, owner };
 
     // Finds a place and maps the first 2 MiB of each area. fd: the segment's.

@@ -103,17 +103,10 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Op_create, (UserFunction*, int, void* op))                                                             \
     X(Op_free, (void* op))                                                                                   \
     X(Alloc_mem, (Aint, Info, void*))                                                                        \
-    X(Free_mem, (void*))                                                                                     \
-    X(Win_create, (void*, Aint, int, Info, Comm, void* win))                                                 \
-    X(Win_allocate, (Aint, int, Info, Comm, void* baseptr, void* win))                                       \
-    X(Win_attach, (Win, void*, Aint))                                                                        \
-    X(Win_detach, (Win, const void*))                                                                        \
-    X(Win_free, (void* win))
+    X(Free_mem, (void*))
 
 // Large-count forms and sessions, MPI 4: null where the library has none.
 #define COCO_MPI_FUNCTIONS_4(X)                                                                             \
-    X(Win_create_c, (void*, Aint, Aint, Info, Comm, void* win))                                             \
-    X(Win_allocate_c, (Aint, Aint, Info, Comm, void* baseptr, void* win))                                   \
     X(Alltoall_c, (const void*, Count, Datatype, void*, Count, Datatype, Comm))                             \
     X(Alltoallv_c,                                                                                          \
       (const void*, const Count*, const Aint*, Datatype, void*, const Count*, const Aint*, Datatype, Comm)) \

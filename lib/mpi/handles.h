@@ -32,7 +32,6 @@ using Info = Handle<struct InfoKind>;
 using Op = Handle<struct OpKind>;
 using Request = Handle<struct RequestKind>;
 using Session = Handle<struct SessionKind>;
-using Win = Handle<struct WinKind>;
 
 using Aint = std::intptr_t;
 using Count = std::int64_t;

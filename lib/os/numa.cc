@@ -40,16 +40,4 @@ bool prefer_here(void* address, std::uint64_t bytes) {
     return getcpu(&cpu, &domain) == 0 && prefer(domain, address, bytes);
 }
 
-// Pages of the thread's own domain come from there anyway, or as the program's own policy says.
-bool prefer_as(const void* source, void* address, std::uint64_t bytes) {
-    unsigned cpu = 0, here = 0;
-    int domain = -1;
-    if (getcpu(&cpu, &here) != 0 ||
-        kernel::call(SYS_get_mempolicy, reinterpret_cast<long>(&domain), 0, 0, reinterpret_cast<long>(source),
-                     MPOL_F_NODE | MPOL_F_ADDR) != 0 ||
-        domain < 0)
-        return false;
-    return static_cast<unsigned>(domain) == here || prefer(static_cast<unsigned>(domain), address, bytes);
-}
-
 }  // namespace coco::os

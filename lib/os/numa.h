@@ -17,7 +17,4 @@ namespace coco::os {
 // refuses, as some containers have it do, or knows no domains. A system call.
 bool prefer_here(void* address, std::uint64_t bytes);
 
-// Has the pages that will stand for a source's come from the domain where its first page is. Otherwise as prefer_here().
-bool prefer_as(const void* source, void* address, std::uint64_t bytes);
-
 }  // namespace coco::os

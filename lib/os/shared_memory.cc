@@ -3,14 +3,15 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
 #include <string_view>
 
 #include "base/bits.h"
@@ -24,6 +25,7 @@ namespace coco::os {
 namespace {
 
 constexpr int kLeastDescriptor = 500;
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
 
 int open_unlinked() {
     base::Text name;
@@ -137,35 +139,48 @@ Written::Range Written::next(std::uint64_t from, std::uint64_t limit) {
 
 namespace {
 
-// Whether a file with choices, of which the one in force is in brackets, has one of these in force.
-bool is_in_force(const char* path, std::initializer_list<std::string_view> wanted) {
+// Whether a file with choices has the one in brackets that is in force.
+bool is_in_force(const char* path, std::string_view wanted) {
     char text[128] = {};
     int fd = kernel::open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? kernel::read(fd, text, sizeof text - 1) : 0;
     if (fd >= 0) kernel::close(fd);
-    if (n <= 0) return false;
-    std::string_view choices(text, static_cast<std::size_t>(n));
-    return std::ranges::any_of(wanted,
-                               [&](std::string_view choice) { return choices.find(choice) != choices.npos; });
+    return n > 0 &&
+           std::string_view(text, static_cast<std::size_t>(n)).find(wanted) != std::string_view::npos;
 }
 
 }  // namespace
 
-void collapse_as_private(void* address, std::uint64_t bytes) {
-    constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
-    static const bool always = is_in_force("/sys/kernel/mm/transparent_hugepage/enabled", {"[always]"});
-    const auto from = reinterpret_cast<std::uint64_t>(address);
-    const std::uint64_t begin = (from + kHugePageBytes - 1) & ~(kHugePageBytes - 1),
-                        end = (from + bytes) & ~(kHugePageBytes - 1);
-    if (!always || begin >= end) return;
-    int saved = errno;
-    kernel::madvise(reinterpret_cast<void*>(begin), end - begin, kCollapse);
+bool can_collapse(void* address) {
+    if (page_bytes() != 4096 || kernel::call(SYS_prctl, PR_GET_THP_DISABLE) > 0 ||
+        is_in_force("/sys/kernel/mm/transparent_hugepage/enabled", "[never]"))
+        return false;
+    // A page alone is no huge page to make, but the kernel looks at the mapping.
+    const int saved = errno;
+    const bool can = kernel::madvise(address, page_bytes(), kCollapse) == 0;
+    errno = saved;
+    return can;
+}
+
+void make_huge(void* begin, std::uint64_t bytes) {
+    const int saved = errno;
+    auto* first = static_cast<std::byte*>(begin);
+    // One page of each has to be there.
+    for (std::byte* at = first; at < first + bytes; at += kHugePageBytes)
+        reinterpret_cast<std::atomic<std::uint8_t>*>(at)->fetch_or(0, std::memory_order_relaxed);
+    kernel::madvise(begin, bytes, kCollapse);
     errno = saved;
 }
 
-bool huge_pages_granted() {
-    return is_in_force("/sys/kernel/mm/transparent_hugepage/shmem_enabled",
-                       {"[always]", "[advise]", "[within_size]", "[force]"});
+void ask_for_huge_pages(void* begin, std::uint64_t bytes) {
+    constexpr std::uint64_t kWorthIt = 4 * kHugePageBytes;
+    const auto first = reinterpret_cast<std::uint64_t>(begin);
+    const std::uint64_t from = base::round_up(first, kHugePageBytes),
+                        end = (first + bytes) / kHugePageBytes * kHugePageBytes;
+    if (from + kWorthIt > end) return;
+    const int saved = errno;
+    kernel::madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
+    errno = saved;
 }
 
 }  // namespace coco::os

@@ -5,7 +5,6 @@
 //
 //   overlay_test libc      through libc's functions
 //   overlay_test syscall   through syscall()
-//   overlay_test bare      by the machine's own instruction, which nobody sees: large buffers
 #include <fcntl.h>
 #include <mpi.h>
 #include <sys/ipc.h>
@@ -28,38 +27,9 @@ namespace {
 
 const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-enum class By { libc, syscall, bare };
+enum class By { libc, syscall };
 By g_by = By::libc;
 int g_rank = 0, g_ranks = 0;
-
-long bare_call(long number, long a, long b, long c, long d, long e, long f) {
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    long result = 0;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-#elif defined(__aarch64__)
-    register long which __asm__("x8") = number;
-    register long first __asm__("x0") = a;
-    register long second __asm__("x1") = b;
-    register long third __asm__("x2") = c;
-    register long fourth __asm__("x3") = d;
-    register long fifth __asm__("x4") = e;
-    register long sixth __asm__("x5") = f;
-    __asm__ volatile("svc #0"
-                     : "+r"(first)
-                     : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "memory");
-    return first;
-#else
-    return syscall(number, a, b, c, d, e, f);
-#endif
-}
 
 char* mapped(long result) {
     CHECK_SAYING(result > 0 || result < -4095, std::strerror(errno));
@@ -69,7 +39,7 @@ char* mapped(long result) {
 long number(const void* address) { return reinterpret_cast<long>(address); }
 
 long call(long what, long a, long b, long c = 0, long d = 0, long e = 0, long f = 0) {
-    return g_by == By::bare ? bare_call(what, a, b, c, d, e, f) : syscall(what, a, b, c, d, e, f);
+    return syscall(what, a, b, c, d, e, f);
 }
 
 char* map(void* at, std::size_t bytes, int flags, int fd = -1) {
@@ -166,18 +136,12 @@ struct Buffer {
         std::memset(data, 'o', bytes);
         std::size_t whole = bytes / kPage * kPage, skip = whole > 2 * kPage ? kPage : 0;
         over = {data + skip, whole - skip};
-        overlaid_ = way >= 0;
-        if (overlaid_) lay_over(way, over);
+        if (way >= 0) lay_over(way, over);
     }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
-    // Frees it; what it had mapped stays as it was while the memory is used again. Of what the library has
-    // not seen, the allocator knows nothing: such a block is not freed.
+    // Frees it; what it had mapped stays as it was while the memory is used again.
     ~Buffer() {
-        if (g_by == By::bare && over.bytes != 0 && overlaid_) {
-            leave();
-            return;
-        }
         std::vector<char> kept(over.bytes);
         if (over.fd >= 0)
             CHECK(pread(over.fd, kept.data(), over.bytes, 0) == static_cast<ssize_t>(over.bytes));
@@ -216,7 +180,6 @@ struct Buffer {
 
   private:
     From from_;
-    bool overlaid_ = false;
     char* block_;
 };
 
@@ -294,10 +257,6 @@ void try_call(int what, const Buffer& send, const Buffer& recv, int block, int s
     }
 }
 
-// Nobody sees what was changed behind libc's back where less than 64 KiB are published, as by allgather's
-// senders.
-bool is_seen(int block) { return g_by != By::bare || block >= 65536; }
-
 // Overlaid on the side that sends, on the one that receives, on both; on all ranks or on one.
 void try_way(From from, int way, int block) {
     std::size_t bytes = static_cast<std::size_t>(block) * static_cast<std::size_t>(g_ranks);
@@ -306,7 +265,7 @@ void try_way(From from, int way, int block) {
         Buffer send(from, bytes, mine && (sides & 1) != 0 ? way : -1),
             recv(from, bytes, mine && (sides & 2) != 0 ? way : -1);
         for (int what = 0; what < kCollectives; ++what)
-            for (int turn = 0; turn < 2 && (what != 2 || is_seen(block)); ++turn)
+            for (int turn = 0; turn < 2; ++turn)
                 try_call(what, send, recv, block, 10 * what + turn, kWays[way]);
     }
 }
@@ -318,12 +277,12 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &g_ranks);
     std::string by = argc > 1 ? argv[1] : "libc";
-    g_by = by == "libc" ? By::libc : by == "syscall" ? By::syscall : By::bare;
+    g_by = by == "libc" ? By::libc : By::syscall;
     make_ring();
     bool remaps = mremap_works();
     for (int way = 0; way < kWayCount; ++way)
         for (int block : {4096, 65536, 1 << 20})
-            if (is_seen(block) && (remaps || (way != 3 && way != 4))) try_way(From::malloc, way, block);
+            if (remaps || (way != 3 && way != 4)) try_way(From::malloc, way, block);
     for (int way = 0; way < 3; ++way) try_way(From::mpi, way, 65536);
     // Blocks that are small, and together are not.
     for (int way = 0; way < 3; ++way) try_way(From::malloc, way, 128 * 1024 / g_ranks / 64 * 64);

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "heap/arenas.h"
 #include "heap/heap.h"
-#include "heap/private_blocks.h"
 #include "heap/recent_blocks.h"
 #include "heap/segment.h"
 
@@ -34,7 +34,7 @@ TEST_CASE("a thread gets back the block that it has just freed", "[heap]") {
     for (std::size_t bytes : {kRecentFrom, 100 * kKiB, 256 * kKiB, 300 * kKiB, 2 * kMiB, kRecentBytes}) {
         drop_recent();
         void* block = allocate(bytes);
-        CHECK(is_shared(block, bytes) == (bytes <= 256 * kKiB || !bears_private()));
+        CHECK(is_shared(block, bytes) == (bytes <= 256 * kKiB || is_on_segment(Arena::middle)));
         release(block);
         for (int i = 0; i < 10; ++i) {
             void* again = allocate(bytes);

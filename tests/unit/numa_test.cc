@@ -88,24 +88,3 @@ TEST_CASE("no range of addresses harms", "[os]") {
     CHECK(prefer_here(nullptr, 0));
     CHECK(errno == 77);
 }
-
-TEST_CASE("pages that stand for others are asked from the others' domain", "[os]") {
-    const std::uint64_t page = page_bytes(), bytes = 4 * page;
-    std::vector<std::byte> source(2 * bytes, std::byte{1});
-    MemoryObject object = make_memory_object(bytes);
-    std::byte* base = test::map_whole(object.fd, bytes);
-    REQUIRE(base != nullptr);
-    const int of_source = domain_of_page(source.data() + bytes);
-    if (of_source < 0) {
-        WARN("the kernel does not tell where pages are");
-        return;
-    }
-    REQUIRE(prefer_as(source.data() + bytes, base, bytes));
-    base[0] = base[3 * page] = std::byte{1};
-    CHECK(domain_of_page(base) == of_source);
-    CHECK(domain_of_page(base + 3 * page) == of_source);
-    // Memory that nobody has touched lies nowhere; it is asked from here, or the kernel says no.
-    static_cast<void>(prefer_as(base + page, base + page, page));
-    munmap(base, bytes);
-    close(object.fd);
-}

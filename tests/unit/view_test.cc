@@ -19,8 +19,8 @@ using heap::View;
 namespace {
 
 constexpr std::uint64_t kMiB = 1u << 20, kGiB = 1u << 30;
-// Heap, room and annex.
-constexpr heap::Areas kLarge{{0, 64 * kGiB, 80 * kGiB, 96 * kGiB}};
+// Heap and room.
+constexpr heap::Areas kLarge{{0, 64 * kGiB, 96 * kGiB}};
 
 os::MemoryObject make_object(const heap::Areas& areas) {
     os::MemoryObject object = os::make_memory_object(areas.bytes());
@@ -50,7 +50,7 @@ TEST_CASE("a view takes no more address space than is mapped of its areas", "[he
     REQUIRE(view.open(object.fd, kLarge, View::In::owner));
     CHECK(reinterpret_cast<std::uintptr_t>(view.base()) % os::kHugePageBytes == 0);
     CHECK(address_space_bytes() - before < 16 * kMiB);
-    for (const heap::Area area : {heap::kHeap, heap::kRoom, heap::kAnnex}) {
+    for (const heap::Area area : {heap::kHeap, heap::kRoom}) {
         const std::uint64_t begin = kLarge.begin[area];
         CHECK(view.mapped_to(area) == begin + os::kHugePageBytes);
         CHECK_FALSE(is_mapped(view.base() + view.mapped_to(area)));
@@ -70,10 +70,10 @@ TEST_CASE("a peer stretches its view without a descriptor", "[heap]") {
     View owner, peer;
     REQUIRE(owner.open(object.fd, kLarge, View::In::owner));
     REQUIRE(peer.open(object.fd, kLarge, View::In::others));
-    for (const heap::Area area : {heap::kHeap, heap::kRoom, heap::kAnnex})
+    for (const heap::Area area : {heap::kHeap, heap::kRoom})
         REQUIRE(owner.extend(area, kLarge.begin[area] + kGiB, object.fd));
     close(object.fd);
-    for (const heap::Area area : {heap::kHeap, heap::kRoom, heap::kAnnex})
+    for (const heap::Area area : {heap::kHeap, heap::kRoom})
         for (const std::uint64_t bytes : {10 * kMiB, 11 * kMiB, kGiB}) {
             REQUIRE(peer.extend(area, kLarge.begin[area] + bytes));
             const std::uint64_t last = kLarge.begin[area] + bytes - 1;
@@ -103,7 +103,7 @@ TEST_CASE("a view does not take what others have mapped in its place", "[heap]")
 }
 
 TEST_CASE("a view of a process of locked memory stays sparse", "[heap]") {
-    constexpr heap::Areas kSmall{{0, 64 * kMiB, 64 * kMiB, 64 * kMiB}};
+    constexpr heap::Areas kSmall{{0, 64 * kMiB, 64 * kMiB}};
     const os::MemoryObject object = make_object(kSmall);
     if (mlockall(MCL_FUTURE) != 0) return;  // not allowed here
     View view;

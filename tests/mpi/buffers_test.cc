@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that come back to the same large buffers, which are private at first and adopted after some calls: large blocks of
-// malloc's, static data, stacks of main and of another thread, mappings. The same buffers again and again with other bytes,
+// Calls that come back to the same buffers: middle and large blocks of malloc's, static data, stacks of main and of another
+// thread, mappings. The same buffers again and again with other bytes,
 // parts that begin anywhere, bytes beside them that another thread writes all the time, blocks that are freed, grown and
 // taken again in between, mappings that are dropped, moved and replaced, children that write to all of it.
 #include <mpi.h>
@@ -17,18 +17,13 @@
 #include "memory.h"
 #include "support/check.h"
 #include "support/counting_neighbor.h"
-#include "support/older_kernel.h"
-
-extern "C" int coco_is_shared(const void* address) __attribute__((weak));
 
 namespace {
 
 using test::world_rank;
 using test::world_size;
 
-const bool g_is_older_kernel = test::is_older_kernel_wanted() && test::refuse_mapping_questions();
-
-constexpr int kCalls = 11;  // more than it takes to be adopted
+constexpr int kCalls = 5;
 constexpr std::size_t kSlack = 3 << 20;
 
 // Of what a rank sends to another.
@@ -44,12 +39,6 @@ struct Block {
     Block& operator=(const Block&) = delete;
     unsigned char* memory;
 };
-
-bool adopts_outside() {
-    const char* heap = std::getenv("COCO_HEAP");
-    return heap == nullptr || std::strcmp(heap, "shared") != 0;
-}
-bool is_shared(const void* address) { return coco_is_shared != nullptr && coco_is_shared(address) == 1; }
 
 enum class Kind { alltoall, alltoallv, allgather };
 
@@ -85,12 +74,7 @@ void call_once(Kind kind, unsigned char* send, unsigned char* recv, int bytes) {
         MPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-bool is_adopted_by_then(int block_bytes, std::size_t bytes, bool is_outside) {
-    return adopts_outside() && block_bytes > 300'000 &&
-           (!is_outside || !g_is_older_kernel || bytes > 2'100'000);
-}
-
-void use_again(Kind kind, int bytes, unsigned char* send, unsigned char* recv, bool is_outside) {
+void use_again(Kind kind, int bytes, unsigned char* send, unsigned char* recv) {
     const std::size_t all = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world_size());
     const std::size_t sent = kind == Kind::allgather ? static_cast<std::size_t>(bytes) : all;
     test::CountingNeighbor beside_send(send, send + sent), beside_recv(recv, recv + all);
@@ -100,7 +84,6 @@ void use_again(Kind kind, int bytes, unsigned char* send, unsigned char* recv, b
         CHECK(is_right(recv, kind, static_cast<std::size_t>(bytes), call));
     }
     CHECK(beside_send.done() && beside_recv.done());
-    if (is_adopted_by_then(bytes, sent, is_outside)) CHECK(is_shared(send + sent / 2));
 }
 
 // skip: where the buffers begin in their blocks, each rank's elsewhere.
@@ -108,23 +91,23 @@ void come_back(Kind kind, int bytes, std::size_t skip) {
     const std::size_t all = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world_size());
     skip = 64 + skip * static_cast<std::size_t>(world_rank() + 1);
     const Block from(all + skip + kSlack), to(all + skip + kSlack);
-    use_again(kind, bytes, from.memory + skip, to.memory + skip, false);
+    use_again(kind, bytes, from.memory + skip, to.memory + skip);
 }
 
 // The same outside malloc's memory: begins anywhere, ends anywhere, a few bytes beside are the neighbours'.
-const int g_outside_bytes = g_is_older_kernel ? 1'100'001 : 320'001;
+constexpr int kOutsideBytes = 320'001;
 constexpr std::size_t kOutsideMost = 8 * 320'001 + 64 * 1024;
 unsigned char g_send[kOutsideMost], g_recv[kOutsideMost];
 
 // Of a block: smaller ones where there are more than eight ranks.
 int outside_block_bytes() {
     const auto ranks = static_cast<std::size_t>(world_size());
-    return std::min(g_outside_bytes, static_cast<int>((kOutsideMost - 64 * 1024) / ranks) - 3);
+    return std::min(kOutsideBytes, static_cast<int>((kOutsideMost - 64 * 1024) / ranks) - 3);
 }
 
 void come_back_outside(unsigned char* send, unsigned char* recv, std::initializer_list<Kind> kinds) {
     const std::size_t skip = 64 + 1237 * static_cast<std::size_t>(world_rank() + 1);
-    for (Kind kind : kinds) use_again(kind, outside_block_bytes(), send + skip, recv + skip, true);
+    for (Kind kind : kinds) use_again(kind, outside_block_bytes(), send + skip, recv + skip);
 }
 
 __attribute__((noinline)) void come_back_on_stack() {
@@ -150,31 +133,30 @@ void* map_bytes(std::size_t bytes) {
 // Mappings that are dropped, moved, replaced and shut between calls.
 void change_mappings() {
     const std::size_t bytes =
-        (static_cast<std::size_t>(world_size()) * g_outside_bytes + 4095) & ~std::size_t{4095};
+        (static_cast<std::size_t>(world_size()) * kOutsideBytes + 4095) & ~std::size_t{4095};
     auto* send = static_cast<unsigned char*>(map_bytes(bytes));
     auto* recv = static_cast<unsigned char*>(map_bytes(bytes));
-    for (int call = 0; call < 5 * kCalls; ++call) {
-        fill(send, Kind::alltoall, g_outside_bytes, call);
-        call_once(Kind::alltoall, send, recv, g_outside_bytes);
-        CHECK(is_right(recv, Kind::alltoall, g_outside_bytes, call));
-        if (call == 10 && adopts_outside()) CHECK(is_shared(send + bytes / 2));
+    for (int call = 0; call < 9; ++call) {
+        fill(send, Kind::alltoall, kOutsideBytes, call);
+        call_once(Kind::alltoall, send, recv, kOutsideBytes);
+        CHECK(is_right(recv, Kind::alltoall, kOutsideBytes, call));
         switch (call) {
-            case 10:
+            case 1:
                 CHECK(madvise(send, bytes, MADV_DONTNEED) == 0);
                 for (std::size_t at = 0; at < bytes; at += 512) CHECK(send[at] == 0);
                 break;
-            case 21: {
+            case 3: {
                 auto* larger = static_cast<unsigned char*>(mremap(send, bytes, 2 * bytes, MREMAP_MAYMOVE));
                 CHECK(larger != MAP_FAILED);
                 send = larger;
                 break;
             }
-            case 32:
+            case 5:
                 CHECK(mmap(send, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
                            0) == send);
                 CHECK(send[bytes / 2] == 0);
                 break;
-            case 43:
+            case 7:
                 CHECK(mprotect(send, bytes, PROT_READ) == 0);
                 CHECK(mprotect(send, bytes, PROT_READ | PROT_WRITE) == 0);
                 break;
@@ -220,14 +202,12 @@ void change_blocks() {
     std::free(recv);
 }
 
-// The send buffer is memory of a window, into which peers put between calls: its pages stay where they are.
+// The send buffer is memory of a window, into which peers put between calls.
 void be_a_window(bool attached) {
     constexpr int kBytes = 500'003;
     const std::size_t all = static_cast<std::size_t>(kBytes) * static_cast<std::size_t>(world_size());
-    // At pages that no block of the other tests had, which would be shared already.
-    const std::size_t fresh = (attached ? 120 : 100) << 20;
-    Block block(all + fresh), to(all + kSlack);
-    unsigned char* const send = block.memory + fresh;
+    Block block(all), to(all + kSlack);
+    unsigned char* const send = block.memory;
     MPI_Win win;
     MPI_Aint begin = 0;
     if (attached) {
@@ -255,13 +235,8 @@ void be_a_window(bool attached) {
         call_once(Kind::alltoall, send, to.memory, kBytes);
         CHECK(is_right(to.memory, Kind::alltoall, kBytes, call + 1));
     }
-    const char* heap = std::getenv("COCO_HEAP");
-    const bool adaptive = (heap == nullptr || std::strcmp(heap, "adaptive") == 0);
-    if (adaptive && coco_is_shared != nullptr) CHECK(coco_is_shared(send + all / 2) == 0);
     if (attached) MPI_Win_detach(win, send);
     MPI_Win_free(&win);
-    for (int call = 0; call < kCalls; ++call) call_once(Kind::alltoall, send, to.memory, kBytes - 1);
-    if (adaptive && coco_is_shared != nullptr) CHECK(coco_is_shared(send + all / 2) == 1);
 }
 
 }  // namespace
@@ -269,14 +244,13 @@ void be_a_window(bool attached) {
 int main(int argc, char** argv) {
     int given = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &given);
-    CHECK(g_is_older_kernel == test::is_older_kernel_wanted());
     for (Kind kind : {Kind::alltoall, Kind::alltoallv, Kind::allgather})
-        for (int bytes : {40'000, 400'001})
+        for (int bytes : {40'000, 400'001, 17'000'003})
             for (std::size_t skip : {1237u, 4096u}) come_back(kind, bytes, skip);
     change_blocks();
     come_back_outside_everywhere();
     for (bool attached : {false, true}) be_a_window(attached);
-    const int status = test::finish("adopted_test");
+    const int status = test::finish("buffers_test");
     MPI_Finalize();
     return status;
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The pages of the own heap, by parts of the size of a huge page: how many of each the allocator uses. A part that it begins
+// to use is made a huge page, within a bound on the pages that are there before they are used. Core dumps have the parts in
+// use alone: whoever reads a page of shared memory makes it, debuggers and the kernel's own dumps too.
+//
+// Called by system.cc and arenas.cc, when the allocator begins or ceases to use pages (commits and decommits them). Thread
+// safety: any thread, one lock. A forked child's heap is private memory, of which nothing is counted. No malloc. Fails: by
+// return value.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace coco::heap {
+
+// Begins with nothing in use. Returns: false where there is no memory for the table.
+bool begin_parts(std::byte* base, std::uint64_t bytes);
+
+// Whether parts are made huge pages at all in this process: the system allows it, and the kernel can.
+bool can_make_huge();
+
+enum class Pages {
+    huge,        // for blocks that will be filled
+    huge_later,  // once the heap is no small one any more
+    as_touched   // for the allocator's own records, which stay
+};
+// The allocator begins to use pages, which read as zeros. Page bounds only. What is not the heap's is passed over.
+void begin_use(void* address, std::uint64_t bytes, Pages pages);
+// It ceases to use them, and they are given back, with all others of parts that are not used any more. Returns: false where
+// that fails; they are as they were then, and in use.
+bool end_use(void* address, std::uint64_t bytes);
+
+// Bytes of huge pages that the allocator has not begun to use.
+std::uint64_t bytes_ahead();
+
+// Around fork: no other thread is within these functions.
+void lock_parts();
+void unlock_parts();
+
+}  // namespace coco::heap
