@@ -105,8 +105,10 @@ bool Pipe::meet_readers(PipedBlocks& blocks) {
 bool Pipe::advance_for_all(PipedBlocks& blocks) {
     const std::int32_t self = channel_.rank();
     if (!is_begun_) {
-        for (std::int32_t peer = 0; peer < ranks_; ++peer)
-            if (peer == self || !comes_in_pieces(peer)) copy_whole(peer, blocks);
+        // Each begins with itself, so that not all read one rank at a time.
+        for (std::int32_t i = 0; i < ranks_; ++i)
+            if (const std::int32_t peer = (self + i) % ranks_; peer == self || !comes_in_pieces(peer))
+                copy_whole(peer, blocks);
         pieces_ = most_pieces(blocks);
         is_begun_ = true;
     }
