@@ -61,7 +61,7 @@ std::string remedy_of_read(int error) {
     if (error == ENOSYS) return "use a kernel with process_vm_readv";
     if (error == kNotIt) return "run all ranks of a host in one container, or in one pid namespace";
     std::uint64_t scope = 0;
-    if (base::parse_number(first_line("/proc/sys/kernel/yama/ptrace_scope"), scope) && scope > 0)
+    if (base::parse_number(first_line("/proc/sys/kernel/yama/ptrace_scope"), scope) && scope > 1)
         return "as root: sysctl kernel.yama.ptrace_scope=0";
     if (has_call_filter())
         return "let the container's system call filter (seccomp) pass process_vm_readv (docker "
@@ -72,6 +72,7 @@ std::string remedy_of_read(int error) {
 }  // namespace
 
 Offered::Offered(std::int64_t rank) : word_(std::make_unique<std::uint64_t>(os::random_cookie())) {
+    os::let_others_read();
     offer_.rank = rank;
     offer_.host = first_line("/proc/sys/kernel/random/boot_id");
     offer_.process = getpid();

@@ -22,6 +22,7 @@
 #include "mpi/progress.h"
 #include "mpi/wire.h"
 #include "os/process.h"
+#include "os/process_memory.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
 
@@ -78,6 +79,7 @@ std::uint64_t choice_hash() {
 void read_once() {
     std::call_once(g_reading, [] {
         heap::wake();
+        if (heap::own().bytes != 0) os::let_others_read();
         settings_error() = settings::read(settings_in_force());
         exec::g_delay_us = settings_in_force().test_delay_us;
         channel::g_never_reads = settings_in_force().test_pieces;

@@ -361,7 +361,7 @@ class Machine(DoctorTest):
         self.assertIn("seccomp", finding["remedy"])
 
     def test_yama(self):
-        before = self.fake("/proc/sys/kernel", {"yama/ptrace_scope": "1\n", "random/boot_id": "here\n"})
+        before = self.fake("/proc/sys/kernel", {"yama/ptrace_scope": "2\n", "random/boot_id": "here\n"})
         finding = self.finds("processes", "note", "process_vm_readv", before=before + [WITHOUT_CALLS, "process_vm_readv"])
         self.assertIn("kernel.yama.ptrace_scope=0", finding["remedy"])
 

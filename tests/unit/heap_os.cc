@@ -2,12 +2,15 @@
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdarg>
 #include <thread>
 
 #include "heap/segment.h"
@@ -16,6 +19,7 @@
 #include "os/futex.h"
 #include "os/numa.h"
 #include "os/process.h"
+#include "os/process_memory.h"
 #include "os/shared_memory.h"
 #include "tests/support/map_whole.h"
 
@@ -74,6 +78,26 @@ TEST_CASE("memory objects are sparse, punched and told apart", "[os]") {
 TEST_CASE("an unknown descriptor counts as all written", "[os]") {
     CHECK(range_of(Written(-1), 4096, 8192) == std::pair<std::uint64_t, std::uint64_t>(4096, 8192));
     CHECK(range_of(Written(-1), 8192, 8192) == kNothing);
+}
+
+namespace {
+unsigned long g_ptracer = 0;
+}
+// In the place of the C library's.
+extern "C" int prctl(int option, ...) {
+    va_list rest;
+    va_start(rest, option);
+    if (option == PR_SET_PTRACER) g_ptracer = va_arg(rest, unsigned long);
+    va_end(rest);
+    errno = EINVAL;
+    return -1;
+}
+
+TEST_CASE("Yama is asked to let others read, and errno stays", "[os]") {
+    errno = 0;
+    let_others_read();
+    CHECK(g_ptracer == PR_SET_PTRACER_ANY);
+    CHECK(errno == 0);
 }
 
 TEST_CASE("huge pages are made of shared memory, and what is there stays", "[os]") {
