@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What libcoco's heap costs a program that knows nothing of it: bench/heap_harm without and with the preload, in turns.
 
-usage: heap_harm.py [--turns N] [--settings WORD...] HEAP_HARM LIBRARY
+usage: heap_harm.py [--turns N] [--settings WORD...] -- HEAP_HARM LIBRARY
 
 --settings sets transparent_hugepage/enabled, as root, and puts it back at the end. Printed: for each setting the best time
 without libcoco over the best with it; more than 1 is faster with it.
@@ -11,17 +11,7 @@ import argparse
 import os
 import subprocess
 
-ENABLED = "/sys/kernel/mm/transparent_hugepage/enabled"
-
-
-def in_force():
-    with open(ENABLED, encoding="ascii") as file:
-        return file.read().split("[")[1].split("]")[0]
-
-
-def put(word):
-    with open(ENABLED, "w", encoding="ascii") as file:
-        file.write(word)
+import huge_pages
 
 
 def best_times(program, library, best):
@@ -43,20 +33,11 @@ def speeds(program, library, turns):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--settings", nargs="+", metavar="WORD", choices=["always", "madvise", "never"])
+    parser.add_argument("--settings", nargs="+", metavar="WORD", choices=huge_pages.SETTINGS)
     parser.add_argument("program", metavar="HEAP_HARM")
     parser.add_argument("library", metavar="LIBRARY")
     given = parser.parse_args()
-    found = in_force()
-    columns = {}
-    try:
-        for word in given.settings or [found]:
-            if given.settings:
-                put(word)
-            columns[word] = speeds(given.program, given.library, given.turns)
-    finally:
-        if given.settings:
-            put(found)
+    columns = {word: speeds(given.program, given.library, given.turns) for word in huge_pages.each(given.settings)}
     print(f"{'':30}" + "".join(f"{word:>9}" for word in columns))
     for name in next(iter(columns.values())):
         print(f"{name:30}" + "".join(f"{column[name]:9.2f}" for column in columns.values()))
