@@ -105,44 +105,17 @@ void check_domains(Findings& findings) {
         findings.ok("NUMA", "CPUs in domain " + numbers(mine) + of);
 }
 
-namespace {
-
-// The memory limit of this process's control group and of all above it; UINT64_MAX: none.
-std::uint64_t group_memory_bytes() {
-    std::uint64_t least = UINT64_MAX;
-    std::ifstream in("/proc/self/cgroup");
-    for (std::string line; std::getline(in, line);) {
-        const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        const std::string controllers = line.substr(first + 1, second - first - 1);
-        const bool is_second_version = controllers.empty();
-        if (!is_second_version && controllers.find("memory") == std::string::npos) continue;
-        const std::string mount = is_second_version ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-        const char* file = is_second_version ? "/memory.max" : "/memory.limit_in_bytes";
-        for (std::string group = line.substr(second + 1);; group.erase(group.find_last_of('/'))) {
-            std::uint64_t bytes = 0;
-            if (base::parse_number(first_line(mount + group + file), bytes)) least = std::min(least, bytes);
-            if (group.find('/') == std::string::npos) break;
-        }
-    }
-    return least;
-}
-
-}  // namespace
-
 void check_memory_of_group(Findings& findings) {
     constexpr std::uint64_t kTightBytes = std::uint64_t{1}
                                           << 30;  // four times what a rank may keep of freed blocks
     struct sysinfo memory {};
     sysinfo(&memory);
-    const std::uint64_t bytes = memory.totalram * memory.mem_unit, granted = group_memory_bytes();
+    const std::uint64_t bytes = memory.totalram * memory.mem_unit, granted = os::granted_memory_bytes();
     if (granted >= bytes) return findings.ok("memory", in_words(bytes));
     const std::string what = in_words(bytes) + ", of which the control group grants " + in_words(granted);
     if (granted / os::node_ranks() >= kTightBytes) return findings.ok("memory", what);
-    findings.note(
-        "memory",
-        what + ": freed large blocks that libcoco keeps for a while, to 256 MiB a rank, count against it",
-        "grant more memory, or COCO_HEAP=off");
+    findings.note("memory", what + ": freed blocks that libcoco keeps for some seconds count against it",
+                  "grant more memory, or COCO_HEAP=off");
 }
 
 bool has_call_filter() {

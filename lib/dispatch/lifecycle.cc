@@ -16,11 +16,13 @@
 #include "dispatch/entry.h"
 #include "dispatch/learned.h"
 #include "exec/delay.h"
+#include "heap/arenas.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 #include "mpi/library.h"
 #include "mpi/progress.h"
 #include "mpi/wire.h"
+#include "os/probe.h"
 #include "os/process.h"
 #include "os/process_memory.h"
 #include "settings/settings.h"
@@ -79,7 +81,10 @@ std::uint64_t choice_hash() {
 void read_once() {
     std::call_once(g_reading, [] {
         heap::wake();
-        if (heap::own().bytes != 0) os::let_others_read();
+        if (heap::own().bytes != 0) {
+            os::let_others_read();
+            heap::bound_memory(os::granted_memory_bytes());
+        }
         settings_error() = settings::read(settings_in_force());
         exec::g_delay_us = settings_in_force().test_delay_us;
         channel::g_never_reads = settings_in_force().test_pieces;

@@ -189,14 +189,6 @@ std::size_t usable_bytes(const void* block) {
     return is_early(block) ? early_bytes(block) : coco_je_malloc_usable_size(block);
 }
 
-HeapFigures figures() {
-    HeapFigures figures{};
-    figures.limit_bytes = own().bytes != 0 ? carvable().bytes - kFirstSpan : 0;
-    fill_span_figures(figures);
-    figures.huge_pages = can_make_huge();
-    return figures;
-}
-
 namespace {
 
 std::size_t statistic(const char* name) {

@@ -3,8 +3,10 @@
 
 #include <jemalloc/jemalloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
@@ -16,6 +18,8 @@
 #include "base/lock.h"
 #include "base/text.h"
 #include "heap/gone.h"
+#include "heap/large.h"
+#include "heap/lock_all.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
 #include "heap/segment.h"
@@ -41,31 +45,56 @@ constinit std::atomic<std::uint64_t> g_private_bytes{0};  // private pages in us
 
 std::byte* at(void* address, std::size_t offset = 0) { return static_cast<std::byte*>(address) + offset; }
 
+// Frees must keep errno, and jemalloc may need memory of its own in them.
+class KeptErrno {
+  public:
+    ~KeptErrno() { errno = saved_; }
+
+  private:
+    const int saved_ = errno;
+};
+
 // Private pages where none are used, which read as zeros. Huge ones are asked for while all together fit into half of the
 // share: a program that leaves holes in its memory would fill it otherwise.
 bool begin_private(std::byte* begin, std::size_t bytes) {
-    if (kernel::mmap(begin, bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        return false;
+    // Refused, where the machine has no more memory, it leaves the addresses as they are.
+    if (kernel::mprotect(begin, bytes, kOpen) != 0) return false;
     const std::uint64_t before = g_private_bytes.fetch_add(bytes, std::memory_order_relaxed);
     if (bytes >= os::kHugePageBytes && before + bytes <= memory_share_bytes() / 2)
         kernel::madvise(begin, bytes, MADV_HUGEPAGE);
     return true;
 }
 
-// Address space stays: it is charged for nothing.
+std::byte* map_nothing(std::byte* begin, std::size_t bytes) {
+    const int fixed = begin != nullptr ? MAP_FIXED : 0;
+    void* mapped = kernel::mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    // Under mlockall(MCL_FUTURE) it would count as locked.
+    if (locks_later_pages()) kernel::munlock(mapped, bytes);
+    return static_cast<std::byte*>(mapped);
+}
+
+// Pages go, addresses stay. Not of small ranges, as each may be a mapping more, of which the kernel gives a process 65,530 by
+// default.
 bool end_private(std::byte* begin, std::size_t bytes) {
-    if (kernel::mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                     0) == MAP_FAILED)
-        return false;
+    if (bytes < os::kHugePageBytes || map_nothing(begin, bytes) == nullptr) return false;
     note_gone(begin, bytes);
     g_private_bytes.fetch_sub(bytes, std::memory_order_relaxed);
     return true;
 }
 
+// Whether the machine has that much: what it refuses must take no addresses.
+bool is_granted(std::size_t bytes) {
+    if (locks_later_pages()) return true;  // the kernel would fill it to find out
+    void* mapped = kernel::mmap(nullptr, bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return false;
+    kernel::munmap(mapped, bytes);
+    return true;
+}
+
 std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
-    void* mapped = kernel::mmap(nullptr, bytes + alignment, PROT_NONE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) return nullptr;
+    std::byte* mapped = is_granted(bytes) ? map_nothing(nullptr, bytes + alignment) : nullptr;
+    if (mapped == nullptr) return nullptr;
     const auto first = reinterpret_cast<std::uint64_t>(mapped);
     const std::uint64_t skipped = base::round_up(first, alignment) - first;
     if (skipped != 0) kernel::munmap(mapped, skipped);
@@ -73,11 +102,14 @@ std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
     return at(mapped, skipped);
 }
 
-// jemalloc knows what it has of the address space: it never asks for a certain address in vain. Blocks begin to be used by
-// commit(), its own records at once.
+// jemalloc knows what it has of the address space: it never asks for a certain address in vain. Its own records begin to be used
+// at once, blocks by commit().
 void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
                     bool* commit, unsigned) {
-    std::byte* begin = wanted == nullptr ? reserve_private(bytes, alignment) : nullptr;
+    const KeptErrno kept;
+    // Where addresses are few jemalloc gets what a block needs, and no more to grow into.
+    if (wanted != nullptr || (!*commit && is_address_space_bounded())) return nullptr;
+    std::byte* begin = reserve_private(bytes, alignment);
     if (begin == nullptr) return nullptr;
     if (*commit && !begin_private(begin, bytes)) {
         kernel::munmap(begin, bytes);
@@ -89,6 +121,7 @@ void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_
 
 void* alloc_shared(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
                    bool* commit, unsigned arena) {
+    const KeptErrno kept;
     std::byte* begin = wanted == nullptr ? carve(bytes, alignment) : nullptr;
     if (begin == nullptr) return alloc_private(hooks, wanted, bytes, alignment, zero, commit, arena);
     if (*commit) begin_use(begin, bytes, Pages::as_touched);
@@ -105,40 +138,47 @@ void* alloc_middle(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::
     return begin;
 }
 
+// What is long may be sparse, where the program has not asked for it to be shared.
+Pages pages_for(std::size_t bytes) {
+    return bytes < kLarge || mode() == base::HeapMode::shared ? Pages::huge : Pages::as_touched;
+}
+
+// Returns, as all of these do: whether it failed.
 bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
+    const KeptErrno kept;
     std::byte* begin = at(address, offset);
-    const int saved = errno;
-    bool done = true;
-    if (is_carvable(begin))
-        begin_use(begin, bytes, Pages::huge);
-    else
-        done = begin_private(begin, bytes);
-    if (done) errno = saved;
-    return !done;
+    if (!is_carvable(begin)) return !begin_private(begin, bytes);
+    begin_use(begin, bytes, pages_for(bytes));
+    return false;
 }
 
 bool decommit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
+    const KeptErrno kept;
     std::byte* begin = at(address, offset);
-    const int saved = errno;
-    const bool done = is_carvable(begin) ? end_use(begin, bytes) : end_private(begin, bytes);
-    errno = saved;
-    return !done;
+    return !(is_carvable(begin) ? end_use(begin, bytes) : end_private(begin, bytes));
 }
 
 bool purge(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
-    const int saved = errno;
-    const bool failed = give_up_pages(at(address, offset), bytes) != 0;
-    errno = saved;
-    return failed;
+    const KeptErrno kept;
+    return give_up_pages(at(address, offset), bytes) != 0;
+}
+
+// Addresses are given back where the program has few of them.
+bool dalloc(extent_hooks_t*, void* address, std::size_t bytes, bool committed, unsigned) {
+    const KeptErrno kept;
+    if (is_carvable(address) || !is_address_space_bounded()) return true;
+    note_gone(address, bytes);
+    if (kernel::munmap(address, bytes) != 0) return true;
+    if (committed) g_private_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
 }
 
 bool split(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; }
 bool merge(extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; }
 
-// No dalloc: jemalloc keeps the address space, as it does in its other arenas.
-extent_hooks_t g_private = {alloc_private, nullptr, nullptr, commit, decommit, nullptr, purge, split, merge};
-extent_hooks_t g_shared = {alloc_shared, nullptr, nullptr, commit, decommit, nullptr, purge, split, merge};
-extent_hooks_t g_middle = {alloc_middle, nullptr, nullptr, commit, decommit, nullptr, purge, split, merge};
+extent_hooks_t g_private = {alloc_private, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
+extent_hooks_t g_shared = {alloc_shared, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
+extent_hooks_t g_middle = {alloc_middle, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
 
 extent_hooks_t* hooks_of(Arena which) {
     if (!is_on_segment(which)) return &g_private;
@@ -152,7 +192,7 @@ void set(unsigned arena, std::string_view setting, std::int64_t value) {
 }
 
 unsigned make_arena(Arena which) {
-    const int saved = errno;
+    const KeptErrno kept;
     extent_hooks_t* hooks = hooks_of(which);
     unsigned made = 0;
     std::size_t bytes = sizeof made;
@@ -161,27 +201,42 @@ unsigned make_arena(Arena which) {
     if (made != 0 && which == Arena::libc) set(made, "dirty_decay_ms", -1);  // never: it is little
     // Free neighbours of together so many bytes go back at once.
     if (made != 0 && which == Arena::middle) set(made, "oversize_threshold", 256 << 20);
-    errno = saved;
     return made;
 }
 
+constinit base::Lock g_making;
+constinit std::atomic<std::uint64_t> g_memory_bytes{UINT64_MAX};  // relaxed: nothing else goes with it
+
 }  // namespace
 
+void bound_memory(std::uint64_t node_bytes) { g_memory_bytes.store(node_bytes, std::memory_order_relaxed); }
+
 std::uint64_t memory_share_bytes() {
-    static constinit std::atomic<std::uint64_t> share{0};  // relaxed: nothing else goes with it
-    if (share.load(std::memory_order_relaxed) == 0) {
+    static constinit std::atomic<std::uint64_t> node{0};  // relaxed, too
+    if (node.load(std::memory_order_relaxed) == 0) {
         struct sysinfo facts {};
         const bool known = kernel::sysinfo(&facts) == 0;
-        share.store(known ? facts.totalram * facts.mem_unit / os::node_ranks() : 1,
-                    std::memory_order_relaxed);
+        node.store(known ? facts.totalram * facts.mem_unit : 1, std::memory_order_relaxed);
     }
-    return share.load(std::memory_order_relaxed);
+    return std::min(node.load(std::memory_order_relaxed), g_memory_bytes.load(std::memory_order_relaxed)) /
+           os::node_ranks();
 }
 
 base::HeapMode mode() {
-    base::HeapMode mode = base::HeapMode::adaptive;
-    base::parse_heap_mode(base::env("COCO_HEAP"), mode);
-    return mode;
+    constexpr int kUnread = -1;
+    static constinit std::atomic<int> found{kUnread};  // relaxed: nothing else goes with it
+    int known = found.load(std::memory_order_relaxed);
+    if (known == kUnread) {
+        base::HeapMode mode = base::HeapMode::adaptive;
+        base::parse_heap_mode(base::env("COCO_HEAP"), mode);
+        found.store(known = static_cast<int>(mode), std::memory_order_relaxed);
+    }
+    return static_cast<base::HeapMode>(known);
+}
+
+bool is_address_space_bounded() {
+    rlimit space{};
+    return kernel::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
 }
 
 bool is_on_segment(Arena which) {
@@ -193,15 +248,17 @@ bool is_on_segment(Arena which) {
 int arena_flags(Arena which) {
     // Their numbers; 0: not made yet. Relaxed: jemalloc itself orders what it reads of an arena.
     static constinit std::atomic<unsigned> numbers[kArenas] = {};
-    static constinit base::Lock making;
     std::atomic<unsigned>& number = numbers[static_cast<int>(which)];
     unsigned arena = number.load(std::memory_order_relaxed);
     if (arena == 0) {
-        const std::scoped_lock hold(making);
+        const std::scoped_lock hold(g_making);
         arena = number.load(std::memory_order_relaxed);
         if (arena == 0) number.store(arena = make_arena(which), std::memory_order_relaxed);
     }
     return arena == 0 ? 0 : static_cast<int>(MALLOCX_ARENA(arena)) | MALLOCX_TCACHE_NONE;
 }
+
+void lock_arenas() { g_making.lock(); }
+void unlock_arenas() { g_making.unlock(); }
 
 }  // namespace coco::heap

@@ -24,7 +24,14 @@ int arena_flags(Arena which);
 base::HeapMode mode();
 // Whether new blocks of an arena are on the segment.
 bool is_on_segment(Arena which);
-// This rank's share of the node's memory.
+// This rank's share of the node's memory, or of what its control group grants, once that is known.
 std::uint64_t memory_share_bytes();
+void bound_memory(std::uint64_t node_bytes);
+// Whether RLIMIT_AS counts addresses.
+bool is_address_space_bounded();
+
+// Around fork: no other thread makes an arena.
+void lock_arenas();
+void unlock_arenas();
 
 }  // namespace coco::heap

@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/kernel.h"
 #include "base/log.h"
+#include "heap/arenas.h"
 #include "heap/gone.h"
 #include "heap/heap.h"
 #include "heap/overlays.h"
@@ -72,6 +73,7 @@ bool is_child_alive() {
 
 void prepare() {
     if (own().bytes != 0) purge();  // so that it is not copied
+    lock_arenas();
     g_allocator_prepare();
     lock_parts();
     lock_spans();
@@ -110,6 +112,7 @@ void parent() {
     unlock_spans();
     unlock_parts();
     g_allocator_parent();
+    unlock_arenas();
 }
 
 // Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that take
@@ -252,6 +255,7 @@ void child() {
     unlock_spans();
     unlock_parts();
     g_allocator_child();
+    unlock_arenas();
 }
 
 }  // namespace

@@ -46,16 +46,6 @@ extern constinit thread_local const char* t_undivided;
 // Says that there is no memory for that function, in one line, and aborts.
 [[noreturn]] void stop_undivided(std::size_t bytes);
 
-struct HeapFigures {
-    std::uint64_t limit_bytes;   // most that may come from the segment
-    std::uint64_t carved_bytes;  // handed to the allocator now
-    std::uint64_t carved_bytes_max;
-    std::uint64_t
-        private_bytes;  // handed to the allocator now in private memory because the segment could not
-    bool huge_pages;    // the segment is on huge pages
-};
-HeapFigures figures();
-
 // How much memory the allocator has from the system, and how much of that the program has.
 struct AllocatorFigures {
     std::uint64_t mapped_bytes;

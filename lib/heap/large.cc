@@ -2,14 +2,13 @@
 #include "heap/large.h"
 
 #include <jemalloc/jemalloc.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "base/kernel.h"
 #include "heap/arenas.h"
 #include "heap/lock_all.h"
+#include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
@@ -29,9 +28,9 @@ namespace {
 
 bool is_large(std::size_t bytes) { return bytes >= kLarge; }
 
-// Of a process without a segment blocks come from jemalloc's own arenas.
+// Of a process that never had a segment blocks come from jemalloc's own arenas.
 int flags_for(std::size_t bytes) {
-    return own().bytes != 0 ? arena_flags(is_large(bytes) ? Arena::large : Arena::middle) : 0;
+    return carvable().bytes != 0 ? arena_flags(is_large(bytes) ? Arena::large : Arena::middle) : 0;
 }
 
 void* allocate_with(int flags, std::size_t bytes, std::size_t alignment) {
@@ -41,10 +40,8 @@ void* allocate_with(int flags, std::size_t bytes, std::size_t alignment) {
 
 // Address space for a large block that grows. It is charged while the block is moved there.
 std::size_t room_to_grow(std::size_t bytes) {
-    rlimit space{};
-    const bool is_bounded = kernel::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
     // The kernel would fill all of the room at once where the program locks what it maps.
-    if (is_bounded || locks_later_pages() || is_on_segment(Arena::large)) return bytes;
+    if (is_address_space_bounded() || locks_later_pages() || is_on_segment(Arena::large)) return bytes;
     return std::max<std::size_t>(bytes, memory_share_bytes() / 4);
 }
 

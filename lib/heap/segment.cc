@@ -414,6 +414,8 @@ void forget_segments() {
     if (is_own_descriptor(g_own.fd)) kernel::close(g_own.fd);
     g_own = {};
     g_id = {};
+    // What lies behind is anybody's.
+    g_carvable.bytes = base::round_up(spans_end(), os::page_bytes());
     g_peer_count = 0;
 }
 

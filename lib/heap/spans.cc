@@ -2,7 +2,6 @@
 #include "heap/spans.h"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 
 #include "base/bits.h"
@@ -26,8 +25,6 @@ constinit Span g_free[kMostFree] = {};
 constinit int g_free_count = 0;
 constinit std::uint64_t g_top = kFirstSpan;
 constinit std::uint64_t g_carved = 0;
-constinit std::uint64_t g_carved_max = 0;
-constinit std::atomic<std::int64_t> g_private{0};  // relaxed: a figure for the report
 constinit base::Lock g_lock;
 
 void erase(int at) {
@@ -86,7 +83,6 @@ std::uint64_t take_span(std::uint64_t bytes) {
     if (offset == 0) offset = take_top(bytes);
     if (offset == 0) return 0;
     g_carved += bytes;
-    g_carved_max = std::max(g_carved_max, g_carved);
     return offset;
 }
 
@@ -96,15 +92,11 @@ void give_span(std::uint64_t offset, std::uint64_t bytes) {
     add_free(offset, bytes);
 }
 
-void count_private(std::int64_t bytes) { g_private.fetch_add(bytes, std::memory_order_relaxed); }
-
 std::uint64_t spans_end() { return g_top; }
 
-void fill_span_figures(HeapFigures& figures) {
-    std::scoped_lock hold(g_lock);
-    figures.carved_bytes = g_carved;
-    figures.carved_bytes_max = g_carved_max;
-    figures.private_bytes = static_cast<std::uint64_t>(g_private.load(std::memory_order_relaxed));
+std::uint64_t carved_bytes() {
+    const std::scoped_lock hold(g_lock);
+    return g_carved;
 }
 
 void lock_spans() { g_lock.lock(); }

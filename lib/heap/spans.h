@@ -28,11 +28,10 @@ inline std::uint64_t span_unit() { return std::max(kAllocatorPageBytes, os::page
 std::uint64_t take_span(std::uint64_t bytes);
 // Gives a span back, whole or in part. Its pages must have been given up already.
 void give_span(std::uint64_t offset, std::uint64_t bytes);
-// Counts memory that had to come from elsewhere.
-void count_private(std::int64_t bytes);
 // End of all that was ever carved.
 std::uint64_t spans_end();
-void fill_span_figures(HeapFigures& figures);
+// Bytes that the allocator has.
+std::uint64_t carved_bytes();
 
 // Around fork: no other thread is within these functions.
 void lock_spans();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The system as jemalloc sees it. private_jemalloc.sh points jemalloc's calls of mmap, munmap, madvise, ...
-// here, so every page of it, metadata included, lies on the own segment from the first allocation on, and no
+// here, so every page of it but those of private arenas (arenas.cc) lies on the own segment from the first allocation on, and no
 // part of jemalloc's inside is relied upon. All of these keep errno when they succeed: free must.
 #include "heap/system.h"
 
@@ -105,20 +105,21 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
             if (protection != PROT_NONE) begin_use(carved, bytes, Pages::as_touched);
             return carved;
         }
+    // Private memory is purged instead, as each hole may be a mapping more.
+    if ((flags & MAP_FIXED) != 0 && protection == PROT_NONE) return MAP_FAILED;
     // The kernel refuses what the machine does not have, as it does for the C library's malloc.
     if (protection != PROT_NONE) flags &= ~MAP_NORESERVE;
     void* mapped = kernel::mmap(hint, bytes, protection, flags, -1, 0);
-    if (mapped != MAP_FAILED && (flags & MAP_FIXED) == 0) count_private(static_cast<std::int64_t>(bytes));
     return mapped;
 }
 
 int unmap(void* address, std::size_t bytes) {
     if (is_carvable(address)) {
-        static_cast<void>(punch_shared(address, bytes));  // of what it has just mapped, and has not used
+        // Of what it has just mapped; what was counted of it as used stays counted, which does no harm.
+        if (!punch_shared(address, bytes)) std::memset(address, 0, bytes);
         give_span(carvable_offset(address), bytes);
         return 0;
     }
-    count_private(-static_cast<std::int64_t>(bytes));
     note_gone(address, bytes);
     return kernel::munmap(address, bytes);
 }

@@ -116,19 +116,6 @@ std::int32_t whole_cpus(std::string_view text) {
 
 std::int32_t tighter(std::int32_t a, std::int32_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
-// The quota of the group at `path` below `mount` and of those above it; `version` is that of control groups.
-std::int32_t quota_up_from(const std::string& mount, std::string path, int version) {
-    for (std::int32_t quota = 0;;) {
-        std::string group = mount + path + "/";
-        std::string text = version == 2 ? read_file(group + "cpu.max")
-                                        : read_file(group + "cpu.cfs_quota_us") + " " +
-                                              read_file(group + "cpu.cfs_period_us");
-        quota = tighter(quota, whole_cpus(text));
-        if (path.empty()) return quota;
-        path.erase(path.find_last_of('/'));
-    }
-}
-
 bool lists(std::string_view comma_separated, std::string_view word) {
     for (std::size_t at = 0; at <= comma_separated.size();) {
         std::size_t comma = std::min(comma_separated.find(',', at), comma_separated.size());
@@ -136,6 +123,28 @@ bool lists(std::string_view comma_separated, std::string_view word) {
         at = comma + 1;
     }
     return false;
+}
+
+// Calls act(folder of the group, version of control groups) for this process's groups of a controller and all above them.
+template <class Act>
+void for_each_group(std::string_view root, std::string_view controller, Act act) {
+    const std::string prefix(root), mount = prefix + "/sys/fs/cgroup";
+    const std::string groups = read_file(prefix + "/proc/self/cgroup");
+    // Lines "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1).
+    for (std::string_view rest = groups; !rest.empty();) {
+        std::string_view line = next_word(rest);
+        std::size_t first = line.find(':'), second = line.find(':', first + 1);
+        if (second == line.npos) continue;
+        std::string_view controllers = line.substr(first + 1, second - first - 1);
+        if (!controllers.empty() && !lists(controllers, controller)) continue;
+        const std::string base = controllers.empty() ? mount : mount + "/" + std::string(controller);
+        std::string path(line.substr(second + 1));
+        while (!path.empty() && path.back() == '/') path.pop_back();
+        for (;; path.erase(path.find_last_of('/'))) {
+            act(base + path + "/", controllers.empty() ? 2 : 1);
+            if (path.empty()) break;
+        }
+    }
 }
 
 // hwloc's time grows with the third power of what a description describes: 4096 CPUs take it a second.
@@ -327,23 +336,25 @@ Cpus usable_cpus() {
 }
 
 std::int32_t cpu_quota(std::string_view root) {
-    const std::string prefix(root), mount = prefix + "/sys/fs/cgroup";
-    const std::string groups = read_file(prefix + "/proc/self/cgroup");
     std::int32_t quota = 0;
-    // Lines "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1).
-    for (std::string_view rest = groups; !rest.empty();) {
-        std::string_view line = next_word(rest);
-        std::size_t first = line.find(':'), second = line.find(':', first + 1);
-        if (second == line.npos) continue;
-        std::string_view controllers = line.substr(first + 1, second - first - 1);
-        std::string path(line.substr(second + 1));
-        while (!path.empty() && path.back() == '/') path.pop_back();
-        if (controllers.empty())
-            quota = tighter(quota, quota_up_from(mount, path, 2));
-        else if (lists(controllers, "cpu"))
-            quota = tighter(quota, quota_up_from(mount + "/cpu", path, 1));
-    }
+    for_each_group(root, "cpu", [&](const std::string& group, int version) {
+        const std::string text = version == 2 ? read_file(group + "cpu.max")
+                                              : read_file(group + "cpu.cfs_quota_us") + " " +
+                                                    read_file(group + "cpu.cfs_period_us");
+        quota = tighter(quota, whole_cpus(text));
+    });
     return quota;
+}
+
+std::uint64_t granted_memory_bytes(std::string_view root) {
+    std::uint64_t least = UINT64_MAX;
+    for_each_group(root, "memory", [&](const std::string& group, int version) {
+        const std::string text = read_file(group + (version == 2 ? "memory.max" : "memory.limit_in_bytes"));
+        std::string_view words = text;
+        std::uint64_t bytes = 0;
+        if (base::parse_number(next_word(words), bytes)) least = std::min(least, bytes);
+    });
+    return least;
 }
 
 std::optional<topology::Invented> invented_machine(std::string_view text, std::string& error) {

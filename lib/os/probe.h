@@ -51,6 +51,8 @@ std::string networks(std::string_view root = "");
 // The quota of this process's control group (v1 or v2) and of all above it, with `root` in front of /proc and
 // /sys.
 std::int32_t cpu_quota(std::string_view root = "");
+// The memory that they grant; UINT64_MAX: all.
+std::uint64_t granted_memory_bytes(std::string_view root = "");
 
 // Reads COCO_TOPOLOGY: "nodes=N,domains=M", or a synthetic description of hwloc's ("numa:2 core:4 pu:1"),
 // which is one node with that many domains. Returns: nothing if it is neither (then `error` says why, in one line).

@@ -152,11 +152,11 @@ bool is_in_force(const char* path, std::string_view wanted) {
 }  // namespace
 
 bool can_collapse(void* address) {
+    const int saved = errno;
     if (page_bytes() != 4096 || kernel::call(SYS_prctl, PR_GET_THP_DISABLE) > 0 ||
         is_in_force("/sys/kernel/mm/transparent_hugepage/enabled", "[never]"))
-        return false;
+        return errno = saved, false;
     // A page alone is no huge page to make, but the kernel looks at the mapping.
-    const int saved = errno;
     const bool can = kernel::madvise(address, page_bytes(), kCollapse) == 0;
     errno = saved;
     return can;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small, middle and large blocks: where they lie, what is populated of them, and that they keep their bytes. Run as a rank.
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -192,6 +193,57 @@ TEST_CASE("threads that allocate and free at once keep their bytes", "[heap]") {
         });
     for (std::thread& thread : threads) thread.join();
     CHECK(wrong == 0);
+}
+
+namespace {
+
+std::size_t address_space_bytes() {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * os::page_bytes();
+}
+
+template <class Life>
+bool succeeds_in_child(Life life) {
+    const pid_t child = fork();
+    if (child == 0) _exit(life() ? 0 : 1);
+    int status = -1;
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+}  // namespace
+
+TEST_CASE("what the machine refuses takes no addresses", "[heap]") {
+    const std::size_t before = address_space_bytes();
+    for (int i = 0; i < 300; ++i) CHECK(allocate(std::size_t{1} << 44) == nullptr);
+    CHECK(address_space_bytes() - before < std::size_t{4} << 30);
+}
+
+TEST_CASE("under a limit on the address space freed blocks give theirs back", "[heap]") {
+    CHECK(succeeds_in_child([] {
+        const rlimit limit{address_space_bytes() + (std::size_t{6} << 30), RLIM_INFINITY};
+        if (setrlimit(RLIMIT_AS, &limit) != 0) return false;
+        for (std::size_t gib = 1; gib < 6; ++gib) {
+            void* block = allocate(gib << 30);
+            if (block == nullptr) return false;
+            release(block);
+        }
+        return true;
+    }));
+}
+
+TEST_CASE("holes in private memory are no mappings each", "[heap]") {
+    // A child has no segment.
+    CHECK(succeeds_in_child([] {
+        std::vector<void*> blocks;
+        for (int i = 0; i < 20'000; ++i) blocks.push_back(new_block(40'000, 'h'));
+        for (std::size_t i = 0; i < blocks.size(); i += 2) release(blocks[i]);
+        trim();
+        std::ifstream maps("/proc/self/maps");
+        int lines = 0;
+        for (std::string line; std::getline(maps, line);) ++lines;
+        return lines < 1000;
+    }));
 }
 
 TEST_CASE("a block over which the program has mapped something stays with it", "[heap]") {

@@ -28,6 +28,7 @@ class Root {
         return *this;
     }
     std::int32_t quota() const { return cpu_quota(path_.string()); }
+    std::uint64_t granted_memory() const { return granted_memory_bytes(path_.string()); }
     std::string networks() const { return os::networks(path_.string()); }
     Caches caches_of(int cpu) const { return kernel_caches(cpu, path_.string()); }
 
@@ -195,4 +196,19 @@ TEST_CASE("machines are invented in our words or in hwloc's", "[probe]") {
     CHECK_THAT(error, Catch::Contains("neither nodes=N"));
     CHECK_FALSE(invented_machine("nodes\n=2", error));
     CHECK(error == "\"nodes\\x0a=2\" is neither nodes=N nor domains=M");
+}
+
+TEST_CASE("the control groups' memory is that of the tightest one", "[probe]") {
+    CHECK(Root().granted_memory() == UINT64_MAX);
+    CHECK(Root()
+              .with("proc/self/cgroup", "0::/job/step\n")
+              .with("sys/fs/cgroup/memory.max", "max\n")
+              .with("sys/fs/cgroup/job/memory.max", "2147483648\n")
+              .with("sys/fs/cgroup/job/step/memory.max", "max\n")
+              .granted_memory() == 2147483648);
+    CHECK(Root()
+              .with("proc/self/cgroup", "5:cpu,cpuacct:/\n7:memory:/job\n")
+              .with("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+              .with("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1048576\n")
+              .granted_memory() == 1048576);
 }
