@@ -21,6 +21,7 @@
 #include "heap/recent_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
+#include "heap/system.h"
 #include "os/clock.h"
 #include "os/shared_memory.h"
 
@@ -70,11 +71,13 @@ void* or_no_memory(void* block) {
 }
 
 // Kept out of the usual release, which is a jump. Pages over which the program has mapped something stay its own, and so does
-// the block; pages that it has shut are opened for the next one.
+// the block, but for large private ones, whose pages go back at once, whatever they are. Pages that it has shut are opened for the
+// next one.
 [[gnu::noinline]] void release_changed(void* block) {
     if (is_early(block)) return;
     const std::size_t bytes = block != nullptr ? usable_bytes(block) : 0;
-    if (!is_changed(block, bytes, kGone) && open_pages(block, bytes)) coco_je_free(block);
+    if (is_changed(block, bytes, kGone) && (bytes < kLarge || is_carvable(block))) return;
+    if (open_pages(block, bytes)) coco_je_free(block);
 }
 
 // A block of kRecentFrom bytes or more.

@@ -4,6 +4,7 @@
 #include <jemalloc/jemalloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -22,7 +23,9 @@
 #include "heap/lock_all.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
+#include "heap/private_overlays.h"
 #include "heap/segment.h"
+#include "heap/spans.h"
 #include "heap/system.h"
 #include "os/cpu.h"
 #include "os/process.h"
@@ -54,17 +57,6 @@ class KeptErrno {
     const int saved_ = errno;
 };
 
-// Private pages where none are used, which read as zeros. Huge ones are asked for while all together fit into half of the
-// share: a program that leaves holes in its memory would fill it otherwise.
-bool begin_private(std::byte* begin, std::size_t bytes) {
-    // Refused, where the machine has no more memory, it leaves the addresses as they are.
-    if (kernel::mprotect(begin, bytes, kOpen) != 0) return false;
-    const std::uint64_t before = g_private_bytes.fetch_add(bytes, std::memory_order_relaxed);
-    if (bytes >= os::kHugePageBytes && before + bytes <= memory_share_bytes() / 2)
-        kernel::madvise(begin, bytes, MADV_HUGEPAGE);
-    return true;
-}
-
 std::byte* map_nothing(std::byte* begin, std::size_t bytes) {
     const int fixed = begin != nullptr ? MAP_FIXED : 0;
     void* mapped = kernel::mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
@@ -74,10 +66,30 @@ std::byte* map_nothing(std::byte* begin, std::size_t bytes) {
     return static_cast<std::byte*>(mapped);
 }
 
-// Pages go, addresses stay. Not of small ranges, as each may be a mapping more, of which the kernel gives a process 65,530 by
-// default.
+// As the program has asked for all that comes later.
+bool lock_touched(std::byte* begin, std::size_t bytes) {
+    constexpr long kOnFault = 1;  // MLOCK_ONFAULT
+    return kernel::call(SYS_mlock2, reinterpret_cast<long>(begin), static_cast<long>(bytes), kOnFault) == 0;
+}
+
+// Private pages where none are used, which read as zeros. Huge ones are asked for while all together fit into half of the
+// share: a program that leaves holes in its memory would fill it otherwise.
+bool begin_private(std::byte* begin, std::size_t bytes) {
+    // Refused, where the machine has no more memory, it leaves the addresses as they are.
+    if (kernel::mprotect(begin, bytes, kOpen) != 0) return false;
+    if (locks_later_pages() && !lock_touched(begin, bytes)) {
+        map_nothing(begin, bytes);
+        return false;
+    }
+    const std::uint64_t before = g_private_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes >= os::kHugePageBytes && before + bytes <= memory_share_bytes() / 2)
+        kernel::madvise(begin, bytes, MADV_HUGEPAGE);
+    return true;
+}
+
+// Pages go, addresses stay.
 bool end_private(std::byte* begin, std::size_t bytes) {
-    if (bytes < os::kHugePageBytes || map_nothing(begin, bytes) == nullptr) return false;
+    if (map_nothing(begin, bytes) == nullptr) return false;
     note_gone(begin, bytes);
     g_private_bytes.fetch_sub(bytes, std::memory_order_relaxed);
     return true;
@@ -93,7 +105,7 @@ bool is_granted(std::size_t bytes) {
 }
 
 std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
-    std::byte* mapped = is_granted(bytes) ? map_nothing(nullptr, bytes + alignment) : nullptr;
+    std::byte* mapped = map_nothing(nullptr, bytes + alignment);
     if (mapped == nullptr) return nullptr;
     const auto first = reinterpret_cast<std::uint64_t>(mapped);
     const std::uint64_t skipped = base::round_up(first, alignment) - first;
@@ -107,14 +119,16 @@ std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
 void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
                     bool* commit, unsigned) {
     const KeptErrno kept;
-    // Where addresses are few jemalloc gets what a block needs, and no more to grow into.
-    if (wanted != nullptr || (!*commit && is_address_space_bounded())) return nullptr;
+    // Where addresses are few, or it is much, jemalloc gets what a block needs, and no more to grow into.
+    const bool is_exact = is_address_space_bounded() || bytes > memory_share_bytes() / 8;
+    if (wanted != nullptr || (!*commit && (is_exact || !is_granted(bytes)))) return nullptr;
     std::byte* begin = reserve_private(bytes, alignment);
     if (begin == nullptr) return nullptr;
     if (*commit && !begin_private(begin, bytes)) {
         kernel::munmap(begin, bytes);
         return nullptr;
     }
+    watch_private(begin, bytes);
     *zero = true;
     return begin;
 }
@@ -124,7 +138,7 @@ void* alloc_shared(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::
     const KeptErrno kept;
     std::byte* begin = wanted == nullptr ? carve(bytes, alignment) : nullptr;
     if (begin == nullptr) return alloc_private(hooks, wanted, bytes, alignment, zero, commit, arena);
-    if (*commit) begin_use(begin, bytes, Pages::as_touched);
+    if (*commit) begin_use(begin, bytes, Pages::records);
     *zero = true;
     return begin;
 }
@@ -140,8 +154,11 @@ void* alloc_middle(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::
 
 // What is long may be sparse, where the program has not asked for it to be shared.
 Pages pages_for(std::size_t bytes) {
-    return bytes < kLarge || mode() == base::HeapMode::shared ? Pages::huge : Pages::as_touched;
+    const std::size_t most = kLarge + span_unit();  // jemalloc adds a page
+    return bytes < most || mode() == base::HeapMode::shared ? Pages::huge : Pages::as_touched;
 }
+
+bool is_of_large(const extent_hooks_t* hooks);
 
 // Returns, as all of these do: whether it failed.
 bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
@@ -152,10 +169,13 @@ bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std
     return false;
 }
 
-bool decommit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
+bool decommit(extent_hooks_t* hooks, void* address, std::size_t, std::size_t offset, std::size_t bytes,
+              unsigned) {
     const KeptErrno kept;
     std::byte* begin = at(address, offset);
-    return !(is_carvable(begin) ? end_use(begin, bytes) : end_private(begin, bytes));
+    if (is_carvable(begin)) return !end_use(begin, bytes);
+    // Each hole may be a mapping more, of which the kernel gives a process 65,530 by default: small ones are purged.
+    return (bytes < os::kHugePageBytes && !is_of_large(hooks)) || !end_private(begin, bytes);
 }
 
 bool purge(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
@@ -177,11 +197,14 @@ bool split(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, 
 bool merge(extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; }
 
 extent_hooks_t g_private = {alloc_private, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
+extent_hooks_t g_large = {alloc_private, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
 extent_hooks_t g_shared = {alloc_shared, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
 extent_hooks_t g_middle = {alloc_middle, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
 
+bool is_of_large(const extent_hooks_t* hooks) { return hooks == &g_large; }
+
 extent_hooks_t* hooks_of(Arena which) {
-    if (!is_on_segment(which)) return &g_private;
+    if (!is_on_segment(which)) return which == Arena::large ? &g_large : &g_private;
     return which == Arena::middle && mode() != base::HeapMode::shared ? &g_middle : &g_shared;
 }
 

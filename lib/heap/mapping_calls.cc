@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
+#include "heap/private_overlays.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/devices.h"
@@ -124,6 +125,7 @@ void drop_pages(void* address, std::size_t bytes) {
 void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, int protection, int flags,
                    int fd, off_t offset) {
     os::expect_devices();
+    if ((flags & MAP_FIXED) != 0) note_private(address, bytes);
     if ((flags & MAP_FIXED) == 0 || !touches_segment(address, bytes))
         return next.mmap(address, bytes, protection, flags, fd, offset);
     Noted noted(address, bytes, kReplaced);
@@ -132,8 +134,9 @@ void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, i
 
 int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
     // The kernel refuses it: an announcement, perhaps (gone.h).
-    if (reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() != 0 || !touches_segment(address, bytes))
-        return next.munmap(address, bytes);
+    const bool is_whole = reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() == 0;
+    if (is_whole) note_private(address, bytes);
+    if (!is_whole || !touches_segment(address, bytes)) return next.munmap(address, bytes);
     Noted noted(address, bytes, kHole);
     return noted.end(next.munmap(address, bytes));
 }
@@ -147,6 +150,8 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
     bool from_segment = touches_segment(address, bytes),
          to_segment = fixed && touches_segment(wanted, new_bytes);
     if (from_segment && !is_all(address, bytes, true) && own().bytes != 0) return fail(EFAULT);
+    if ((flags & MREMAP_MAYMOVE) != 0 || new_bytes < bytes) note_private(address, bytes);
+    if (fixed) note_private(wanted, new_bytes);
     if (!from_segment && !to_segment) return next.mremap(address, bytes, new_bytes, flags, wanted);
     bool fresh = to_segment && note_change(wanted, new_bytes, kReplaced);
     void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
@@ -189,9 +194,10 @@ int program_madvise(const MappingCalls& next, void* address, std::size_t bytes, 
 
 void* program_shmat(const MappingCalls& next, int id, const void* address, int flags) {
     shmid_ds facts{};
-    if ((flags & SHM_REMAP) == 0 || address == nullptr || shmctl(id, IPC_STAT, &facts) != 0 ||
-        !touches_segment(address, facts.shm_segsz))
+    if ((flags & SHM_REMAP) == 0 || address == nullptr || shmctl(id, IPC_STAT, &facts) != 0)
         return next.shmat(id, address, flags);
+    note_private(address, facts.shm_segsz);
+    if (!touches_segment(address, facts.shm_segsz)) return next.shmat(id, address, flags);
     Noted noted(address, facts.shm_segsz, kReplaced);
     return noted.end(next.shmat(id, address, flags));
 }
@@ -208,6 +214,7 @@ int program_shmdt(const MappingCalls& next, const void* address) {
 
 int program_remap_file_pages(const MappingCalls& next, void* address, std::size_t bytes, int protection,
                              std::size_t page, int flags) {
+    note_private(address, bytes);
     if (!touches_segment(address, bytes))
         return next.remap_file_pages(address, bytes, protection, page, flags);
     Noted noted(address, bytes, kReplaced);

@@ -80,7 +80,7 @@ Run count_used(std::uint64_t offset, std::uint64_t bytes, Pages pages_for) {
         const auto there = static_cast<std::uint16_t>(std::min<std::uint64_t>(part.ahead, pages));
         part.used = static_cast<std::uint16_t>(part.used + pages);
         part.ahead = static_cast<std::uint16_t>(part.ahead - there);
-        if (pages_for != Pages::as_touched) g_used += pages;
+        if (pages_for != Pages::records) g_used += pages;
         g_ahead -= there;
     });
     return fresh;

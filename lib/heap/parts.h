@@ -22,7 +22,8 @@ bool can_make_huge();
 enum class Pages {
     huge,        // for blocks that will be filled
     huge_later,  // once the heap is no small one any more
-    as_touched   // for the allocator's own records, which stay
+    as_touched,
+    records  // of the allocator's own, as they are touched; bounds do not count them
 };
 // The allocator begins to use pages, which read as zeros. Page bounds only. What is not the heap's is passed over.
 void begin_use(void* address, std::uint64_t bytes, Pages pages);

@@ -25,6 +25,7 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
+#include "heap/private_overlays.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/clock.h"
@@ -102,14 +103,21 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
     if (hint == nullptr)
         if (void* carved = carve(bytes, span_unit())) {
             // The allocator's own records, of which it has more room than it uses.
-            if (protection != PROT_NONE) begin_use(carved, bytes, Pages::as_touched);
+            if (protection != PROT_NONE) begin_use(carved, bytes, Pages::records);
             return carved;
         }
-    // Private memory is purged instead, as each hole may be a mapping more.
-    if ((flags & MAP_FIXED) != 0 && protection == PROT_NONE) return MAP_FAILED;
-    // The kernel refuses what the machine does not have, as it does for the C library's malloc.
-    if (protection != PROT_NONE) flags &= ~MAP_NORESERVE;
-    void* mapped = kernel::mmap(hint, bytes, protection, flags, -1, 0);
+    if ((flags & MAP_FIXED) != 0) {
+        // Private memory is purged instead, as each hole may be a mapping more. Where the kernel refuses access, all stays.
+        const bool done = protection != PROT_NONE && kernel::mprotect(hint, bytes, protection) == 0;
+        return done ? hint : MAP_FAILED;
+    }
+    // The kernel refuses what the machine does not have, as it does for the C library's malloc. A page stays free behind each
+    // mapping: jemalloc would join it with another arena's, which may have given its first part back (arenas.cc).
+    const std::uint64_t page = os::page_bytes();
+    void* mapped = kernel::mmap(hint, bytes + page, protection, flags & ~MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) return mapped;
+    kernel::munmap(static_cast<std::byte*>(mapped) + bytes, page);
+    watch_private(mapped, bytes);
     return mapped;
 }
 
