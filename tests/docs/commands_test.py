@@ -43,7 +43,7 @@ NOT_RUN = {
     r"docker\b": "needs a daemon and images",
     r"(name=\$\()?scripts/cluster\b": "needs root's rights; the suite cluster does it",
     r"bench/simulate/run (?!--list)": "takes minutes to hours; --check is a test of its own",
-    r"tests/programs/run_program\b": "takes minutes; the suite programs does it with one turn",
+    r"python3 bench/programs\.py\b": "takes half an hour; the suite programs runs them once",
 }
 # The same, for the other family of MPI libraries, whose tests run it.
 OTHERS_OF = {"mpich": r"mpirun\b", "openmpi": r"mpiexec (-f|\$\(coco env --mpich\))"}
