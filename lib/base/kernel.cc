@@ -50,7 +50,6 @@ int ftruncate(int fd, std::uint64_t bytes) { return status(SYS_ftruncate, fd, by
 int fallocate(int fd, int mode, std::uint64_t offset, std::uint64_t bytes) {
     return status(SYS_fallocate, fd, mode, offset, bytes);
 }
-int ioctl(int fd, unsigned long request, void* argument) { return status(SYS_ioctl, fd, request, argument); }
 int memfd_create(const char* name, unsigned flags) { return status(SYS_memfd_create, name, flags); }
 ssize_t readlink(const char* path, char* to, std::size_t bytes) {
     return as_libc(SYS_readlinkat, kAtWorkingFolder, path, to, bytes);

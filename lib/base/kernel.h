@@ -33,7 +33,6 @@ int fchmod(int fd, unsigned mode);
 int fcntl(int fd, int command, int argument);
 int ftruncate(int fd, std::uint64_t bytes);
 int fallocate(int fd, int mode, std::uint64_t offset, std::uint64_t bytes);
-int ioctl(int fd, unsigned long request, void* argument);
 int memfd_create(const char* name, unsigned flags);
 ssize_t readlink(const char* path, char* to, std::size_t bytes);
 

@@ -18,6 +18,7 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
+#include "heap/private_overlays.h"
 #include "heap/recent_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
@@ -70,14 +71,18 @@ void* or_no_memory(void* block) {
     return handed_out(block);
 }
 
-// Kept out of the usual release, which is a jump. Pages over which the program has mapped something stay its own, and so does
-// the block, but for large private ones, whose pages go back at once, whatever they are. Pages that it has shut are opened for the
-// next one.
+// Kept out of the usual release, which is a jump. Pages of the segment over which the program has mapped something stay its own,
+// and so does the block; pages that it has shut are opened for the next one.
 [[gnu::noinline]] void release_changed(void* block) {
     if (is_early(block)) return;
     const std::size_t bytes = block != nullptr ? usable_bytes(block) : 0;
-    if (is_changed(block, bytes, kGone) && (bytes < kLarge || is_carvable(block))) return;
-    if (open_pages(block, bytes)) coco_je_free(block);
+    const bool is_fit = is_carvable(block) ? !is_changed(block, bytes, kGone) && open_pages(block, bytes)
+                                           : renew_private(block, bytes);
+    if (is_fit) coco_je_free(block);
+}
+
+bool has_changed_pages(const void* block, std::size_t bytes) {
+    return is_carvable(block) ? is_changed(block, bytes, kAnyChange) : is_private_changed(block, bytes);
 }
 
 // A block of kRecentFrom bytes or more.
@@ -102,7 +107,7 @@ void* reallocate_unchanged(void* block, std::size_t bytes) {
 
 // Early blocks are not the allocator's, and pages that the program has changed are not the allocator's to move or to cut.
 [[gnu::noinline]] void* reallocate_changed(void* block, std::size_t bytes) {
-    if (!is_early(block) && !is_changed(block, usable_bytes(block), kAnyChange))
+    if (!is_early(block) && !has_changed_pages(block, usable_bytes(block)))
         return reallocate_unchanged(block, bytes);
     void* moved = bytes != 0 ? allocate(bytes) : nullptr;
     if (bytes != 0 && moved == nullptr) return nullptr;

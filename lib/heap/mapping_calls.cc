@@ -125,7 +125,7 @@ void drop_pages(void* address, std::size_t bytes) {
 void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, int protection, int flags,
                    int fd, off_t offset) {
     os::expect_devices();
-    if ((flags & MAP_FIXED) != 0) note_private(address, bytes);
+    if ((flags & MAP_FIXED) != 0) note_private_change(address, bytes);
     if ((flags & MAP_FIXED) == 0 || !touches_segment(address, bytes))
         return next.mmap(address, bytes, protection, flags, fd, offset);
     Noted noted(address, bytes, kReplaced);
@@ -135,7 +135,7 @@ void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, i
 int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
     // The kernel refuses it: an announcement, perhaps (gone.h).
     const bool is_whole = reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() == 0;
-    if (is_whole) note_private(address, bytes);
+    if (is_whole) note_private_hole(address, bytes);
     if (!is_whole || !touches_segment(address, bytes)) return next.munmap(address, bytes);
     Noted noted(address, bytes, kHole);
     return noted.end(next.munmap(address, bytes));
@@ -150,8 +150,8 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
     bool from_segment = touches_segment(address, bytes),
          to_segment = fixed && touches_segment(wanted, new_bytes);
     if (from_segment && !is_all(address, bytes, true) && own().bytes != 0) return fail(EFAULT);
-    if ((flags & MREMAP_MAYMOVE) != 0 || new_bytes < bytes) note_private(address, bytes);
-    if (fixed) note_private(wanted, new_bytes);
+    if ((flags & MREMAP_MAYMOVE) != 0 || new_bytes < bytes) note_private_hole(address, bytes);
+    if (fixed) note_private_change(wanted, new_bytes);
     if (!from_segment && !to_segment) return next.mremap(address, bytes, new_bytes, flags, wanted);
     bool fresh = to_segment && note_change(wanted, new_bytes, kReplaced);
     void* moved = next.mremap(address, bytes, new_bytes, flags, wanted);
@@ -166,9 +166,10 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
 }
 
 int program_mprotect(const MappingCalls& next, void* address, std::size_t bytes, int protection) {
-    int result = next.mprotect(address, bytes, protection);
-    if (result != 0 || !touches_segment(address, bytes)) return result;
     constexpr int kOpen = PROT_READ | PROT_WRITE;
+    int result = next.mprotect(address, bytes, protection);
+    if ((protection & kOpen) != kOpen) note_private_change(address, bytes);
+    if (result != 0 || !touches_segment(address, bytes)) return result;
     forget_changes(address, bytes, kShut | kReadable);
     if ((protection & kOpen) != kOpen)
         note_change(address, bytes, (protection & PROT_READ) != 0 ? kShut | kReadable : kShut);
@@ -196,7 +197,7 @@ void* program_shmat(const MappingCalls& next, int id, const void* address, int f
     shmid_ds facts{};
     if ((flags & SHM_REMAP) == 0 || address == nullptr || shmctl(id, IPC_STAT, &facts) != 0)
         return next.shmat(id, address, flags);
-    note_private(address, facts.shm_segsz);
+    note_private_change(address, facts.shm_segsz);
     if (!touches_segment(address, facts.shm_segsz)) return next.shmat(id, address, flags);
     Noted noted(address, facts.shm_segsz, kReplaced);
     return noted.end(next.shmat(id, address, flags));
@@ -214,7 +215,7 @@ int program_shmdt(const MappingCalls& next, const void* address) {
 
 int program_remap_file_pages(const MappingCalls& next, void* address, std::size_t bytes, int protection,
                              std::size_t page, int flags) {
-    note_private(address, bytes);
+    note_private_change(address, bytes);
     if (!touches_segment(address, bytes))
         return next.remap_file_pages(address, bytes, protection, page, flags);
     Noted noted(address, bytes, kReplaced);

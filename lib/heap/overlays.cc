@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "base/kernel.h"
-#include "heap/private_overlays.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
 
@@ -92,7 +91,6 @@ bool touches_segment(const void* address, std::size_t bytes) {
 
 bool is_changed(const void* address, std::size_t bytes, Changes changes) {
     if (!anything_changed()) return false;
-    if (!touches_segment(address, bytes)) return (changes & kGone) != 0 && is_private_noted(address, bytes);
     Pages pages = pages_of(address, bytes);
     std::uint64_t end = std::min(pages.end, g_high.load(std::memory_order_relaxed));
     for (std::uint64_t page = std::max(pages.begin, g_low.load(std::memory_order_relaxed)); page < end;

@@ -29,8 +29,7 @@ bool touches_segment(const void* address, std::size_t bytes);
 extern constinit std::atomic<bool> g_changed;
 // Whether any page was ever noted, or early blocks are about (early_blocks.h): one relaxed load.
 inline bool anything_changed() { return g_changed.load(std::memory_order_relaxed); }
-// Whether a page of [address, address + bytes) has one of these changes; of private memory, whether it is gone
-// (private_overlays.h).
+// Whether a page of [address, address + bytes) has one of these changes.
 bool is_changed(const void* address, std::size_t bytes, Changes changes);
 
 // Notes a change of all pages of the segment that [address, address + bytes) touches. Returns: whether none

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/private_overlays.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
+#include <cerrno>
 
+#include "base/bits.h"
+#include "base/kernel.h"
+#include "heap/gone.h"
+#include "heap/large.h"
 #include "heap/overlays.h"
+#include "os/cpu.h"
 
 namespace coco::heap {
 namespace {
 
-// Ranges that are only ever added. A slot is filled before it is counted (release), and read after (acquire).
+// Ranges that are only ever added. The begin of one is stored last (release) and read first (acquire); 0: not yet.
 template <std::uint32_t kMost>
 class Ranges {
   public:
@@ -39,7 +46,15 @@ class Ranges {
 };
 
 constinit Ranges<1024> g_extents;
-constinit Ranges<64> g_noted;
+constinit Ranges<64> g_holes;
+constinit std::atomic<bool> g_any_change{false};  // relaxed: whoever frees a block knows what was done to it
+
+bool has_hole(const void* block, std::size_t bytes) { return g_holes.is_full() || g_holes.has(block, bytes); }
+
+// Smaller blocks share pages, which no program changes and lives, with the C library's malloc either.
+bool is_renewed(std::size_t bytes) {
+    return bytes >= kMiddle && g_any_change.load(std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -49,14 +64,31 @@ void watch_private(const void* begin, std::uint64_t bytes) {
     if (!g_extents.has(begin, 1) || !g_extents.has(last, 1)) g_extents.add(begin, bytes);
 }
 
-void note_private(const void* address, std::uint64_t bytes) {
+void note_private_change(const void* address, std::uint64_t bytes) {
     if (!g_extents.has(address, bytes)) return;
-    g_noted.add(address, bytes);
+    g_any_change.store(true, std::memory_order_relaxed);
     g_changed.store(true);
 }
 
-bool is_private_noted(const void* address, std::uint64_t bytes) {
-    return g_noted.is_full() || g_noted.has(address, bytes);
+void note_private_hole(const void* address, std::uint64_t bytes) {
+    if (!g_extents.has(address, bytes)) return;
+    g_holes.add(address, bytes);
+    g_changed.store(true);
+}
+
+bool is_private_changed(const void* block, std::size_t bytes) {
+    return has_hole(block, bytes) || is_renewed(bytes);
+}
+
+bool renew_private(void* block, std::size_t bytes) {
+    if (has_hole(block, bytes)) return false;
+    if (!is_renewed(bytes)) return true;
+    const int saved = errno;
+    const bool done = kernel::mmap(block, base::round_up(bytes, os::page_bytes()), PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == block;
+    note_gone(block, base::round_up(bytes, os::page_bytes()));
+    errno = saved;
+    return done;
 }
 
 }  // namespace coco::heap
