@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One of this rank's buffers made ready for a call. A buffer is used where it is if the schedule can: dense
-// blocks, and on the shared heap if other ranks touch it. Blocks with holes, by their layouts, and private ones
-// go through a pipe, if the call can have one (exec/pipe.h). Otherwise its blocks go through a copy: in the stage
-// ring when they are few, in room on the shared heap where nothing but a copy helps (in place, gaps between
-// elements), in private room if no other rank touches it; or the buffer is refused, and all ranks hand the call back.
+// blocks, and on the shared heap if other ranks touch it. Blocks with holes, by their layouts, and private
+// ones go through a pipe, if the call can have one (exec/pipe.h). Otherwise its blocks go through a copy: in
+// the stage ring when they are few, in room on the shared heap where nothing but a copy helps (in place, gaps
+// between elements), in private room if no other rank touches it; or the buffer is refused, and all ranks
+// hand the call back.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -71,8 +71,8 @@ void* or_no_memory(void* block) {
     return handed_out(block);
 }
 
-// Kept out of the usual release, which is a jump. Pages of the segment over which the program has mapped something stay its own,
-// and so does the block; pages that it has shut are opened for the next one.
+// Kept out of the usual release, which is a jump. Pages of the segment over which the program has mapped
+// something stay its own, and so does the block; pages that it has shut are opened for the next one.
 [[gnu::noinline]] void release_changed(void* block) {
     if (is_early(block)) return;
     const std::size_t bytes = block != nullptr ? usable_bytes(block) : 0;

@@ -72,8 +72,8 @@ bool lock_touched(std::byte* begin, std::size_t bytes) {
     return kernel::call(SYS_mlock2, reinterpret_cast<long>(begin), static_cast<long>(bytes), kOnFault) == 0;
 }
 
-// Private pages where none are used, which read as zeros. Huge ones are asked for while all together fit into half of the
-// share: a program that leaves holes in its memory would fill it otherwise.
+// Private pages where none are used, which read as zeros. Huge ones are asked for while all together fit into
+// half of the share: a program that leaves holes in its memory would fill it otherwise.
 bool begin_private(std::byte* begin, std::size_t bytes) {
     // Refused, where the machine has no more memory, it leaves the addresses as they are.
     if (kernel::mprotect(begin, bytes, kOpen) != 0) return false;
@@ -114,8 +114,8 @@ std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
     return at(mapped, skipped);
 }
 
-// jemalloc knows what it has of the address space: it never asks for a certain address in vain. Its own records begin to be used
-// at once, blocks by commit().
+// jemalloc knows what it has of the address space: it never asks for a certain address in vain. Its own
+// records begin to be used at once, blocks by commit().
 void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
                     bool* commit, unsigned) {
     const KeptErrno kept;
@@ -174,7 +174,8 @@ bool decommit(extent_hooks_t* hooks, void* address, std::size_t, std::size_t off
     const KeptErrno kept;
     std::byte* begin = at(address, offset);
     if (is_carvable(begin)) return !end_use(begin, bytes);
-    // Each hole may be a mapping more, of which the kernel gives a process 65,530 by default: small ones are purged.
+    // Each hole may be a mapping more, of which the kernel gives a process 65,530 by default: small ones are
+    // purged.
     return (bytes < os::kHugePageBytes && !is_of_large(hooks)) || !end_private(begin, bytes);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// jemalloc's arenas with memory of our choice: on the own segment, or private to the process and given back to the system
-// page by page as the C library's large blocks are. Called by large.cc and libc_blocks.cc. Thread safety: any thread. No
-// malloc. Fails: by return value.
+// jemalloc's arenas with memory of our choice: on the own segment, or private to the process and given back
+// to the system page by page as the C library's large blocks are. Called by large.cc and libc_blocks.cc.
+// Thread safety: any thread. No malloc. Fails: by return value.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -123,8 +123,8 @@ std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
-// From the file where possible: mapped pages may be out of reach, as the program may have forbidden access to some
-// (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
+// From the file where possible: mapped pages may be out of reach, as the program may have forbidden access to
+// some (mprotect), or kept them from its children (MADV_DONTFORK, as InfiniBand's library does).
 bool read_all(int fd, std::uint64_t offset, std::uint64_t bytes, std::byte* target) {
     while (bytes != 0) {
         const ssize_t n = kernel::pread(fd, target, bytes, offset);
@@ -191,8 +191,8 @@ class Privatizer {
                kernel::mprotect(run.begin, static_cast<std::size_t>(run.end - run.begin),
                                 (run.changes & kReadable) != 0 ? PROT_READ : PROT_NONE) == 0;
     }
-    // Copies what was ever written of a range to `target`, which reads as zeros. Huge pages are asked for where whole ones are
-    // copied, which takes a fifth of the time.
+    // Copies what was ever written of a range to `target`, which reads as zeros. Huge pages are asked for
+    // where whole ones are copied, which takes a fifth of the time.
     bool copy_written(std::uint64_t offset, std::uint64_t bytes, std::byte* target) {
         if (written_.fd() < 0) {
             std::memcpy(target, segment_.base + offset, bytes);

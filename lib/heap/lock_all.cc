@@ -20,8 +20,8 @@
 namespace coco::heap {
 namespace {
 
-// Locks, and thereby fills, the mapping on a line of /proc/self/maps if it is no segment, nor the program's own within one. A mapping that cannot be locked (device memory, no access) is left, as mlockall
-// leaves it.
+// Locks, and thereby fills, the mapping on a line of /proc/self/maps if it is no segment, nor the program's
+// own within one. A mapping that cannot be locked (device memory, no access) is left, as mlockall leaves it.
 void lock_line(std::string_view line) {
     if (line.find("coco-") != line.npos) return;
     std::uint64_t begin = 0, end = 0;

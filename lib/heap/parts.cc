@@ -58,8 +58,8 @@ void for_each_part(std::uint64_t offset, std::uint64_t bytes, Act act) {
     }
 }
 
-// Whether so many pages more may be there before they are used: an eighth of the used ones, and 4 MiB. The program may not touch
-// all that it allocates: half of the share of memory is filled at most.
+// Whether so many pages more may be there before they are used: an eighth of the used ones, and 4 MiB. The
+// program may not touch all that it allocates: half of the share of memory is filled at most.
 bool may_be_ahead(std::uint64_t pages) {
     return g_ahead + pages <= g_used / 8 + pages_in(4u << 20) && g_used <= pages_in(memory_share_bytes() / 2);
 }
@@ -71,8 +71,8 @@ bool wants_huge(Pages pages) {
     return pages == Pages::huge || (pages == Pages::huge_later && g_used >= pages_in(kSmallHeapBytes));
 }
 
-// Counts pages as used. Returns: the parts that were not used before; all lie side by side, as a range has no other ones
-// within.
+// Counts pages as used. Returns: the parts that were not used before; all lie side by side, as a range has no
+// other ones within.
 Run count_used(std::uint64_t offset, std::uint64_t bytes, Pages pages_for) {
     Run fresh{0, 0};
     for_each_part(offset, bytes, [&](Part& part, std::uint64_t pages, std::uint64_t number) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pages of the own heap, by parts of the size of a huge page: how many of each the allocator uses. A part that it begins
-// to use is made a huge page, within a bound on the pages that are there before they are used. Core dumps have the parts in
-// use alone: whoever reads a page of shared memory makes it, debuggers and the kernel's own dumps too.
+// The pages of the own heap, by parts of the size of a huge page: how many of each the allocator uses. A part
+// that it begins to use is made a huge page, within a bound on the pages that are there before they are used.
+// Core dumps have the parts in use alone: whoever reads a page of shared memory makes it, debuggers and the
+// kernel's own dumps too.
 //
-// Called by system.cc and arenas.cc, when the allocator begins or ceases to use pages (commits and decommits them). Thread
-// safety: any thread, one lock. A forked child's heap is private memory, of which nothing is counted. No malloc. Fails: by
-// return value.
+// Called by system.cc and arenas.cc, when the allocator begins or ceases to use pages (commits and decommits
+// them). Thread safety: any thread, one lock. A forked child's heap is private memory, of which nothing is
+// counted. No malloc. Fails: by return value.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,10 +26,11 @@ enum class Pages {
     as_touched,
     records  // of the allocator's own, as they are touched; bounds do not count them
 };
-// The allocator begins to use pages, which read as zeros. Page bounds only. What is not the heap's is passed over.
+// The allocator begins to use pages, which read as zeros. Page bounds only. What is not the heap's is passed
+// over.
 void begin_use(void* address, std::uint64_t bytes, Pages pages);
-// It ceases to use them, and they are given back, with all others of parts that are not used any more. Returns: false where
-// that fails; they are as they were then, and in use.
+// It ceases to use them, and they are given back, with all others of parts that are not used any more.
+// Returns: false where that fails; they are as they were then, and in use.
 bool end_use(void* address, std::uint64_t bytes);
 
 // Bytes of huge pages that the allocator has not begun to use.

@@ -17,7 +17,8 @@
 namespace coco::heap {
 namespace {
 
-// Ranges that are only ever added. The begin of one is stored last (release) and read first (acquire); 0: not yet.
+// Ranges that are only ever added. The begin of one is stored last (release) and read first (acquire); 0: not
+// yet.
 template <std::uint32_t kMost>
 class Ranges {
   public:

@@ -44,9 +44,9 @@ SegmentId own_id();
 // segment, on a mount, under a limit on file sizes, or when it or the address space is used up.
 std::byte* take_room(std::uint64_t bytes);
 // Whether all of [address, address + bytes) is the own segment's memory, so that peers see there what this
-// process does: the addresses are the segment's, and the program has put nothing else in their place as far as its calls were
-// seen (overlays.h): a call that is no function's, made by an instruction of the program's own, is not. Any address is
-// allowed.
+// process does: the addresses are the segment's, and the program has put nothing else in their place as far
+// as its calls were seen (overlays.h): a call that is no function's, made by an instruction of the program's
+// own, is not. Any address is allowed.
 bool is_shared(const void* address, std::size_t bytes = 1);
 // Offset of an address within the own segment. Requires: is_shared(address).
 std::uint64_t offset_of(const void* address);

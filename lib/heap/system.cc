@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The system as jemalloc sees it. private_jemalloc.sh points jemalloc's calls of mmap, munmap, madvise, ...
-// here, so every page of it but those of private arenas (arenas.cc) lies on the own segment from the first allocation on, and no
-// part of jemalloc's inside is relied upon. All of these keep errno when they succeed: free must.
+// here, so every page of it but those of private arenas (arenas.cc) lies on the own segment from the first
+// allocation on, and no part of jemalloc's inside is relied upon. All of these keep errno when they succeed:
+// free must.
 #include "heap/system.h"
 
 #include <pthread.h>
@@ -107,12 +108,14 @@ void* map(void* hint, std::size_t bytes, int protection, int flags) {
             return carved;
         }
     if ((flags & MAP_FIXED) != 0) {
-        // Private memory is purged instead, as each hole may be a mapping more. Where the kernel refuses access, all stays.
+        // Private memory is purged instead, as each hole may be a mapping more. Where the kernel refuses
+        // access, all stays.
         const bool done = protection != PROT_NONE && kernel::mprotect(hint, bytes, protection) == 0;
         return done ? hint : MAP_FAILED;
     }
-    // The kernel refuses what the machine does not have, as it does for the C library's malloc. A page stays free behind each
-    // mapping: jemalloc would join it with another arena's, which may have given its first part back (arenas.cc).
+    // The kernel refuses what the machine does not have, as it does for the C library's malloc. A page stays
+    // free behind each mapping: jemalloc would join it with another arena's, which may have given its first
+    // part back (arenas.cc).
     const std::uint64_t page = os::page_bytes();
     void* mapped = kernel::mmap(hint, bytes + page, protection, flags & ~MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) return mapped;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The system calls that jemalloc makes, as served from the segment. Called by jemalloc (system.cc) and by the hooks of
-// our arenas (arenas.cc). Thread safety: any thread. Fails: as the system's own calls do.
+// The system calls that jemalloc makes, as served from the segment. Called by jemalloc (system.cc) and by the
+// hooks of our arenas (arenas.cc). Thread safety: any thread. Fails: as the system's own calls do.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -125,7 +125,8 @@ bool lists(std::string_view comma_separated, std::string_view word) {
     return false;
 }
 
-// Calls act(folder of the group, version of control groups) for this process's groups of a controller and all above them.
+// Calls act(folder of the group, version of control groups) for this process's groups of a controller and all
+// above them.
 template <class Act>
 void for_each_group(std::string_view root, std::string_view controller, Act act) {
     const std::string prefix(root), mount = prefix + "/sys/fs/cgroup";

@@ -12,8 +12,8 @@
 
 namespace coco::os {
 
-// Lets processes of the same user read this one's memory where Yama allows that to a process's parents alone (ptrace_scope 1), as
-// MPI libraries do.
+// Lets processes of the same user read this one's memory where Yama allows that to a process's parents alone
+// (ptrace_scope 1), as MPI libraries do.
 void let_others_read();
 
 // Copies `bytes` from an address of process `pid`. Returns: whether all of them were copied.

@@ -49,12 +49,12 @@ class Written {
     std::uint64_t asked_ = 0;
     Range found_{0, 0};
 };
-// Whether huge pages can be made of shared memory that is mapped there (Linux 6.1), and the system allows them: its administrator
-// has not set transparent_hugepage/enabled to never, nor shmem_enabled to deny, nor this process or its parents
-// PR_SET_THP_DISABLE. Requires: address is that of a whole huge page.
+// Whether huge pages can be made of shared memory that is mapped there (Linux 6.1), and the system allows
+// them: its administrator has not set transparent_hugepage/enabled to never, nor shmem_enabled to deny, nor
+// this process or its parents PR_SET_THP_DISABLE. Requires: address is that of a whole huge page.
 bool can_collapse(void* address);
-// Makes each part of the size of a huge page one, in the NUMA domain of this thread: pages that are not there are zeros. Whatever
-// the kernel refuses stays as small pages. Some 0.2 ms each. Requires: whole huge pages.
+// Makes each part of the size of a huge page one, in the NUMA domain of this thread: pages that are not there
+// are zeros. Whatever the kernel refuses stays as small pages. Some 0.2 ms each. Requires: whole huge pages.
 void make_huge(void* begin, std::uint64_t bytes);
 // Asks for huge pages of private memory that is about to be filled, where there are enough.
 void ask_for_huge_pages(void* begin, std::uint64_t bytes);
