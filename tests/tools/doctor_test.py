@@ -385,7 +385,8 @@ class Machine(DoctorTest):
                                          ("shmem_enabled", "always advise never [deny]\n", "note", "shmem_enabled is deny"),
                                          ("enabled", "always madvise [never]\n", "note", "enabled is never")):
             with self.subTest(f"{file} {text}"):
-                self.finds("huge pages", level, words, before=self.fake(f"{HUGE_PAGES}/{file}", {"": text}))
+                files = {"enabled": "always [madvise] never\n", "shmem_enabled": "always advise [never]\n", file: text}
+                self.finds("huge pages", level, words, before=self.fake(HUGE_PAGES, files))
 
     def test_kernel(self):
         finding = self.finds("kernel", "note", "^Linux 2.6.[0-9]+.*which is older than 6.1 ", before=["setarch", "--uname-2.6"])
