@@ -2,10 +2,10 @@
 #include "exec/pipe.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "blocks/copy_block.h"
 #include "exec/delay.h"
+#include "exec/kernel_read.h"
 
 namespace coco::exec {
 
@@ -183,57 +183,13 @@ void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {
     const std::uint64_t bytes = std::min(from.bytes, to.bytes);
     if (bytes == 0) return;
     if (is_private(peer)) {
-        // Pages of this process's own that the program has closed its signal handler opens, if they are
-        // touched here.
-        if (!read_through_kernel(peer, from.at, to, bytes) &&
-            (errno != EFAULT || !read_by_way_of_copy(peer, from.at, to, bytes)))
-            unread_.push_back(peer);
+        if (!read_through_kernel(channel_, peer, from.at, to, bytes, copied_)) unread_.push_back(peer);
         return;
     }
     if (from.at == to.at) return;
     if (from.layout.words != nullptr || to.layout.words != nullptr)
         return blocks::copy_data(to.at, to.layout, 0, from.at, from.layout, 0, bytes, streaming_);
     (streaming_ ? blocks::copy_streaming : blocks::copy_block)(to.at, from.at, bytes);
-}
-
-// Whether the kernel would have many short runs to copy to.
-bool Pipe::is_fine(const Block& to) {
-    return to.layout.words != nullptr && blocks::Cursor(to.at, to.layout, 0).stretch().bytes < 512;
-}
-
-bool Pipe::read_by_way_of_copy(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
-    constexpr std::size_t kCopied = 64 * 1024;
-    copied_.resize(kCopied);
-    for (std::uint64_t done = 0; done < bytes; done += kCopied) {
-        const std::uint64_t some = std::min<std::uint64_t>(kCopied, bytes - done);
-        const iovec room{copied_.data(), some};
-        if (!channel_.read_private(peer, from + done, {&room, 1})) return false;
-        blocks::copy_data(to.at, to.layout, done, copied_.data(), {}, 0, some);
-    }
-    return true;
-}
-
-// A private block is contiguous, its room may have holes.
-bool Pipe::read_through_kernel(std::int32_t peer, const std::byte* from, Block to, std::uint64_t bytes) {
-    if (is_fine(to)) return read_by_way_of_copy(peer, from, to, bytes);
-    constexpr std::size_t kRuns = 64;
-    iovec runs[kRuns];
-    std::size_t count = 0;
-    std::uint64_t gathered = 0;
-    bool good = true;
-    auto read = [&] {
-        good = channel_.read_private(peer, from, {runs, count});
-        from += gathered;
-        count = gathered = 0;
-    };
-    blocks::for_each_run(to.at, to.layout, 0, bytes, [&](std::byte* at, std::uint64_t run_bytes) {
-        runs[count++] = {at, run_bytes};
-        gathered += run_bytes;
-        if (count == kRuns) read();
-        return good;
-    });
-    if (good && count != 0) read();
-    return good;
 }
 
 }  // namespace coco::exec

@@ -99,9 +99,6 @@ class Pipe {
     [[nodiscard]] bool is_free(std::uint64_t place);
     [[nodiscard]] bool read(std::int32_t peer, blocks::Block from, PipedBlocks& blocks);
     void copy_whole(std::int32_t peer, PipedBlocks& blocks);
-    static bool is_fine(const blocks::Block& to);
-    bool read_by_way_of_copy(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
-    bool read_through_kernel(std::int32_t peer, const std::byte* from, blocks::Block to, std::uint64_t bytes);
     std::uint64_t most_pieces(PipedBlocks& blocks) const;
     std::uint64_t place_of(std::uint64_t piece) const {
         return (piece + (goes_by_pairs_ ? static_cast<std::uint64_t>(round_) : 0)) % kPieces;
