@@ -9,11 +9,12 @@
 // Words: allgather allgatherv alltoall alltoallv alltoallw; the v and w forms with blocks from half of
 // to one and a half times the size. Options: --graph NAME (several), --shuffle (neighbours named in any
 // order), --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --settle-us T, --csv, --cold, --fresh as in
-// bench/collective, --check (checks the sizes and times nothing).
+// bench/collective, --private (buffers from mmap instead of malloc), --check (checks the sizes and times nothing).
 //
 // Below a table: what the first three calls on a new communicator take, when libcoco makes itself ready, and
 // what later ones take, each timed alone. The first table's also make libcoco ready in the process.
 #include <mpi.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -43,7 +44,7 @@ const std::vector<Collective> kCollectives = {{"allgather", true, false},
 struct Options {
     std::vector<Collective> collectives;
     std::vector<std::string> graphs;
-    bool shuffled = false, checks_only = false;
+    bool shuffled = false, checks_only = false, in_mapping = false;
     bench::Timing timing;
 };
 
@@ -224,12 +225,31 @@ std::string set_up_times(const Case& c, const bench::Graph& graph) {
     return "first calls, us: " + ours + "; library " + first_calls(c, graph, &bench::Pair::library);
 }
 
-char* heap_block(std::size_t bytes) {
-    void* at = nullptr;
-    if (posix_memalign(&at, 4096, bytes) != 0) bench::give_up("no memory for the buffers");
-    std::memset(at, kUntouched, bytes);
-    return static_cast<char*>(at);
-}
+class Memory {
+  public:
+    Memory(std::size_t bytes, bool in_mapping) : bytes_(bytes), in_mapping_(in_mapping) {
+        if (in_mapping)
+            at_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        else if (posix_memalign(&at_, 4096, bytes) != 0)
+            at_ = MAP_FAILED;
+        if (at_ == MAP_FAILED) bench::give_up("no memory for the buffers");
+        std::memset(at_, kUntouched, bytes);
+    }
+    ~Memory() {
+        if (in_mapping_)
+            munmap(at_, bytes_);
+        else
+            std::free(at_);
+    }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    char* at() const { return static_cast<char*>(at_); }
+
+  private:
+    void* at_ = nullptr;
+    std::size_t bytes_;
+    bool in_mapping_;
+};
 
 std::string title_of(const Collective& c, const bench::Graph& graph, long edges) {
     long mine = static_cast<long>(graph.sources.size()), least, most;
@@ -275,8 +295,9 @@ void time_all(const CaseOf& case_of, const bench::Graph& graph, const bench::Tim
 void run(const Collective& collective, const bench::Graph& graph, long edges, const Options& o) {
     std::size_t send_blocks = collective.gathers ? 1 : graph.destinations.size();
     std::size_t room = o.timing.to_bytes * 3 / 2 + 1;
-    bench::Buffers memory{{heap_block(send_blocks * room + kGuardBytes), 0},
-                          {heap_block(graph.sources.size() * room + kGuardBytes), 0}};
+    const Memory send(send_blocks * room + kGuardBytes, o.in_mapping);
+    const Memory recv(graph.sources.size() * room + kGuardBytes, o.in_mapping);
+    const bench::Buffers memory{{send.at(), 0}, {recv.at(), 0}};
     auto case_of = [&](long bytes) {
         Case c{collective, bytes, send_side(collective, graph, bytes), recv_side(collective, graph, bytes),
                memory};
@@ -285,7 +306,6 @@ void run(const Collective& collective, const bench::Graph& graph, long edges, co
         return c;
     };
     (o.checks_only ? check_all : time_all)(case_of, graph, o.timing, title_of(collective, graph, edges));
-    for (const bench::Region& region : {memory.send, memory.recv}) std::free(region.at);
 }
 
 // MPICH before 4.1 mixes up in- and outdegree in its MPI_Neighbor_alltoallw (its issue 6233): wrong data.
@@ -337,6 +357,8 @@ Options parse(int argc, char** argv) {
             o.graphs.push_back(value());
         else if (word == "--shuffle")
             o.shuffled = true;
+        else if (word == "--private")
+            o.in_mapping = true;
         else if (word == "--check")
             o.checks_only = true;
         else if (word[0] != '-')
