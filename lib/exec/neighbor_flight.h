@@ -9,6 +9,7 @@
 
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
+#include "exec/kernel_read.h"
 #include "messages/cargo.h"
 
 namespace coco::exec {
@@ -59,7 +60,9 @@ class NeighborFlight final : public ExchangeFlight {
             target.owner == comm_.rank ? own(schedule::Area::recv, target.index) : block_of(target);
         if (target.owner == comm_.rank) outcome.truncated |= from.bytes > to.bytes;
         const std::uint64_t bytes = std::min(from.bytes, to.bytes);
-        if (has_layout(source) || has_layout(target)) [[unlikely]]
+        if (is_private(source.owner)) [[unlikely]]
+            read_private(source.owner, from, {to.at, to.bytes, layout_of(target)}, bytes);
+        else if (has_layout(source) || has_layout(target)) [[unlikely]]
             blocks::copy_data(to.at, layout_of(target), 0, from.at, layout_of(source), 0, bytes);
         else
             blocks::copy_block(to.at, from.at, bytes);
@@ -74,8 +77,9 @@ class NeighborFlight final : public ExchangeFlight {
         return !(writes_ || is_read_in_place()) || channel_.wait_milestone(peer, milestone);
     }
     void raise(schedule::Milestone milestone) {
-        if (milestone != schedule::kArrived) return channel_.raise(milestone);
-        publish_all();
+        if (milestone == schedule::kArrived) return publish_all();
+        if (milestone == schedule::kDone) ask_for_messages();
+        channel_.raise(milestone);
     }
 
     void send(std::int32_t to, schedule::Place first, std::int32_t blocks);
@@ -114,6 +118,8 @@ class NeighborFlight final : public ExchangeFlight {
     // Whether others touch the send buffer: those that copy along the curve do, even for what a rank sends to itself.
     bool is_exposed() const { return near_.has_readers || writes_; }
     bool wants_copies() const;
+    // Whether readers fetch this rank's blocks through the kernel: private ones that are too many to be staged.
+    bool goes_through_kernel() const;
     // Whether blocks with holes can go by their layouts. Not where peers write, or messages carry them to other nodes.
     bool can_lay_out(const blocks::Buffer& buffer) const;
     // How blocks with holes are had that are too many for the stage: by their layouts, from a copy of any size, or else as
@@ -130,9 +136,22 @@ class NeighborFlight final : public ExchangeFlight {
     void copy_run(std::byte* scratch, comm::Neighbors::Run run);
     void publish_places(std::byte* send_table, std::byte* recv_table, std::byte* layouts);
     void publish_all();
+    // Starts to send the blocks that one rank of the node receives.
+    void send_to(std::int32_t mate);
     bool is_read_in_place() const {
-        return near_.has_readers && !copies_out_ && !by_message_ && (shows_layouts_ || !send_.is_guarded());
+        return near_.has_readers && !copies_out_ && !by_message_ && send_.where != blocks::Where::ring;
     }
+    // Whether a rank's blocks are read through the kernel.
+    bool is_private(std::int32_t owner) const {
+        const channel::Slot& slot = channel_.slot_of(owner);
+        return owner != comm_.rank && slot.publish == channel::Publish::piped &&
+               slot.direct.piped == channel::Piped::address;
+    }
+    void read_private(std::int32_t owner, blocks::Block from, blocks::Block to, std::uint64_t bytes);
+    // Asks those whose blocks the kernel has refused to send them.
+    void ask_for_messages();
+    // Sends to those who ask. Requires: the readers are done.
+    void answer_readers();
 
     // Where in a neighbour's slot this rank's blocks will be.
     channel::Prefetch prefetch_from(std::int32_t peer) const {
@@ -235,7 +254,9 @@ class NeighborFlight final : public ExchangeFlight {
     std::size_t heard_ = 0;  // mates that agree_on_writers() has waited for
     Awaited readers_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false;
-    bool shows_layouts_ = false;  // readers copy this rank's blocks by their layouts
+    bool shows_layouts_ = false;        // readers copy this rank's blocks by their layouts
+    std::vector<std::int32_t> unread_;  // ranks whose blocks the kernel has refused
+    std::vector<std::byte> copied_;     // for reads through the kernel
     struct Gathered {
         schedule::Place received;
         std::byte* at;

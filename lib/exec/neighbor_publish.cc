@@ -34,6 +34,9 @@ bool has_short_runs(const Buffer& buffer) {
     });
 }
 
+// Blocks of plain forms have no table.
+bool has_long_table(const Buffer& buffer) { return buffer.blocks.size() * sizeof(BlockAt) > kTableBytesMost; }
+
 }  // namespace
 
 std::uint64_t NeighborFlight::send_total() const { return total_of(call_.local.send, sized_); }
@@ -62,9 +65,17 @@ bool NeighborFlight::wants_copies() const {
            !blocks::is_shared(send, send.block_bytes);
 }
 
+bool NeighborFlight::goes_through_kernel() const {
+    const Buffer& send = call_.local.send;
+    const auto readers = static_cast<std::int32_t>(plan_.readers.size());
+    return is_exposed() && !writes_ && send.packer == nullptr && !has_long_table(send) &&
+           out_bytes() > blocks::piped_above_bytes(readers + 1) &&
+           !blocks::is_shared(send, send.block_bytes) && channel_.can_read_mates();
+}
+
 bool NeighborFlight::can_lay_out(const Buffer& buffer) const {
-    const bool long_table = sized_ && buffer.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
-    return comm_.map.nodes() == 1 && !algorithm_.writes_peer_recv() && buffer.has_layouts() && !long_table;
+    return comm_.map.nodes() == 1 && !algorithm_.writes_peer_recv() && buffer.has_layouts() &&
+           !has_long_table(buffer);
 }
 
 // Up to the limit of a side blocks are gathered first: to read single words of a peer's lines takes longer.
@@ -92,18 +103,24 @@ void NeighborFlight::plan_send() {
         if (shows_layouts_) return;
         holes = Holes::gathered;
     }
+    if (goes_through_kernel()) {
+        send_ = plan(send, false, Which::send);
+        send_.where = Where::pipe;
+        send_.piped = channel::Piped::address;
+        return;
+    }
     copies_out_ = wants_copies();
     send_ = plan(send, is_exposed() && !copies_out_, Which::send, holes);
-    bool long_table = sized_ && send.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
-    by_message_ = send_.refusal != stats::Reason::none || (long_table && is_exposed() && !copies_out_);
+    by_message_ =
+        send_.refusal != stats::Reason::none || (has_long_table(send) && is_exposed() && !copies_out_);
     if (by_message_) send_ = plan(send, false, Which::send);
 }
 
 void NeighborFlight::plan_recv() {
     const Buffer& recv = call_.local.recv;
     recv_ = plan(recv, writes_, Which::recv, can_lay_out(recv) ? Holes::by_layout : Holes::packed);
-    bool long_table = sized_ && recv.blocks.size() * sizeof(BlockAt) > kTableBytesMost;
-    ready_for_writers_ = writes_ && !by_message_ && recv_.refusal == stats::Reason::none && !long_table;
+    ready_for_writers_ =
+        writes_ && !by_message_ && recv_.refusal == stats::Reason::none && !has_long_table(recv);
     if (writes_ && !ready_for_writers_) recv_ = plan(recv, false, Which::recv);
 }
 
@@ -166,8 +183,9 @@ void NeighborFlight::publish_places(std::byte* send_table, std::byte* recv_table
     if (sized_ && is_exposed() && !by_message_)
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
     if (sized_ && ready_for_writers_) std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
-    if (shows_layouts_)
-        blocks::publish_piped(channel_, *slot_, send_, nullptr, layouts, call_.local.send, send_table);
+    if (send_.where == Where::pipe)
+        blocks::publish_piped(channel_, *slot_, send_, nullptr, shows_layouts_ ? layouts : nullptr,
+                              call_.local.send, send_table);
     else
         blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
     slot_->direct.send_bytes = call_.local.send.block_bytes;
@@ -179,11 +197,14 @@ void NeighborFlight::publish_all() {
     if (published_) return;
     publish();
     if (!by_message_) return;
+    for (const std::int32_t mate : comm_.mates) send_to(mate);
+}
+
+void NeighborFlight::send_to(std::int32_t mate) {
     for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
-        std::int32_t to = graph_.destinations[i];
-        if (to < 0 || to == comm_.rank || comm_.map.node[to] != comm_.map.node[comm_.rank]) continue;
+        if (graph_.destinations[i] != mate) continue;
         blocks::Block block = own(Area::send, personal_ ? i : 0);
-        lane_.post.wire->start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag, lane_.post.requests);
+        lane_.post.wire->start_send(mate, block.at, block.bytes, mpi::Wire::kSecondTag, lane_.post.requests);
     }
 }
 

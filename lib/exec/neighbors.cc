@@ -4,7 +4,8 @@
 // message for each edge.
 //
 // How a rank's blocks can be had is its own affair: in the slot, on the stage ring, where they lie, or, when
-// they are too many and private, by messages; the readers follow. So nobody refuses, ranks wait for
+// they are too many and private, through the kernel or by messages; the readers follow. A reader that the kernel
+// refuses asks for messages before it raises kDone. So nobody refuses, ranks wait for
 // nobody but those whose buffers they touch, and ranks that think of different sizes may choose unlike as
 // long as the receivers copy. Where others write to receive buffers, all ranks of the node have to be ready
 // for that: with few bytes they always are; else all look at all slots, and if one is not, the receivers
@@ -23,6 +24,7 @@ namespace coco::exec {
 
 using blocks::Block;
 using blocks::BlockAt;
+using blocks::Where;
 using channel::Publish;
 using schedule::Area;
 using schedule::Edge;
@@ -98,6 +100,7 @@ bool NeighborFlight::advance() noexcept {
             if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place() &&
                 !readers_.advance(channel_, plan_.readers, schedule::kDone))
                 return false;
+            answer_readers();
             if (by_loads_) start_straight();
             phase_ = Phase::messages;
             [[fallthrough]];
@@ -137,7 +140,9 @@ void NeighborFlight::arrived(std::int32_t peer) {
     }
     blocks::Row& send = row(Area::send, peer);
     if (slot.publish == Publish::direct || slot.publish == Publish::piped) {
-        send = {channel_.at(peer, slot.direct.send.at), slot.direct.send.stride_bytes};
+        send = {slot.publish == Publish::piped ? blocks::piped_base_of(channel_, peer)
+                                               : channel_.at(peer, slot.direct.send.at),
+                slot.direct.send.stride_bytes};
         row(Area::recv, peer) = {channel_.at(peer, slot.direct.recv.at), slot.direct.recv.stride_bytes};
     } else if (slot.publish == Publish::messages) {
         return receive_all(peer);
@@ -145,6 +150,24 @@ void NeighborFlight::arrived(std::int32_t peer) {
         send = {blocks::scratch_of(channel_, peer), static_cast<std::int64_t>(call_.local.recv.block_bytes)};
     }
     if (sized_) store_.tables[peer] = blocks::table_of(channel_, peer);
+}
+
+void NeighborFlight::read_private(std::int32_t owner, Block from, Block to, std::uint64_t bytes) {
+    if (bytes == 0 || std::ranges::find(unread_, owner) != unread_.end()) return;
+    if (!read_through_kernel(channel_, owner, from.at, to, bytes, copied_)) unread_.push_back(owner);
+}
+
+void NeighborFlight::ask_for_messages() {
+    for (const std::int32_t owner : unread_) {
+        receive_all(owner);
+        channel_.ask_for_pieces(owner);
+    }
+}
+
+void NeighborFlight::answer_readers() {
+    if (send_.where != Where::pipe || send_.piped != channel::Piped::address) return;
+    for (const std::int32_t reader : plan_.readers)
+        if (channel_.is_asked_by(reader)) send_to(reader);
 }
 
 void NeighborFlight::receive_all(std::int32_t peer) {

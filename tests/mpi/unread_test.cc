@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Large exchanges of private buffers go on when the kernel ceases to let ranks read each other's memory,
-// after it did so in the first calls: unread_test HOW, with HOW
+// after it did so in the first calls: unread_test HOW [neighbors], with HOW
 //   recv_closed, send_closed   pages of buffers are closed, and opened by a signal handler of the program's when they are
 //                              touched, as collectors and checkpointers have it
 //   first_ended                the ranks' first threads have ended
 //   filter                     a filter of system calls refuses process_vm_readv
 //   setuid, seteuid, setgid    the ranks have given up rights (by root alone)
+// neighbors: exchanges among neighbours, too. They then go by messages, which the MPI library must not read as we do.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <mpi.h>
@@ -109,6 +110,69 @@ void exchange(int number) {
     });
 }
 
+// All ranks are neighbours of all, but the last one's blocks go to the first alone.
+MPI_Comm neighborhood() {
+    std::vector<int> from, to;
+    for (int r = 0; r < g_ranks; ++r) {
+        const bool is_last = r == g_ranks - 1;
+        if (r != g_rank && (!is_last || g_rank == 0)) from.push_back(r);
+        if (r != g_rank && (g_rank != g_ranks - 1 || r == 0)) to.push_back(r);
+    }
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(from.size()), from.data(), MPI_UNWEIGHTED,
+                                   static_cast<int>(to.size()), to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                   &comm);
+    return comm;
+}
+
+template <class Call>
+void check_neighbors(MPI_Comm comm, bool personal, int number, Call call) {
+    int sources = 0, targets = 0, weighted = 0;
+    MPI_Dist_graph_neighbors_count(comm, &sources, &targets, &weighted);
+    std::vector<int> from(static_cast<std::size_t>(sources)), to(static_cast<std::size_t>(targets));
+    MPI_Dist_graph_neighbors(comm, sources, from.data(), MPI_UNWEIGHTED, targets, to.data(), MPI_UNWEIGHTED);
+    Buffer send, recv;
+    for (std::size_t b = 0; b < (personal ? to.size() : 1); ++b)
+        for (std::size_t i = 0; i < kInts; ++i)
+            send.ints[b * kInts + i] = value(g_rank, personal ? to[b] : 0, number, i);
+    call(send.ints, recv.ints);
+    for (std::size_t b = 0; b < from.size(); ++b)
+        for (std::size_t i = 0; i < kInts; ++i)
+            if (recv.ints[b * kInts + i] != value(from[b], personal ? g_rank : 0, number, i)) {
+                CHECK(!"the neighbours' data is right");
+                return;
+            }
+}
+
+void exchange_with_neighbors(MPI_Comm comm, int number) {
+    constexpr int kCount = static_cast<int>(kInts);
+    const std::vector<int> counts(static_cast<std::size_t>(g_ranks), kCount);
+    std::vector<int> at(counts.size());
+    for (std::size_t r = 0; r < at.size(); ++r) at[r] = static_cast<int>(r) * kCount;
+    check_neighbors(comm, true, number, [&](const int* from, int* to) {
+        MPI_Neighbor_alltoall(from, kCount, MPI_INT, to, kCount, MPI_INT, comm);
+    });
+    check_neighbors(comm, true, number, [&](const int* from, int* to) {
+        MPI_Neighbor_alltoallv(from, counts.data(), at.data(), MPI_INT, to, counts.data(), at.data(), MPI_INT,
+                               comm);
+    });
+    check_neighbors(comm, false, number, [&](const int* from, int* to) {
+        MPI_Neighbor_allgather(from, kCount, MPI_INT, to, kCount, MPI_INT, comm);
+    });
+    // Each second int is received.
+    MPI_Datatype seconds = MPI_DATATYPE_NULL, block = MPI_DATATYPE_NULL;
+    MPI_Type_vector(kCount, 1, 2, MPI_INT, &seconds);
+    MPI_Type_create_resized(seconds, 0, 2 * kCount * static_cast<MPI_Aint>(sizeof(int)), &block);
+    MPI_Type_commit(&block);
+    check_neighbors(comm, false, number, [&](const int* from, int* to) {
+        std::vector<int> got(static_cast<std::size_t>(g_ranks) * 2 * kInts, -1);
+        MPI_Neighbor_allgather(from, kCount, MPI_INT, got.data(), 1, block, comm);
+        for (std::size_t i = 0; i < got.size() / 2; ++i) to[i] = got[2 * i];
+    });
+    MPI_Type_free(&seconds);
+    MPI_Type_free(&block);
+}
+
 bool refuse_reads() {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -138,13 +202,19 @@ bool become(const std::string& how) {
     return setgid(nobody) == 0 && setuid(kNobody) == 0;
 }
 
-int run(const std::string& how) {
+int run(const std::string& how, bool with_neighbors) {
     int call = 0;
-    for (; call < kCalls; ++call) exchange(call);
+    MPI_Comm neighbors = with_neighbors ? neighborhood() : MPI_COMM_NULL;
+    auto exchange_all = [&] {
+        exchange(call);
+        if (with_neighbors) exchange_with_neighbors(neighbors, call);
+    };
+    for (; call < kCalls; ++call) exchange_all();
     const int could = how == "first_ended" || become(how);
     int all_could = 0;
     MPI_Allreduce(&could, &all_could, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    for (; all_could && call < 2 * kCalls; ++call) exchange(call);
+    for (; all_could && call < 2 * kCalls; ++call) exchange_all();
+    if (with_neighbors) MPI_Comm_free(&neighbors);
     const int failures = test::finish("unread");
     MPI_Finalize();
     return all_could ? failures : 77;
@@ -153,7 +223,7 @@ int run(const std::string& how) {
 pthread_t g_first;
 void* run_behind_first(void*) {
     pthread_join(g_first, nullptr);
-    std::exit(run("first_ended"));
+    std::exit(run("first_ended", false));
 }
 
 }  // namespace
@@ -165,7 +235,7 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &g_ranks);
     test::world_rank();
-    if (how != "first_ended") return run(how);
+    if (how != "first_ended") return run(how, argc > 2 && std::string(argv[2]) == "neighbors");
     for (int call = 0; call < kCalls; ++call) exchange(call);
     g_first = pthread_self();
     pthread_t second;
