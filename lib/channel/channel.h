@@ -219,6 +219,8 @@ class Channel {
     bool can_read_mates() {
         return reads_mates_ == Answer::yes || (reads_mates_ == Answer::unknown && try_reading());
     }
+    // Whether the kernel refuses that, for good.
+    bool is_refused_reads() { return !can_read_mates() && reads_mates_ == Answer::no; }
     // Whether all ranks have said in their slots of this epoch that they can. Requires: all have arrived.
     bool can_all_read() const;
     // Copies from an address of a peer's process. Requires: can_all_read(), and the peer is in this call.

@@ -111,6 +111,7 @@ void get_acquainted() {
         comm::bind_world();
         comm::Comm* opened = comm::open_world();
         if (opened != nullptr && !comm::anybody_counts()) rehearse(*opened);
+        if (opened != nullptr) heap::share_large_blocks(opened->lane.channel.is_refused_reads());
         return;
     }
     g_disagreed.store(true, std::memory_order_relaxed);

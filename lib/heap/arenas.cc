@@ -230,6 +230,7 @@ unsigned make_arena(Arena which) {
 
 constinit base::Lock g_making;
 constinit std::atomic<std::uint64_t> g_memory_bytes{UINT64_MAX};  // relaxed: nothing else goes with it
+constinit std::atomic<bool> g_shares_large{false};                // relaxed, too
 
 }  // namespace
 
@@ -256,6 +257,12 @@ base::HeapMode mode() {
         found.store(known = static_cast<int>(mode), std::memory_order_relaxed);
     }
     return static_cast<base::HeapMode>(known);
+}
+
+void share_large_blocks(bool share) { g_shares_large.store(share, std::memory_order_relaxed); }
+
+Arena arena_of(std::size_t bytes) {
+    return bytes >= kLarge && !g_shares_large.load(std::memory_order_relaxed) ? Arena::large : Arena::middle;
 }
 
 bool is_address_space_bounded() {

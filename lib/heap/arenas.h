@@ -24,6 +24,10 @@ int arena_flags(Arena which);
 base::HeapMode mode();
 // Whether new blocks of an arena are on the segment.
 bool is_on_segment(Arena which);
+// Whether large blocks are born as middle ones from now on: where ranks cannot read each other's private memory.
+void share_large_blocks(bool share);
+// The arena of a block of kMiddle bytes or more (large.h).
+Arena arena_of(std::size_t bytes);
 // This rank's share of the node's memory, or of what its control group grants, once that is known.
 std::uint64_t memory_share_bytes();
 void bound_memory(std::uint64_t node_bytes);

@@ -30,7 +30,7 @@ bool is_large(std::size_t bytes) { return bytes >= kLarge; }
 
 // Of a process that never had a segment blocks come from jemalloc's own arenas.
 int flags_for(std::size_t bytes) {
-    return carvable().bytes != 0 ? arena_flags(is_large(bytes) ? Arena::large : Arena::middle) : 0;
+    return carvable().bytes != 0 ? arena_flags(arena_of(bytes)) : 0;
 }
 
 void* allocate_with(int flags, std::size_t bytes, std::size_t alignment) {
@@ -41,7 +41,7 @@ void* allocate_with(int flags, std::size_t bytes, std::size_t alignment) {
 // Address space for a large block that grows. It is charged while the block is moved there.
 std::size_t room_to_grow(std::size_t bytes) {
     // The kernel would fill all of the room at once where the program locks what it maps.
-    if (is_address_space_bounded() || locks_later_pages() || is_on_segment(Arena::large)) return bytes;
+    if (is_address_space_bounded() || locks_later_pages() || is_on_segment(arena_of(bytes))) return bytes;
     return std::max<std::size_t>(bytes, memory_share_bytes() / 4);
 }
 

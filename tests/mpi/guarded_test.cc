@@ -5,6 +5,7 @@
 //   guarded_test no_room      each has a heap of 3 GiB when it starts, and then address space for 2 GiB more
 //   guarded_test undumpable   an ordinary user's whose /proc/PID/fd is closed, as that of an execute-only
 //   program's
+//   guarded_test unreadable   run where process_vm_readv is refused from the start
 #include <mpi.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -108,6 +109,8 @@ int main(int argc, char** argv) {
         for (int block : {1, 100, 100'000})
             for (MPI_Comm comm : {MPI_COMM_WORLD, twin, half}) exchange(comm, block);
     if (how == "undumpable") exchange_columns();
+    for (int block : {5'000'000, 20'000'000})
+        if (how == "unreadable") exchange(MPI_COMM_WORLD, block);
     MPI_Comm_free(&twin);
     MPI_Comm_free(&half);
     const int verdict = test::finish("guarded");

@@ -81,6 +81,17 @@ TEST_CASE("small and middle blocks are shared, large ones private", "[heap]") {
     for (char* block : {small, middle, large, asked}) release(block);
 }
 
+TEST_CASE("large blocks are born as middle ones where ranks cannot read each other", "[heap]") {
+    share_large_blocks(true);
+    char* large = new_block(kLarge, 'l');
+    CHECK(is_shared(large, kLarge) == is_on_segment(Arena::middle));
+    share_large_blocks(false);
+    large = static_cast<char*>(reallocate(large, 3 * kLarge));
+    CHECK(is_shared(large, 3 * kLarge) == is_shared_mode());
+    CHECK(std::string_view(large, kLarge) == std::string(kLarge, 'l'));
+    release(large);
+}
+
 TEST_CASE("a peer reads what stands in a middle block", "[heap]") {
     if (!is_on_segment(Arena::middle)) return;
     static std::byte* view = test::map_whole(own().fd, own().bytes);
