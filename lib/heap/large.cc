@@ -29,9 +29,7 @@ namespace {
 bool is_large(std::size_t bytes) { return bytes >= kLarge; }
 
 // Of a process that never had a segment blocks come from jemalloc's own arenas.
-int flags_for(std::size_t bytes) {
-    return carvable().bytes != 0 ? arena_flags(arena_of(bytes)) : 0;
-}
+int flags_for(std::size_t bytes) { return carvable().bytes != 0 ? arena_flags(arena_of(bytes)) : 0; }
 
 void* allocate_with(int flags, std::size_t bytes, std::size_t alignment) {
     const std::size_t least = is_large(bytes) ? os::kHugePageBytes : os::page_bytes();
