@@ -23,11 +23,10 @@ inline policy::Range blocks_of(int size_class) {
 
 // What a cell has learned, from which candidates, and of which kind it is.
 struct Lessons {
-    Lessons(const policy::Facts& of_call, std::vector<policy::Choice> all, Learner::Clocks clocks,
-            Learner::Start start)
+    Lessons(const policy::Facts& of_call, std::vector<policy::Choice> all, Learner::Start start)
         : facts(of_call),
           candidates(std::move(all)),
-          learner(static_cast<int>(candidates.size()), clocks, start) {}
+          learner(static_cast<int>(candidates.size()), of_call.crowded, start) {}
     const policy::Facts facts;
     std::vector<policy::Choice> candidates;
     Learner learner;

@@ -13,16 +13,10 @@ bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective coll
 
 namespace {
 
-constexpr std::uint64_t kBcastsByRulesRestless = 16;
+// The first bcasts of a communicator go by the rules; then ranks compare their lengths, which takes a meeting.
+constexpr std::uint64_t kBcastsByRules = 3000, kBcastsByRulesRestless = 16;
 // The rule of cells whose calls go by something else than the policy.
 constexpr int kNoRule = -2;
-
-// In a bcast, and among neighbours of other nodes, ranks run ahead of others: over several nodes by hundreds of calls.
-Learner::Clocks clocks_of(const policy::Facts& facts) {
-    const bool has_root = is_rooted(facts.collective);
-    if (facts.nodes == 1) return has_root ? Learner::Clocks::stretches : Learner::Clocks::common;
-    return has_root || is_neighbor(facts.collective) ? Learner::Clocks::streams : Learner::Clocks::apart;
-}
 
 // The rules' choice, the MPI library's function, and what the rule names besides, if it runs here.
 std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const policy::Verdict& verdict,
@@ -51,11 +45,8 @@ Learner::Start start_of(const policy::Policy& policy, const policy::Verdict& ver
     return is_known ? Learner::Start::known : Learner::Start::fresh;
 }
 
-// The bcast of a communicator, whatever its cell, before which ranks compare their lengths, or ask again which one it is. (Before so many
-// bcasts nobody waits for the first rank to have told.)
-std::uint64_t first_comparison_of_lengths(std::uint64_t bcasts, const Learning& learning) {
-    if (learning.is_restless) return kBcastsByRulesRestless;
-    return bcasts < kBcastsByRules ? kBcastsByRules : bcasts_by_rules(learning.agreement->told());
+std::uint64_t bcasts_by_rules(const Learning& learning) {
+    return learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
 }
 
 // The blocks for which all is chosen as for these. (Empty ones may stand for blocks whose size nobody knows yet.)
@@ -84,13 +75,15 @@ void go_on_from_earlier(Cell& cell, const Learning& learning) {
 // Goes on learning with this call, which the cell has counted. Returns: the candidate to take.
 Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learning& learning) {
     Learner& learner = cell.lessons->learner;
-    if (learner.must_agree(cell.calls)) {
-        if (!learning.agreement->agree(learner.board())) learner.ask_to_give_up();
-        static_cast<void>(learner.board());  // with the mark
-        const std::uint64_t looks = learner.looks();
-        learner.decide(cell.calls);
-        if (learning.journal != nullptr && learner.looks() != looks && !learner.gave_up())
-            learning.journal->note(facts, cell);
+    if (learner.must_meet(cell.calls)) {
+        std::span<std::int64_t> board = learner.board(learning.agreement->now_ns());
+        if (!learning.agreement->agree(board)) {
+            learner.ask_to_give_up();
+            board = learner.board(learning.agreement->now_ns());
+        }
+        const std::uint64_t results = learner.results();
+        learner.decide(cell.calls, board, learning.agreement->now_ns());
+        if (learning.journal != nullptr && learner.results() != results) learning.journal->note(facts, cell);
     }
     return learner.span(cell.calls);
 }
@@ -145,9 +138,8 @@ Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
 }
 
 // Requires: this is a bcast, which is counted.
-bool Choices::lengths_agree(const policy::Facts& facts, const Learning& learning) {
-    const std::uint64_t bcasts = calls(algorithms::Collective::bcast);
-    if (lengths_ == Lengths::unknown && bcasts >= first_comparison_of_lengths(bcasts, learning)) {
+bool Choices::lengths_agree(const Learning& learning) {
+    if (lengths_ == Lengths::unknown && calls(algorithms::Collective::bcast) >= bcasts_by_rules(learning)) {
         // Ranks that named other lengths have other cells.
         std::uint64_t print = 0;
         for (const auto& cell : cells_)
@@ -159,7 +151,6 @@ bool Choices::lengths_agree(const policy::Facts& facts, const Learning& learning
         std::int64_t numbers[] = {mine, -mine, saw_other_length_ ? 1 : 0, 0};
         const bool agreed = learning.agreement->agree(numbers);
         lengths_ = agreed && numbers[0] == -numbers[1] && numbers[2] == 0 ? Lengths::alike : Lengths::unlike;
-        if (learning.journal != nullptr) learning.journal->note_compared_lengths(facts);
     }
     return lengths_ == Lengths::alike;
 }
@@ -171,7 +162,7 @@ void Choices::leave_lessons() {
         if (cell->lessons == nullptr) continue;
         Learner& learner = cell->lessons->learner;
         learner.break_off(cell->calls + 1);
-        if (learner.looks() != 0 && !learner.gave_up()) journal_->note(cell->lessons->facts, *cell);
+        if (!learner.gave_up()) journal_->note(cell->lessons->facts, *cell);
     }
 }
 
@@ -183,17 +174,15 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     choice.last_call = verdict.last_call;
     choice.last_of_cell = UINT64_MAX;
     choice.is_measured = false;
-    if (is_rooted(facts.collective) && !lengths_agree(facts, learning)) {
+    if (is_rooted(facts.collective) && !lengths_agree(learning)) {
         if (lengths_ == Lengths::unknown)
-            choice.last_call =
-                std::min(choice.last_call,
-                         first_comparison_of_lengths(calls(algorithms::Collective::bcast), learning) - 1);
+            choice.last_call = std::min(choice.last_call, bcasts_by_rules(learning) - 1);
         return;
     }
     if (is_peek || !can_learn(facts, verdict, cell)) return;
     if (cell.lessons == nullptr && cell.calls >= kLessonsFrom) {
         cell.lessons = std::make_unique<Lessons>(facts, candidates_of(policy, verdict, facts),
-                                                 clocks_of(facts), start_of(policy, verdict, learning));
+                                                 start_of(policy, verdict, learning));
         go_on_from_earlier(cell, learning);
     }
     if (cell.lessons == nullptr) {

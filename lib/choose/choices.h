@@ -38,6 +38,7 @@ class Agreement {
     // Replaces each number by the largest on any rank, and the last one by how long it takes to agree. All ranks call it in
     // the same call. Returns: false: it failed, and the numbers are what they were.
     virtual bool agree(std::span<std::int64_t> numbers) = 0;
+    virtual std::int64_t now_ns() = 0;
     // What the journal of the communicator's first rank told when it was set up, on all ranks the same: journal.h.
     virtual std::span<const std::int64_t> told() = 0;
 
@@ -146,7 +147,7 @@ class Choices {
     static int size_class_of(const policy::Facts& facts);
     Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
     void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts);
-    bool lengths_agree(const policy::Facts& facts, const Learning& learning);
+    bool lengths_agree(const Learning& learning);
     void leave_lessons();
     void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
                const policy::Verdict& verdict, bool is_peek, const Learning& learning);

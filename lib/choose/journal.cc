@@ -8,9 +8,8 @@
 namespace coco::choose {
 namespace {
 
-// What is told is how many bcasts go by the rules; how many kinds follow; of each the kind, where its knowledge begins, and how many numbers
-// it has; and then these.
-constexpr std::size_t kBcasts = 0, kKinds = 1, kHead = 2, kEntry = 3;
+// What is told is how many kinds follow; of each the kind, where its knowledge begins, and how many numbers it has; and then these.
+constexpr std::size_t kKinds = 0, kHead = 1, kEntry = 3;
 
 bool is_of_same_kind(const Lesson& lesson, const policy::Facts& facts, const Cell& cell) {
     return lesson.facts.collective == facts.collective && are_arranged_alike(lesson.facts, facts) &&
@@ -59,42 +58,8 @@ void Journal::note(const policy::Facts& facts, const Cell& cell) {
     }
 }
 
-Journal::OfArrangement& Journal::of_arrangement(const policy::Facts& arrangement) {
-    for (OfArrangement& one : arrangements_)
-        if (are_arranged_alike(one.arrangement, arrangement)) return one;
-    arrangements_.push_back({.arrangement = arrangement});
-    return arrangements_.back();
-}
-
-// Whether all bcasts of communicators of the arrangement go by the rules' choice, and every candidate was looked at.
-bool Journal::bcasts_go_by_rules(const policy::Facts& arrangement) const {
-    bool are_known = false;
-    for (const Lesson& lesson : lessons_) {
-        if (!is_rooted(lesson.facts.collective) || !are_arranged_alike(lesson.facts, arrangement)) continue;
-        if (lesson.incumbent != 0 || std::ranges::count(lesson.times_ns, 0) != 0) return false;
-        are_known = true;
-    }
-    return are_known;
-}
-
-void Journal::note_compared_lengths(const policy::Facts& arrangement) {
-    std::scoped_lock hold(lock_);
-    OfArrangement& one = of_arrangement(arrangement);
-    one.compared = bcasts_go_by_rules(arrangement) ? one.compared + 1 : 0;
-}
-
-std::uint64_t Journal::bcasts_by_rules(const policy::Facts& arrangement) {
-    constexpr std::uint64_t kDoublings = 4, kAnew = 61;
-    OfArrangement& one = of_arrangement(arrangement);
-    const bool begins_anew = ++one.told % kAnew == 0;
-    return begins_anew || !bcasts_go_by_rules(arrangement)
-               ? kBcastsByRules
-               : kBcastsByRules << std::min(one.compared, kDoublings);
-}
-
 void Journal::tell(const policy::Facts& arrangement, std::span<std::int64_t> room) {
     std::scoped_lock hold(lock_);
-    room[kBcasts] = static_cast<std::int64_t>(bcasts_by_rules(arrangement));
     room[kKinds] = 0;
     std::vector<const Lesson*> lessons;
     for (const Lesson& lesson : lessons_)
@@ -142,20 +107,17 @@ std::span<const std::int64_t> find_knowledge(std::span<const std::int64_t> told,
     return {};
 }
 
-std::uint64_t bcasts_by_rules(std::span<const std::int64_t> told) {
-    return told.empty() ? kBcastsByRules
-                        : std::max(kBcastsByRules, static_cast<std::uint64_t>(told[kBcasts]));
-}
-
 void Journal::forget() {
     std::scoped_lock hold(lock_);
     lessons_.clear();
-    arrangements_.clear();
 }
 
 std::vector<Lesson> Journal::lessons() const {
     std::scoped_lock hold(lock_);
-    return lessons_;
+    std::vector<Lesson> all;
+    std::ranges::copy_if(lessons_, std::back_inserter(all),
+                         [](const Lesson& lesson) { return lesson.results != 0; });
+    return all;
 }
 
 }  // namespace coco::choose

@@ -20,7 +20,7 @@ struct Lesson {
     int rule = -1;
     std::vector<policy::Choice> candidates;
     std::vector<std::int64_t> times_ns;    // of the last look at each; 0: there was none
-    std::vector<Learner::Spread> spreads;  // likewise
+    std::vector<Learner::Spread> spreads;  // of its two laps
     int incumbent = 0;                     // among the candidates
     std::uint64_t calls = 0, looks = 0, changes = 0, results = 0;
     std::int64_t spent_ns = 0;
@@ -32,11 +32,6 @@ struct Lesson {
 bool are_arranged_alike(const policy::Facts& one, const policy::Facts& other);
 // The kind of a cell of a communicator: odd, and equal for cells that can go on from one another's knowledge.
 std::uint64_t kind_of(const policy::Facts& facts, int size_class, int rule);
-// The first bcasts of a communicator, so many at least, go by the rules, which need no agreement; then ranks compare their lengths.
-inline constexpr std::uint64_t kBcastsByRules = 200;
-// Returns: how many these are by what Journal::tell() has told. It is twice as many whenever an earlier communicator of the same arrangement
-// has compared lengths and bcasts go by the rules all the same, 3,200 at most; and kBcastsByRules in one communicator of 61.
-std::uint64_t bcasts_by_rules(std::span<const std::int64_t> told);
 // Returns: what was told of a kind; nothing if it was not.
 std::span<const std::int64_t> find_knowledge(std::span<const std::int64_t> told, std::uint64_t kind);
 
@@ -45,29 +40,17 @@ class Journal {
     // Requires: the cell has lessons.
     void note(const policy::Facts& facts, const Cell& cell);
     // Writes what is known of communicators of this arrangement (nodes, ranks of a node, domains, crowded or not), of those kinds that
-    // were noted last where there is too little room. Requires: room for two numbers.
+    // were noted last where there is too little room. Requires: room for a number.
     void tell(const policy::Facts& arrangement, std::span<std::int64_t> room);
-    // Notes that the ranks of a communicator of this arrangement have compared the lengths of their bcasts.
-    void note_compared_lengths(const policy::Facts& arrangement);
     // For benchmarks.
     void forget();
+    // Those of cells in which candidates were compared.
     std::vector<Lesson> lessons() const;
 
   private:
-    struct OfArrangement {
-        policy::Facts arrangement;
-        std::uint64_t told = 0;  // how often it was told what is known of it
-        // How often in a row lengths were compared while all bcasts went by the rules.
-        std::uint64_t compared = 0;
-    };
-    OfArrangement& of_arrangement(const policy::Facts& arrangement);
-    bool bcasts_go_by_rules(const policy::Facts& arrangement) const;
-    std::uint64_t bcasts_by_rules(const policy::Facts& arrangement);
-
     mutable std::mutex lock_;
     std::vector<Lesson> lessons_;
     std::uint64_t noted_ = 0;
-    std::vector<OfArrangement> arrangements_;
 };
 
 }  // namespace coco::choose

@@ -60,10 +60,6 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     return rule;
 }
 
-bool were_all_looked_at(const Lesson& lesson) {
-    return std::ranges::none_of(lesson.times_ns, [](std::int64_t time_ns) { return time_ns == 0; });
-}
-
 // Whether there is another lesson that differs in nothing that a rule can ask for, and rests on more. (Neighbours' may have other numbers of blocks.)
 bool is_outweighed(const Lesson& lesson, std::span<const Lesson> lessons) {
     auto weight = [](const Lesson& one) { return std::tuple(one.results, one.calls, one.noted); };
@@ -78,15 +74,10 @@ bool is_outweighed(const Lesson& lesson, std::span<const Lesson> lessons) {
 }  // namespace
 
 std::vector<Rule> rules_learned(std::span<const Lesson> lessons, const policy::Policy& policy,
-                                std::size_t learned, std::vector<Rule> old) {
+                                std::vector<Rule> old) {
     for (const Lesson& lesson : lessons) {
         if (is_outweighed(lesson, lessons)) continue;
-        const bool holds = lesson.incumbent == 0;
-        const bool is_of_learned = lesson.rule >= 0 && static_cast<std::size_t>(lesson.rule) < learned;
-        // A learned rule that holds is there. Another one that holds is worth a rule only where the next job's looks would be dear, in bcasts,
-        // whose ranks run ahead of others, and if there was nothing left to be seen.
-        if (holds && (is_of_learned || !is_rooted(lesson.facts.collective) || !were_all_looked_at(lesson)))
-            continue;
+        if (lesson.incumbent == 0) continue;
         Rule rule = rule_of(lesson, policy);
         std::erase_if(old, [&](const Rule& other) { return hold_for_same(other, rule); });
         old.push_back(std::move(rule));

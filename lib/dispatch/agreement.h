@@ -6,6 +6,7 @@
 #pragma once
 #include "choose/choices.h"
 #include "comm/comm.h"
+#include "os/clock.h"
 
 namespace coco::dispatch {
 
@@ -14,6 +15,7 @@ class BoardAgreement final : public choose::Agreement {
     explicit BoardAgreement(comm::Comm& comm) : comm_(comm) {}
     // The last number becomes how long the rank that came last took the last time: others waited for it.
     bool agree(std::span<std::int64_t> numbers) override;
+    std::int64_t now_ns() override { return static_cast<std::int64_t>(os::now_ns()); }
     std::span<const std::int64_t> told() override { return comm::told_by_first_rank(comm_); }
     bool was_asked() const { return was_asked_; }
 

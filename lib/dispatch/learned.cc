@@ -102,7 +102,7 @@ void leave_learned_rules(const settings::Settings& settings, const choose::Journ
     // Other jobs may have written since this one began.
     std::vector<policy::Rule> old = settings::read_learned(path, key, trouble);
     const bool had_any = !old.empty();
-    policy::Learned learned{key, choose::rules_learned(lessons, settings.policy, g_learned, std::move(old))};
+    policy::Learned learned{key, choose::rules_learned(lessons, settings.policy, std::move(old))};
     if (learned.rules.empty() && !had_any) return;
     trouble.clear();
     if (!settings::write_learned(path, learned, trouble)) tell(settings, trouble);

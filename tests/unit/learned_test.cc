@@ -79,7 +79,7 @@ std::vector<policy::Rule> some_rules(std::size_t count = 3) {
         lessons.push_back(lesson_of(7, -1, {"eager", "mpi"}, 1));
         lessons.back().facts.ranks_per_node = static_cast<std::int32_t>(2 + i);
     }
-    return choose::rules_learned(lessons, policy_of(kLearnedFrom), 0, {});
+    return choose::rules_learned(lessons, policy_of(kLearnedFrom), {});
 }
 
 std::string trouble_of(const std::string& path, const policy::LearnedKey& key = kKey) {
@@ -93,14 +93,9 @@ std::string trouble_of(const std::string& path, const policy::LearnedKey& key = 
 TEST_CASE("a choice that proved faster becomes a rule for calls of its kind", "[learned]") {
     const policy::Policy policy = policy_of(kLearnedFrom);
     choose::Lesson lessons[] = {lesson_of(12, 0, {"eager", "mpi", "naive"}, 2),
-                                lesson_of(5, 0, {"eager", "mpi", "naive"}, 0),
                                 lesson_of(6, 0, {"eager", "mpi", "naive"}, 0)};
-    lessons[1].facts.collective = Collective::bcast;
-    const std::vector<policy::Rule> rules = choose::rules_learned(lessons, policy, 0, {});
-    REQUIRE(rules.size() == 2);
-    // The rules' own choice has a rule in bcasts alone: the next job need not look so soon.
-    CHECK(rules[1].collective == Collective::bcast);
-    CHECK(rules[1].choice == choice_of("eager"));
+    const std::vector<policy::Rule> rules = choose::rules_learned(lessons, policy, {});
+    REQUIRE(rules.size() == 1);
     CHECK(rules[0].choice == choice_of("naive"));
     CHECK(rules[0].also == std::vector{choice_of("eager")});
     CHECK(rules[0].block.first == 2049);
@@ -131,41 +126,30 @@ TEST_CASE("of neighbours' lessons that no rule can tell apart the one that rests
     lessons[0].facts.most_blocks = 2;
     lessons[1].facts.most_blocks = 20;
     lessons[1].calls = 100'000;
-    CHECK(choose::rules_learned(lessons, policy, 0, {}).empty());
+    CHECK(choose::rules_learned(lessons, policy, {}).empty());
     lessons[0].results = 3;
-    REQUIRE(choose::rules_learned(lessons, policy, 0, {}).size() == 1);
-    CHECK(choose::rules_learned(lessons, policy, 0, {})[0].choice == choice_of("mpi"));
+    REQUIRE(choose::rules_learned(lessons, policy, {}).size() == 1);
+    CHECK(choose::rules_learned(lessons, policy, {})[0].choice == choice_of("mpi"));
 }
 
 TEST_CASE("what is learned anew stands in the place of what was learned", "[learned]") {
     policy::Policy policy = policy_of(kLearnedFrom);
     const choose::Lesson first = lesson_of(7, 0, {"eager", "mpi", "naive"}, 1);
     const choose::Lesson other = lesson_of(8, 0, {"eager", "mpi", "naive"}, 1);
-    std::vector<policy::Rule> rules = choose::rules_learned({{first, other}}, policy, 0, {});
+    std::vector<policy::Rule> rules = choose::rules_learned({{first, other}}, policy, {});
     REQUIRE(rules.size() == 2);
     // The next job begins with them.
     policy.rules.insert(policy.rules.begin(), rules.begin(), rules.end());
-    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 0)}}, policy, 2, rules);
+    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 0)}}, policy, rules);
     CHECK(rules.size() == 2);
-    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 2)}}, policy, 2, rules);
+    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 2)}}, policy, rules);
     REQUIRE(rules.size() == 2);
     CHECK(rules[1].choice == choice_of("naive"));
     CHECK(rules[0].choice == choice_of("mpi"));
     // Back to what the rules would choose by themselves.
-    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 1)}}, policy, 2, rules);
+    rules = choose::rules_learned({{lesson_of(7, 0, {"mpi", "eager", "naive"}, 1)}}, policy, rules);
     REQUIRE(rules.size() == 2);
     CHECK(rules[1].choice == choice_of("eager"));
-}
-
-TEST_CASE("a choice of the rules that was not compared with all others is nothing that was learned",
-          "[learned]") {
-    const policy::Policy policy = policy_of(kLearnedFrom);
-    choose::Lesson lesson = lesson_of(7, 0, {"eager", "mpi", "naive"}, 0);
-    lesson.facts.collective = Collective::bcast;
-    lesson.times_ns[2] = 0;
-    CHECK(choose::rules_learned({{lesson}}, policy, 0, {}).empty());
-    lesson.incumbent = 1;
-    CHECK(choose::rules_learned({{lesson}}, policy, 0, {}).size() == 1);
 }
 
 TEST_CASE("a job reads the learned rules of communicators that are no larger than the job", "[learned]") {
