@@ -37,14 +37,6 @@ std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const po
     return all;
 }
 
-Learner::Start start_of(const policy::Policy& policy, const policy::Verdict& verdict,
-                        const Learning& learning) {
-    if (learning.is_restless) return Learner::Start::restless;
-    const bool is_known =
-        verdict.rule >= 0 && policy.rules[static_cast<std::size_t>(verdict.rule)].was_learned;
-    return is_known ? Learner::Start::known : Learner::Start::fresh;
-}
-
 std::uint64_t bcasts_by_rules(const Learning& learning) {
     return learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
 }
@@ -181,8 +173,9 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     }
     if (is_peek || !can_learn(facts, verdict, cell)) return;
     if (cell.lessons == nullptr && cell.calls >= kLessonsFrom) {
-        cell.lessons = std::make_unique<Lessons>(facts, candidates_of(policy, verdict, facts),
-                                                 start_of(policy, verdict, learning));
+        cell.lessons =
+            std::make_unique<Lessons>(facts, candidates_of(policy, verdict, facts), learning.is_restless,
+                                      cell.calls, learning.agreement->now_ns());
         go_on_from_earlier(cell, learning);
     }
     if (cell.lessons == nullptr) {

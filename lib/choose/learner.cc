@@ -11,23 +11,25 @@
 namespace coco::choose {
 namespace {
 
-// The account: a job that ends soon pays no more than the grant, a long one half a hundredth of its time.
-constexpr double kIncome = 0.005, kGrantCalls = 50, kGrantMeetings = 10;
-// The first calls of a cell go to the rules' choice. Eight times as many come first where an earlier job has found that choice.
-constexpr std::uint64_t kFirstBlock = 64, kFirstBlockIfKnown = 512, kLeastRest = 32, kFirstOfLater = 8;
+// All accounts together get half a hundredth of the time.
+constexpr double kIncome = 0.005;
+// A candidate's first calls may set up what others have: MPI libraries connect their ranks. So jobs, and collectives in them, that do
+// not take some tenths of a second, or seconds where ranks share processors, never look at another candidate.
+constexpr double kFirstCallsNs = 1e6, kFirstCallsNsWhereShared = 1e7;
+// The call before which ranks meet to know what calls take.
+constexpr std::uint64_t kFirstMeeting = 256, kFirstMeetingWhereShared = 1024, kFirstMeetingRestless = 8;
+constexpr std::uint64_t kLeastRest = 32;
 // A lap outlasts what a meeting and a change of candidates leave behind: ranks in step, others' data in caches. Where ranks share
-// processors they need some turns of a millisecond to fall into their pace.
-constexpr double kLapMeetings = 8, kLapNsWhereShared = 2e6;
-constexpr std::uint64_t kProbeCalls = 4, kMostCalls = 4096;
-constexpr double kMostByProbe = 4, kMostExcess = 4;
+// processors they need some turns to fall into their pace.
+constexpr double kLapMeetings = 4, kLapNsWhereShared = 1e6;
+constexpr std::uint64_t kProbeCalls = 2, kMostCalls = 4096;
 // A challenger is followed where it is faster by so many standard deviations.
-constexpr double kSurely = 3, kLikely = 1;
-constexpr double kFewBlocks = 2, kManyBlocks = 8;
+constexpr double kSurely = 3, kLikely = 1, kFewBlocks = 2, kManyBlocks = 8;
 // What is believed before anything was seen: as if so many blocks had been apart by a twentieth. A window of blocks, so that costs that
 // change are noticed.
-constexpr double kPriorBlocks = 2, kPriorApart = 0.05, kWindow = 32;
-// One block counts as no more than twice, or half.
-constexpr double kMostLog = 0.7;
+constexpr double kPriorBlocks = 2, kPriorApart = 0.05, kWindow = 16;
+// A probe, or a pause of the program, counts as no more than so many times the incumbent's time; in the evidence as twice or half.
+constexpr double kMostTimes = 4, kMostLog = 0.7;
 // What it takes to note a call.
 constexpr double kNoteNs = 60;
 // Times that ratios are taken of.
@@ -71,13 +73,16 @@ double Learner::Series::z() const {
     return -mean / std::sqrt(variance / count);
 }
 
-Learner::Learner(int candidates, bool shares_cpus, Start start)
+Learner::Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
+                 std::int64_t now_ns)
     : candidates_(candidates),
       shares_cpus_(shares_cpus),
-      start_(start),
-      rest_end_(start == Start::restless ? 8
-                : start == Start::known  ? kFirstBlockIfKnown
-                                         : kFirstBlock) {
+      is_restless_(is_restless),
+      rest_end_(first_call + (is_restless   ? kFirstMeetingRestless
+                              : shares_cpus ? kFirstMeetingWhereShared
+                                            : kFirstMeeting)),
+      earned_at_(first_call),
+      began_ns_(now_ns) {
     if (candidates_ < 2) rest_end_ = UINT64_MAX;
 }
 
@@ -102,7 +107,8 @@ void Learner::note(std::uint64_t call, std::int64_t begin_ns, std::int64_t end_n
 
 std::span<std::int64_t> Learner::board(std::int64_t now_ns) {
     if (is_resting()) {
-        first_[0] = gives_up_ ? kGivesUp : kGood;
+        first_[0] = now_ns - began_ns_;
+        first_[1] = gives_up_ ? kGivesUp : kGood;
         return first_;
     }
     std::int64_t* const numbers = laps_->numbers;
@@ -114,7 +120,7 @@ std::span<std::int64_t> Learner::board(std::int64_t now_ns) {
 
 void Learner::decide(std::uint64_t call, std::span<const std::int64_t> board, std::int64_t now_ns) {
     if (board[board.size() - 2] == kGivesUp) return give_up();
-    if (is_resting()) return begin_block(call, now_ns);
+    if (is_resting()) return meet_first(call, board, now_ns);
     known_.meeting_ns = static_cast<double>(board[kMeeting]);
     earn(laps_->begin);
     earned_at_ = call;  // a block's own time earns nothing
@@ -125,33 +131,60 @@ void Learner::decide(std::uint64_t call, std::span<const std::int64_t> board, st
     rest(call);
 }
 
-void Learner::begin_block(std::uint64_t call, std::int64_t now_ns) {
+void Learner::meet_first(std::uint64_t call, std::span<const std::int64_t> board, std::int64_t now_ns) {
     challenger_ = next_challenger();
-    lap_calls_ = calls_of_lap();
+    lap_calls_ = calls_of_lap(challenger_);
+    if (known_.whole_ns == 0 && !is_restless_) return set_prices(call, board);
     laps_ = std::make_unique<Laps>(Laps{.begin = call, .opened_ns = now_ns, .last_end_ns = now_ns});
     ++known_.looks;
 }
 
-std::uint64_t Learner::calls_of_lap() const {
-    if (start_ == Start::restless) return 1 + known_.looks % 3;
-    if (is_probe() || known_.whole_ns == 0) return kProbeCalls;
+// Before the first block nobody knows what calls take but by the program's time so far.
+void Learner::set_prices(std::uint64_t call, std::span<const std::int64_t> board) {
+    known_.whole_ns = known_.call_ns =
+        at_least(static_cast<double>(board.front()) / static_cast<double>(call - earned_at_));
+    known_.meeting_ns = static_cast<double>(board.back());
+    earn(call);
+    charge(known_.meeting_ns);
+    rest(call);
+}
+
+std::uint64_t Learner::calls_of_lap(int challenger) const {
+    if (is_restless_) return 1 + known_.looks % 3;
+    if (!of_[challenger].was_probed) return kProbeCalls;
     const double lap_ns = std::max(kLapMeetings * known_.meeting_ns, shares_cpus_ ? kLapNsWhereShared : 0);
     return std::clamp(static_cast<std::uint64_t>(lap_ns / at_least(known_.whole_ns)), kProbeCalls,
                       kMostCalls);
 }
 
-// Those who have cost least come first, so hopeless ones become rare by themselves.
+// The one whose account covers its block first. So hopeless ones become rare by themselves.
 int Learner::next_challenger() const {
     int next = known_.incumbent == 0 ? 1 : 0;
-    for (int c = 0; c < candidates_; ++c)
-        if (c != known_.incumbent && of_[c].cost_ns < of_[next].cost_ns) next = c;
+    for (int i = 0; i < candidates_; ++i) {
+        const int c = (challenger_ + 1 + i) % candidates_;
+        if (c != known_.incumbent && (next == challenger_ || missing_ns(c) < missing_ns(next))) next = c;
+    }
     return next;
 }
 
+// Of each account, in a call.
+double Learner::income_ns() const {
+    return kIncome / std::max(candidates_ - 1, 1) * at_least(known_.whole_ns);
+}
+
+double Learner::missing_ns(int challenger) const {
+    return std::max(expected_cost_ns(challenger) - of_[challenger].balance_ns, 0.0);
+}
+
 double Learner::expected_cost_ns(int challenger) const {
-    const auto calls = static_cast<double>(lap_calls_);
-    return 2 * known_.meeting_ns + (kLaps + 1) * calls * kNoteNs +
-           2 * calls * std::max(of_[challenger].excess_ns, 0.0);
+    const auto calls = static_cast<double>(calls_of_lap(challenger));
+    const OfCandidate& one = of_[challenger];
+    // Twice as slow until a block of whole laps has shown it, or a probe at least that it is faster, where one can.
+    const bool seems_faster = !shares_cpus_ && one.excess_ns < -known_.call_ns / 10;
+    const double least_ns = one.whole.count == 0 && !seems_faster ? known_.call_ns : 0;
+    const double first_ns = one.was_probed ? 0 : shares_cpus_ ? kFirstCallsNsWhereShared : kFirstCallsNs;
+    return first_ns + 2 * known_.meeting_ns + (kLaps + 1) * calls * kNoteNs +
+           2 * calls * std::max(one.excess_ns, least_ns);
 }
 
 void Learner::judge(std::span<const std::int64_t> board) {
@@ -171,12 +204,10 @@ void Learner::judge(std::span<const std::int64_t> board) {
     note_times(challenger, laps[1], laps[2]);
     const Lap incumbents{laps[0].whole_ns + laps[3].whole_ns, laps[0].calls_ns + laps[3].calls_ns},
         challengers{laps[1].whole_ns + laps[2].whole_ns, laps[1].calls_ns + laps[2].calls_ns};
-    const bool is_first = known_.whole_ns == 0;
     known_.whole_ns = incumbents.whole_ns / (2 * calls);
     known_.call_ns = incumbents.calls_ns / (2 * calls);
-    if (is_first) known_.balance_ns += kGrantCalls * known_.call_ns + kGrantMeetings * known_.meeting_ns;
     // No more than so, as the program may have paused.
-    const double most_ns = kMostExcess * incumbents.whole_ns;
+    const double most_ns = kMostTimes * incumbents.whole_ns;
     const double excess_ns = std::max(std::min(challengers.whole_ns - incumbents.whole_ns, most_ns),
                                       challengers.calls_ns - incumbents.calls_ns);
     // Behind the first meeting ranks may have to fall into step.
@@ -185,9 +216,9 @@ void Learner::judge(std::span<const std::int64_t> board) {
     charge(2 * known_.meeting_ns + (kLaps + 1) * calls * kNoteNs + first_lap_ns + excess_ns);
     challenger.excess_ns = excess_ns / (2 * calls);
     ++known_.results;
-    if (is_probe()) {
+    if (!challenger.was_probed) {
         // It sets the pace only: so few calls may be slow as the first ones are.
-        challenger.excess_ns = std::min(challenger.excess_ns, kMostByProbe * known_.call_ns);
+        challenger.excess_ns = std::min(challenger.excess_ns, kMostTimes * known_.call_ns);
         challenger.was_probed = true;
         return;
     }
@@ -201,9 +232,8 @@ void Learner::judge(std::span<const std::int64_t> board) {
 
 // Less than nothing, too, where the challenger is the faster one: so noise counts as nothing in the sum of all blocks.
 void Learner::charge(double cost_ns) {
-    known_.balance_ns -= cost_ns;
+    of_[challenger_].balance_ns -= cost_ns;
     known_.spent_ns += cost_ns;
-    of_[challenger_].cost_ns += cost_ns;
 }
 
 // What is known of a third candidate was found by comparing it with the old incumbent.
@@ -217,38 +247,32 @@ void Learner::change_to_challenger() {
     was.calls.turn_round();
     was.excess_ns = -is.excess_ns;
     was.was_probed = true;
-    was.cost_ns = std::max(-is.cost_ns, 0.0);
+    was.balance_ns = 0;
     known_.whole_ns += is.excess_ns;
     known_.call_ns += is.excess_ns;
     known_.incumbent = challenger_;
     ++known_.changes;
 }
 
-// The account holds no more than the grant, so that a candidate that has become slow does not use up what was saved for long.
+// An account holds no more than the next block costs, so that a candidate that has become slow does not use up what was saved for long.
 void Learner::earn(std::uint64_t call) {
-    const double grant_ns = kGrantCalls * known_.call_ns + kGrantMeetings * known_.meeting_ns;
-    if (call > earned_at_)
-        known_.balance_ns += kIncome * known_.whole_ns * static_cast<double>(call - earned_at_);
-    known_.balance_ns = std::min(known_.balance_ns, std::max(grant_ns, expected_cost_ns(next_challenger())));
-    earned_at_ = std::max(earned_at_, call);
+    if (call <= earned_at_) return;
+    const double earned_ns = income_ns() * static_cast<double>(call - earned_at_);
+    earned_at_ = call;
+    for (int c = 0; c < candidates_; ++c)
+        of_[c].balance_ns = std::min(of_[c].balance_ns + earned_ns, expected_cost_ns(c));
 }
 
 void Learner::rest(std::uint64_t call) {
     constexpr double kNever = 1e15;
-    constexpr std::uint64_t kMostDoublings = 6;
     laps_.reset();
-    if (start_ == Start::restless) {
+    if (is_restless_) {
         known_.incumbent =
             static_cast<int>((known_.looks * 7 + call) % static_cast<std::uint64_t>(candidates_));
         rest_end_ = call + 1 + known_.looks % 5;
         return;
     }
-    challenger_ = next_challenger();
-    lap_calls_ = calls_of_lap();
-    // Where nothing was seen each void block doubles the rest.
-    auto calls = static_cast<double>(kFirstBlock << std::min<std::uint64_t>(known_.looks, kMostDoublings));
-    if (known_.whole_ns != 0)
-        calls = (expected_cost_ns(challenger_) - known_.balance_ns) / (kIncome * at_least(known_.whole_ns));
+    const double calls = missing_ns(next_challenger()) / income_ns();
     rest_end_ = call + static_cast<std::uint64_t>(std::clamp(calls, static_cast<double>(kLeastRest), kNever));
 }
 
@@ -264,14 +288,14 @@ template <class Self, class Visit>
 void Learner::visit_known(Self& self, Visit visit) {
     auto& all = self.known_;
     visit(all.incumbent), visit(all.calls), visit(all.looks), visit(all.results), visit(all.changes);
-    visit(all.spent_ns), visit(all.balance_ns), visit(all.whole_ns), visit(all.call_ns);
+    visit(all.spent_ns), visit(all.whole_ns), visit(all.call_ns);
     visit(all.meeting_ns), visit(all.rest);
     for (int c = 0; c < self.candidates_; ++c) {
         auto& one = self.of_[c];
         visit(one.time_ns), visit(one.spread.low_ns), visit(one.spread.high_ns);
         for (auto* series : {&one.whole, &one.calls})
             visit(series->count), visit(series->mean), visit(series->squares);
-        visit(one.excess_ns), visit(one.cost_ns), visit(one.was_probed);
+        visit(one.excess_ns), visit(one.balance_ns), visit(one.was_probed);
     }
 }
 
@@ -279,9 +303,7 @@ void Learner::go_on_from(std::span<const std::int64_t> knowledge) {
     COCO_CHECK(knowledge.size() == knowledge_size(candidates_), "knowledge is that of as many candidates");
     const std::int64_t* number = knowledge.data();
     visit_known(*this, [&](auto& value) { set_from(*number++, value); });
-    if (candidates_ > 1) rest_end_ = std::max(known_.rest, kFirstOfLater);
-    challenger_ = next_challenger();
-    lap_calls_ = calls_of_lap();
+    if (candidates_ > 1) rest_end_ = earned_at_ + std::max(known_.rest, kLeastRest);
 }
 
 void Learner::break_off(std::uint64_t call) {
@@ -295,7 +317,7 @@ void Learner::break_off(std::uint64_t call) {
 void Learner::write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) {
     if (known_.whole_ns != 0 && is_resting()) earn(call);
     numbers.resize(knowledge_size(candidates_));
-    Learner left(candidates_, shares_cpus_, start_);
+    Learner left(candidates_, shares_cpus_, is_restless_, 1, 0);
     left.known_ = known_;
     std::ranges::copy(of_, left.of_);
     left.known_.calls += call - 1;

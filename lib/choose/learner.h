@@ -9,7 +9,7 @@
 //   lap          so many calls of one candidate, one behind the other
 //   block        a meeting, a lap of the incumbent that is not counted, laps incumbent, challenger, challenger, incumbent, a meeting
 //   meeting      all ranks agree on a board: numbers, of which the largest on any rank counts
-//   account      time that blocks may cost: a grant, and a share of the program's time. No block begins that it does not cover.
+//   account      of a challenger: time that blocks may cost, a share of the program's. No block begins that it does not cover.
 //   knowledge    all of this as numbers, by which the learner of a later communicator goes on
 //
 // A lap's time is that from the last rank's arrival at its first call to the last rank's arrival at the call behind it: so no cost
@@ -34,13 +34,11 @@ class Learner {
   public:
     static constexpr int kCandidatesMost = 3;
 
-    enum class Start : std::uint8_t {
-        fresh,
-        known,  // number 0 is what an earlier job has found to be the best: its first block may take its time
-        restless  // for tests: blocks all the time, and it follows nothing but its whims
-    };
-    // shares_cpus: ranks take turns on processors, so that laps must outlast their turns.
-    Learner(int candidates, bool shares_cpus, Start start = Start::fresh);
+    // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for tests: it has blocks all the
+    // time, and follows nothing but its whims. first_call, now_ns: with which it begins,
+    // and when.
+    Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
+            std::int64_t now_ns);
 
     // How many numbers the knowledge of a learner with so many candidates has.
     static constexpr std::size_t knowledge_size(int candidates) {
@@ -92,7 +90,8 @@ class Learner {
   private:
     static constexpr int kLaps = 4;
     // The largest numbers on any rank, of a block: when it came to the calls behind the first lap and behind each other one, how long it
-    // was outside our calls in each of these, a mark, and how long a meeting takes. A first meeting has the last two alone.
+    // was outside our calls in each of these, a mark, and how long a meeting takes. A first meeting has how long the cell has been
+    // there, and the last two.
     enum Number { kBorders, kOutsides = kBorders + kLaps + 1, kMark = kOutsides + kLaps, kMeeting, kNumbers };
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
     // The program's time in a lap, and the part of it that calls took.
@@ -118,30 +117,32 @@ class Learner {
         std::int64_t time_ns = 0;
         Spread spread;
         Series whole, calls;
-        double excess_ns = 0;  // of a call in the last block
-        double cost_ns = 0;    // of all its blocks
+        double excess_ns = 0;   // of a call in the last block
+        double balance_ns = 0;  // of its account
         bool was_probed = false;
     };
     struct Known {
         int incumbent = 0;
         std::uint64_t calls = 0, looks = 0, results = 0, changes = 0;
-        double spent_ns = 0, balance_ns = 0;
+        double spent_ns = 0;
         // Of a call of the incumbent with all that lies before the next one, of its calls alone, and of a meeting. 0: not known.
         double whole_ns = 0, call_ns = 0, meeting_ns = 0;
         std::uint64_t rest = 0;  // calls
     };
-    static constexpr std::size_t kKnownOfAll = 11, kKnownOfEach = 12;
+    static constexpr std::size_t kKnownOfAll = 10, kKnownOfEach = 12;
     template <class Self, class Visit>
     static void visit_known(Self& self, Visit visit);
 
     bool is_resting() const { return laps_ == nullptr; }
     std::uint64_t laps_end() const { return laps_->begin + (kLaps + 1) * lap_calls_; }
-    bool is_probe() const { return !of_[challenger_].was_probed; }
-    std::uint64_t calls_of_lap() const;
+    std::uint64_t calls_of_lap(int challenger) const;
     double expected_cost_ns(int challenger) const;
+    double income_ns() const;
+    double missing_ns(int challenger) const;
     int next_challenger() const;
     void earn(std::uint64_t call);
-    void begin_block(std::uint64_t call, std::int64_t now_ns);
+    void meet_first(std::uint64_t call, std::span<const std::int64_t> board, std::int64_t now_ns);
+    void set_prices(std::uint64_t call, std::span<const std::int64_t> board);
     void judge(std::span<const std::int64_t> board);
     void charge(double cost_ns);
     void change_to_challenger();
@@ -149,16 +150,16 @@ class Learner {
     void give_up();
 
     const int candidates_;
-    const bool shares_cpus_;
-    const Start start_;
+    const bool shares_cpus_, is_restless_;
     Known known_;
     OfCandidate of_[kCandidatesMost];
     int challenger_ = 1;
     std::uint64_t rest_end_;
-    std::uint64_t earned_at_ = 1;  // the first call whose share of the time the account does not have yet
+    std::uint64_t earned_at_;      // the first call whose share of the time the accounts do not have yet
     std::uint64_t lap_calls_ = 0;  // of the block under way
     std::unique_ptr<Laps> laps_;   // of the block under way; null: at rest
-    std::int64_t first_[2] = {};   // of a block's first meeting: a mark, and how long a meeting takes
+    std::int64_t began_ns_;
+    std::int64_t first_[3] = {};  // a first meeting's numbers
     bool gives_up_ = false, gave_up_ = false;
 };
 

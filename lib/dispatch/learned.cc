@@ -47,16 +47,6 @@ std::uint64_t world_ranks() {
     return static_cast<std::uint64_t>(ranks);
 }
 
-// In one job of so many what was learned is looked at as if nobody had: a mistake of a job is not to stand for ever where jobs are short.
-constexpr std::uint64_t kAnewOneOf = 8;
-// What rank 0 puts before the text.
-enum class Told : char { known = '=', anew = '?' };
-
-Told draw_whether_known() {
-    constexpr std::uint64_t kMixing = 0x9E3779B97F4A7C15u;  // clocks may tick in steps
-    return (os::now_ns() * kMixing >> 32) % kAnewOneOf == 0 ? Told::anew : Told::known;
-}
-
 // Rank 0's text to all ranks, or no text if one of them cannot use it.
 void broadcast(std::string& text, bool can_use) {
     const bool is_first = world_rank() == 0;
@@ -80,13 +70,11 @@ void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
             settings::read_learned(settings::learned_path(settings.learn.file, key), key, trouble),
             world_ranks());
         if (!trouble.empty()) tell(settings, trouble);
-        if (!rules.empty()) text = static_cast<char>(draw_whether_known()) + policy::text_of({key, rules});
+        if (!rules.empty()) text = policy::text_of({key, rules});
     }
     broadcast(text, !may_have_chosen);
     policy::Learned learned;
-    if (text.empty() || policy::parse_learned(std::string_view(text).substr(1), "learned rules", learned))
-        return;
-    for (policy::Rule& rule : learned.rules) rule.was_learned = text[0] == static_cast<char>(Told::known);
+    if (text.empty() || policy::parse_learned(text, "learned rules", learned)) return;
     std::vector<policy::Rule>& all = settings.policy.rules;
     g_learned = learned.rules.size();
     all.insert(all.begin(), learned.rules.begin(), learned.rules.end());

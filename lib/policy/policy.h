@@ -50,7 +50,6 @@ struct Rule {
     Range crowded;                                      // the numbers 0 and 1 stand for false and true
     Choice choice;
     std::vector<Choice> also;  // worth trying, where calls are learned from
-    bool was_learned = false;  // an earlier job has found the choice to be the best
     std::string text;          // as it was written, for --explain and to compare the rules of ranks
     std::string reason;        // the rule's own `reason = "..."`, if given, as one line
     std::string source = {};   // where it was read from: a file's name, or kBuiltIn

@@ -58,7 +58,9 @@ std::string name_of(const Choice& choice) {
     return choice.algorithm == nullptr ? "mpi" : std::string(choice.algorithm->name);
 }
 
-// Makes calls that take as long as `time_of` says. Returns: the name of the last one's choice.
+constexpr std::uint64_t kUnitNs = 1000;
+
+// Makes calls that take as many units as `time_of` says. Returns: the name of the last one's choice.
 template <class TimeOf>
 std::string call(Choices& choices, const policy::Policy& policy, const policy::Facts& facts, int calls,
                  TimeOf time_of, const Learning& learning) {
@@ -66,8 +68,9 @@ std::string call(Choices& choices, const policy::Policy& policy, const policy::F
     for (int i = 0; i < calls; ++i) {
         const Choice& choice = choices.choose(policy, facts, false, learning);
         last = name_of(choice);
-        if (choice.is_measured) choice.cell->note(g_now_ns, g_now_ns + time_of(last));
-        g_now_ns += time_of(last) + 1000;
+        const std::uint64_t time_ns = time_of(last) * kUnitNs;
+        if (choice.is_measured) choice.cell->note(g_now_ns, g_now_ns + time_ns);
+        g_now_ns += time_ns + kUnitNs;
     }
     return last;
 }
@@ -87,25 +90,12 @@ TEST_CASE("the fastest of a rule's choice, the MPI library and what the rule nam
     const policy::Policy policy = policy_of(kRules);
     for (std::string best : {"eager", "mpi", "naive"}) {
         Choices choices;
-        CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 1000,
+        CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 5000,
                    [&](const std::string& name) { return name == best ? 10'000u : 15'000u; }) == best);
         REQUIRE(choices.cells().size() == 1);
         CHECK(choices.cells()[0]->lessons->candidates.size() == 3);
-        CHECK(choices.calls(Collective::alltoall) == 1000);
-        CHECK(choices.cells()[0]->calls == 1000);
-    }
-}
-
-TEST_CASE("where an earlier job has learned a rule, other choices are tried later", "[choices]") {
-    policy::Policy policy = policy_of(kRules);
-    auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 10'000u : 15'000u; };
-    for (bool was_learned : {false, true}) {
-        policy.rules[0].was_learned = was_learned;
-        Choices choices;
-        CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 400, mpi_is_faster) ==
-              (was_learned ? "eager" : "mpi"));
-        CHECK((choices.cells()[0]->lessons->learner.looks() == 0) == was_learned);
-        CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 2000, mpi_is_faster) == "mpi");
+        CHECK(choices.calls(Collective::alltoall) == 5000);
+        CHECK(choices.cells()[0]->calls == 5000);
     }
 }
 
@@ -114,8 +104,8 @@ TEST_CASE("sizes and rules have cells of their own", "[choices]") {
     Choices choices;
     auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 10'000u : 15'000u; };
     auto ours_is_faster = [](const std::string& name) { return name == "mpi" ? 15'000u : 10'000u; };
-    CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 500, mpi_is_faster) == "mpi");
-    CHECK(call(choices, policy, facts_of(Collective::alltoall, 100), 500, ours_is_faster) != "mpi");
+    CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 5000, mpi_is_faster) == "mpi");
+    CHECK(call(choices, policy, facts_of(Collective::alltoall, 100), 5000, ours_is_faster) != "mpi");
     CHECK(call(choices, policy, facts_of(Collective::alltoall, 33), 1, ours_is_faster) == "mpi");
     CHECK(choices.cells().size() == 2);
     CHECK(call(choices, policy, facts_of(Collective::alltoall, 5000), 1, ours_is_faster) == "naive");
@@ -176,11 +166,11 @@ using Names = std::pair<std::string, std::string>;
 TEST_CASE("a communicator goes on from what earlier ones of the same arrangement have learned", "[choices]") {
     Process process;
     const policy::Facts facts = facts_of(Collective::alltoall, 64);
-    CHECK(process.live(facts, 250) == Names{"eager", "mpi"});
+    CHECK(process.live(facts, 5000) == Names{"eager", "mpi"});
     CHECK(process.agreements > 1);
     CHECK(process.live(facts, 100) == Names{"mpi", "mpi"});
     REQUIRE(process.journal.lessons().size() == 1);
-    CHECK(process.journal.lessons()[0].calls == 350);
+    CHECK(process.journal.lessons()[0].calls == 5100);
     CHECK(process.live(facts_of(Collective::alltoall, 300), 2).first == "eager");
     policy::Facts other = facts;
     other.ranks_per_node = 3;
@@ -194,7 +184,7 @@ TEST_CASE("a communicator goes on from what earlier ones of the same arrangement
 TEST_CASE("looks go on at the same pace, however short communicators live", "[choices]") {
     Process process;
     const policy::Facts facts = facts_of(Collective::alltoall, 64);
-    process.live(facts, 1000);
+    process.live(facts, 5000);
     const std::uint64_t looks = process.journal.lessons()[0].looks;
     int agreements = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -202,7 +192,7 @@ TEST_CASE("looks go on at the same pace, however short communicators live", "[ch
         agreements += process.agreements;
     }
     const Lesson lesson = process.journal.lessons()[0];
-    CHECK(lesson.calls == 201'000);
+    CHECK(lesson.calls == 205'000);
     // A block has 8 calls of a candidate that takes 15 times as long.
     CHECK(lesson.looks - looks >= 3);
     CHECK(lesson.looks - looks <= 60);
@@ -215,12 +205,12 @@ TEST_CASE("blocks that communicators' ends break off come seldom, and keep no lo
     const policy::Facts facts = facts_of(Collective::alltoall, 64);
     int agreements = 0, others = 0;
     for (int i = 0; i < 1000; ++i) {
-        others += process.live(facts, 20).second != "eager";
+        others += process.live(facts, 40).second != "eager";
         agreements += process.agreements;
     }
-    CHECK(others <= 20);
+    CHECK(others <= 60);
     CHECK(agreements >= 1);
-    CHECK(agreements <= 20);
+    CHECK(agreements <= 60);
     CHECK(process.journal.lessons().empty());
     CHECK(process.live(facts, 10'000).second == "mpi");
 }
@@ -228,8 +218,8 @@ TEST_CASE("blocks that communicators' ends break off come seldom, and keep no lo
 TEST_CASE("what is known of many sizes is told as far as there is room, that which was noted last first",
           "[choices]") {
     Process process;
-    for (std::uint64_t bytes : {8, 16, 32, 64}) process.live(facts_of(Collective::alltoall, bytes), 400);
-    process.live(facts_of(Collective::alltoall, 32), 400);
+    for (std::uint64_t bytes : {8, 16, 32, 64}) process.live(facts_of(Collective::alltoall, bytes), 5000);
+    process.live(facts_of(Collective::alltoall, 32), 5000);
     const std::size_t one = 1 + 3 + Learner::knowledge_size(3), two = one + 3 + Learner::knowledge_size(3);
     for (std::size_t room : {std::size_t{1}, one - 1, one, two - 1, two}) {
         CHECK(process.live(facts_of(Collective::alltoall, 32), 2, room).first ==
@@ -239,7 +229,7 @@ TEST_CASE("what is known of many sizes is told as far as there is room, that whi
             known += process.live(facts_of(Collective::alltoall, bytes), 2, room).first == "mpi";
         CHECK(known == (room < one ? 0 : room < two ? 1 : 2));
     }
-    process.live(facts_of(Collective::alltoall, 300), 400);
+    process.live(facts_of(Collective::alltoall, 300), 5000);
     CHECK(process.live(facts_of(Collective::alltoall, 300), 2, one).first == "mpi");
 }
 
@@ -257,11 +247,11 @@ algorithm = "eager"
         facts.most_blocks = blocks;
         return facts;
     };
-    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 2), 400) == Names{"eager", "mpi"});
-    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 2), 400) == Names{"mpi", "mpi"});
-    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 20), 400) == Names{"eager", "mpi"});
+    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 2), 5000) == Names{"eager", "mpi"});
+    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 2), 5000) == Names{"mpi", "mpi"});
+    CHECK(process.live(of(Collective::neighbor_alltoall, 64, 20), 5000) == Names{"eager", "mpi"});
     for (int i = 0; i < 2; ++i)
-        CHECK(process.live(of(Collective::neighbor_alltoallv, std::nullopt, 2), 400) ==
+        CHECK(process.live(of(Collective::neighbor_alltoallv, std::nullopt, 2), 5000) ==
               Names{"eager", "mpi"});
 }
 
@@ -273,12 +263,12 @@ TEST_CASE("a communicator that has looked counts before many that have only call
     const Learning learning{.is_on = true, .agreement = &alone, .journal = &process.journal};
     Choices world;
     call(
-        world, process.policy, facts, 2000,
+        world, process.policy, facts, 20'000,
         [](const std::string& name) { return name == "mpi" ? 15'000u : 10'000u; }, learning);
     CHECK(process.journal.lessons()[0].incumbent == 0);
     for (int i = 0; i < 2000; ++i) process.live(facts, 20);
     CHECK(process.journal.lessons()[0].calls > 40'000);
-    call(world, process.policy, facts, 60'000, kMpiIsFaster, learning);
+    call(world, process.policy, facts, 200'000, kMpiIsFaster, learning);
     CHECK(process.journal.lessons()[0].incumbent == 1);
     CHECK(process.live(facts, 20).first == "mpi");
 }
@@ -286,7 +276,7 @@ TEST_CASE("a communicator that has looked counts before many that have only call
 TEST_CASE("nobody goes on from a communicator that gave up, and all is forgotten on demand", "[choices]") {
     Process process;
     const policy::Facts facts = facts_of(Collective::alltoall, 64);
-    process.live(facts, 400);
+    process.live(facts, 5000);
     Alone alone;
     alone.known.assign(1024, 0);
     process.journal.tell(facts, alone.known);
@@ -324,9 +314,9 @@ TEST_CASE("bcasts of each size are learned, once ranks have agreed that they nam
     auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 1000u : 900'000u; };
     CHECK(call(choices, policy, facts_of(Collective::bcast, 64), 15, mpi_is_faster) == "eager");
     for (const auto& cell : choices.cells()) CHECK(cell->lessons == nullptr);
-    CHECK(call(choices, policy, facts_of(Collective::bcast, 64), 5000, mpi_is_faster) == "mpi");
+    CHECK(call(choices, policy, facts_of(Collective::bcast, 64), 9000, mpi_is_faster) == "mpi");
     CHECK(call(choices, policy, facts_of(Collective::bcast, 64'000), 30, mpi_is_faster) == "direct");
-    CHECK(call(choices, policy, facts_of(Collective::bcast, 64'000), 1000, mpi_is_faster) == "mpi");
+    CHECK(call(choices, policy, facts_of(Collective::bcast, 64'000), 9000, mpi_is_faster) == "mpi");
     REQUIRE(choices.cells().size() == 2);
     CHECK(choices.cells()[0]->lessons->candidates.size() == 3);
     CHECK(choices.cells()[1]->lessons->candidates.size() == 2);
@@ -384,7 +374,7 @@ TEST_CASE("no bcast is learned where a rank has named another length than the ro
     for (const auto& cell : early.cells()) CHECK(cell->lessons == nullptr);
     mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 1000u : 2000u; };
     Choices late;
-    CHECK(call(late, policy, facts_of(Collective::bcast, 64), 5000, mpi_is_faster) == "mpi");
+    CHECK(call(late, policy, facts_of(Collective::bcast, 64), 9000, mpi_is_faster) == "mpi");
     late.note_other_length();
     CHECK(call(late, policy, facts_of(Collective::bcast, 64), 50'000, mpi_is_faster) == "eager");
 }
@@ -433,11 +423,11 @@ TEST_CASE("alltoallv on one node learns by the largest block of the call before"
     auto mpi_is_faster = [](const std::string& name) { return name == "mpi" ? 10'000u : 15'000u; };
     auto ours_is_faster = [](const std::string& name) { return name == "mpi" ? 15'000u : 10'000u; };
     Choices choices;
-    CHECK(call(choices, policy, facts, 1000, mpi_is_faster) == "naive");  // no size is known
+    CHECK(call(choices, policy, facts, 5000, mpi_is_faster) == "naive");  // no size is known
     choices.note_size_class(Collective::alltoallv, 6);
-    CHECK(call(choices, policy, facts, 1000, mpi_is_faster) == "mpi");
+    CHECK(call(choices, policy, facts, 5000, mpi_is_faster) == "mpi");
     choices.note_size_class(Collective::alltoallv, 12);
-    CHECK(call(choices, policy, facts, 1000, ours_is_faster) == "naive");
+    CHECK(call(choices, policy, facts, 5000, ours_is_faster) == "naive");
     choices.note_size_class(Collective::alltoallv, 6);
     CHECK(call(choices, policy, facts, 1, mpi_is_faster) == "mpi");
     CHECK(choices.cells().size() == 3);
@@ -569,11 +559,11 @@ TEST_CASE("looks at what MPI is compared with do not bring more calls that are t
     int taken = 0, measured = 0;
     for (int i = 0; i < 100'000; ++i) {
         const Choice& choice = choices.choose(policy, facts, true, learning);
-        const std::uint64_t time_ns = choice.algorithm == nullptr ? 10'000 : 13'000;
+        const std::uint64_t time_ns = choice.algorithm == nullptr ? 1'000'000 : 1'300'000;
         if (choice.is_measured) choice.cell->note(g_now_ns, g_now_ns + time_ns);
         g_now_ns += time_ns + 1000;
         measured += choice.is_measured;
-        taken += i > 10'000 && choice.algorithm != nullptr && !choice.is_measured;
+        taken += i > 20'000 && choice.algorithm != nullptr && !choice.is_measured;
         if (choice.algorithm != nullptr) choices.note_largest_block(false, 1024);
     }
     CHECK(measured > 200);
@@ -704,11 +694,11 @@ TEST_CASE("a choice says how long it holds, so that calls need not ask", "[choic
             ++held.cell->calls;
         REQUIRE(held.algorithm == choice.algorithm);
         REQUIRE(held.is_measured == choice.is_measured);
-        const std::uint64_t end_ns = g_now_ns + 1000 + i % 7;
+        const std::uint64_t end_ns = g_now_ns + 1'000'000 + i % 7;
         if (choice.is_measured) choice.cell->note(g_now_ns, end_ns);
         if (held.is_measured) held.cell->note(g_now_ns, end_ns);
-        g_now_ns += 10'000;
+        g_now_ns += 10'000'000;
     }
-    CHECK(asked < 600);
+    CHECK(asked < 700);
     CHECK(alone.agreements > 4);
 }
