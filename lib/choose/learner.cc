@@ -55,8 +55,9 @@ void set_from(std::int64_t number, T& value) {
 
 }  // namespace
 
+// Nearly the logarithm, by operations that are exact on all processors: ranks of unlike ones must judge alike.
 void Learner::Series::add(double ratio) {
-    const double value = std::clamp(std::log(ratio), -kMostLog, kMostLog);
+    const double value = std::clamp(2 * (ratio - 1) / (ratio + 1), -kMostLog, kMostLog);
     if (count == kWindow) {
         --count;
         squares *= count / kWindow;

@@ -105,7 +105,7 @@ class Learner {
         std::int64_t outside_ns = 0;
         std::int64_t numbers[kNumbers] = {};
     };
-    // Logarithms of the challenger's time by the incumbent's, of the last blocks.
+    // How far the challenger's time is above the incumbent's, in the last blocks: 0 if they are equal, 0.1 if it is a tenth longer.
     struct Series {
         double count = 0, mean = 0, squares = 0;
         void add(double ratio);

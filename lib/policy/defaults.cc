@@ -286,9 +286,8 @@ block = "-128K"
 algorithm = "leader"
 reason = "one message to each node; larger ones go between many nodes as fast by themselves"
 
-# Larger blocks, and fewer ranks: which is faster differs from network to network, so that a program tries ours. Figures:
-# bench/results/learning-cluster-2-cores.txt. Only for blocks of sizes that were measured: a try of larger ones would take
-# much memory as scratch.
+# Larger blocks, and fewer ranks: which is faster differs from network to network, so that a program tries ours. Only for blocks
+# of sizes that were measured: a try of larger ones would take much memory as scratch.
 
 # 4 x 2 ranks, 4 and 32 KiB: leader and multileader 2 times as fast as MPICH's; other forms differ.
 [[rule]]

@@ -77,8 +77,7 @@ bool is_own_affair(std::string_view name) {
 
 std::uint64_t choice_hash(const policy::Policy& policy) {
     std::uint64_t hash = 0xCBF29CE484222325u;
-    for (const policy::Rule& rule : policy.rules)
-        hash = hash_text(hash, rule.text);
+    for (const policy::Rule& rule : policy.rules) hash = hash_text(hash, rule.text);
     for (const base::Setting& s : base::settings())
         if (!is_own_affair(s.name)) hash = hash_text(hash, base::env(s.name));
     return hash;

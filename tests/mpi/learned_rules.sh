@@ -3,8 +3,8 @@
 # learned_rules.sh MPI_RUN WORDS... -- PROGRAM HAS_SESSIONS: jobs that leave rules to one another. libcoco's own calls are delayed, so that
 # there is no doubt about what is faster: the MPI library's function.
 set -u
-# Delays come by chance, so that a first look may see too few of them. In so many calls there are several looks.
-enough=4000
+# A collective that takes a job some tenths of a second looks at nothing. So many calls take a second and more.
+enough=15000
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 words=()
@@ -35,8 +35,8 @@ learn() {
     fail "not learned, or forgotten, by jobs with $*: $(find "$folder" -type f -print -exec cat {} +)"
 }
 
-job $enough --env COCO_LEARN=off
-job $enough --env COCO_LEARN=read
+job 3000 --env COCO_LEARN=off
+job 3000 --env COCO_LEARN=read
 found 0 || fail "a job that does not learn has left rules"
 learn has_learned_mpi --env COCO_LEARN=on --ran alltoall=any
 cp "${files[0]}" "$folder/first"

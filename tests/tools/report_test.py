@@ -245,17 +245,6 @@ class Pages(Folder):
                     for mine, theirs in zip(sorted(float(one[place]) for one in shown), sorted(float(one[place]) for one in own)):
                         self.assertAlmostEqual(mine, theirs, delta=0.011)
 
-    def test_bench_of_learning(self):
-        page, text = self.make(RESULTS / "learning-2-cores.txt")
-        self.check_figures(page, 16)
-        self.assertEqual(len(re.findall("<h4>.*, the worst rules</h4>", text)), 8)
-        rows = (RESULTS / "learning-2-cores.txt").read_text(encoding="utf-8").split("\n\n")[1].splitlines()[4:10]
-        later = [float(row.split()[-1]) for row in rows]
-        self.assertIn(f"2 ranks: {units.times(units.geometric_mean(later))} times as fast, at least {min(later):.2f} (blocks of ", page.text)
-        size, choice, best_us, library_us, *more = rows[0].split()
-        times = [units.time(1000 * float(us)) for us in (best_us, library_us)]
-        self.assertEqual(page.figures[0]["td"][:9], ["2 ranks", size, choice, *times, *more])
-
     def test_programs_of_bench(self):
         page, _ = self.make(RESULTS / "neighbor-2-cores.txt")
         self.assertIn("heat2d, open, 509 x 701 points on 2 x 1 ranks, 200 iterations 137 µs 131 µs 1.04", page.text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads what scripts/bench, bench/collective, bench/neighbor and bench/learning print; of the first two also with --csv."""
+"""Reads what scripts/bench, bench/collective and bench/neighbor print; of these two also with --csv."""
 import re
 from typing import NamedTuple, Optional
 
@@ -20,7 +20,6 @@ class Table(NamedTuple):
     form: Form
     mpi: str         # "" if the file does not say
     hosts: str       # likewise: "4 hosts, 2 ranks a host"
-    rules: str       # of learning: those that a program began with
     collective: str  # as coco names it: neighbor_alltoall
     graph: str       # "" if these are no neighbours
     ranks: int
@@ -48,7 +47,6 @@ class Bench(NamedTuple):
 
 
 TITLE = re.compile(r"(\w+)(?: on (\S+))?, (\d{1,9}) ranks(?:, .*)?$")
-RULES = ("built-in rules", "the worst rules")
 CSV = re.compile(r"(\w+)(?:,([^,\s]+))?,(\d{1,9}),(\d{1,18}),(\d{1,12}\.\d+),(\d{1,12}\.\d+),\d+\.\d+\s*$")
 HOSTS = re.compile(r"\d+ hosts, \d+ ranks a host$")
 ITERATION = re.compile(r"\s+an iteration (\d{1,12}\.\d+) us, ")
@@ -64,22 +62,15 @@ def _figures_in_turns(ours_us, library_us):
     return ratio, [_time(ours_us), _time(library_us)]
 
 
-def _figures_of_learning(choice, best_us, library_us, first, total, at_2000, later):
-    return float(later), [choice, _time(best_us), _time(library_us), first, total, at_2000]
-
-
 IN_TURNS = Form(re.compile(r"\s*bytes\s+MPI_X us\s+library us\s+ratio\s*$"),
                 re.compile(r"\s*(\d{1,18})\s+(\d{1,12}\.\d+)\s+(\d{1,12}\.\d+)\s+\d+\.\d+\s*$"),
                 ("MPI_X", "MPI library"), _figures_in_turns)
-LEARNING = Form(re.compile(r"\s*bytes choice\s+best us library us\s+first\s+total\s+at 2000\s+later\s*$"),
-                re.compile(r"\s*(\d{1,18}) (\S+)" + 2 * r"\s+(\d{1,12}\.\d+)" + r"\s+(-?\d+)" + 3 * r"\s+(\d{1,9}\.\d+)" + r"\s*$"),
-                ("best choice", "its time", "MPI library", "first", "total", "at 2000"), _figures_of_learning)
 
 
 class _Reader:
     def __init__(self):
         self.about, self.tables, self.programs = [], [], []
-        self.mpi = self.hosts = self.rules = self.title = ""
+        self.mpi = self.hosts = self.title = ""
         self.table_rows = None  # of the table whose rows come
         self.with_libcoco = False
 
@@ -93,11 +84,9 @@ class _Reader:
         if line.startswith("#"):
             self.about.append(line.lstrip("# "))
         elif line.startswith("== "):
-            self.mpi, self.hosts, self.rules = line[3:], "", ""
+            self.mpi, self.hosts = line[3:], ""
         elif HOSTS.match(line):
             self.hosts = line
-        elif line in RULES:
-            self.rules = line
         elif line in ("without libcoco", "with libcoco"):
             self.with_libcoco = line == "with libcoco"
         else:
@@ -107,7 +96,7 @@ class _Reader:
 
     def _title(self, line):
         """The head of a table, whose title was the line before."""
-        form = next((form for form in (IN_TURNS, LEARNING) if form.head.match(line)), None)
+        form = IN_TURNS if IN_TURNS.head.match(line) else None
         title = TITLE.match(self.title) if form else None
         if title:
             self._begin(form, *title.groups())
@@ -115,7 +104,7 @@ class _Reader:
 
     def _begin(self, form, collective, graph, ranks):
         self.table_rows = []
-        self.tables.append(Table(form, self.mpi, self.hosts, self.rules, collective, graph or "", int(ranks), self.table_rows))
+        self.tables.append(Table(form, self.mpi, self.hosts, collective, graph or "", int(ranks), self.table_rows))
 
     def _add(self, block_bytes, *words):
         """A time of nothing compares with nothing."""
@@ -163,5 +152,5 @@ def read(text):
         reader.take(printable(line))
     tables = [table for table in reader.tables if table.rows]
     if not tables:
-        raise Unfit("neither JSON nor results of scripts/bench, bench/collective, bench/neighbor or bench/learning")
+        raise Unfit("neither JSON nor results of scripts/bench, bench/collective or bench/neighbor")
     return Bench(reader.about, tables, reader.programs)

@@ -18,12 +18,6 @@ PARTS = {
         "Speed by block size",
         "Each point compares MPI_X, as a program calls it under libcoco, with the MPI library's own function, measured in turns in one "
         "process. Above 1 libcoco is faster. The mean over the sizes is the geometric mean."),
-    bench_file.LEARNING: (
-        "Speed after learning, by block size",
-        "Each point compares the second half of the calls of a program that learns with the MPI library's own function. Above 1 "
-        "libcoco is faster. The mean over the sizes is the geometric mean. In the numbers, first says how much more all calls have "
-        "taken than the better of the rules' choice and the library would have, in calls of that; total is the ratio of the same "
-        "times, above 1 if learning has lost; at 2000 is the best choice's speed over that of the calls from the 2,000th on."),
 }
 
 
@@ -39,7 +33,7 @@ def mpi_name(mpi):
 
 def _group_of(table):
     """Neighbours have a line for each graph, the others one for each number of ranks."""
-    return Group(table.mpi, table.collective, place_of(table) if table.graph else table.rules)
+    return Group(table.mpi, table.collective, place_of(table) if table.graph else "")
 
 
 def _line_of(table):
