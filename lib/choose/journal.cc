@@ -25,7 +25,7 @@ bool are_arranged_alike(const policy::Facts& one, const policy::Facts& other) {
 }
 
 void Journal::note(const policy::Facts& facts, const Cell& cell) {
-    Learner& learner = cell.lessons->learner;
+    const Learner& learner = cell.lessons->learner;
     const std::uint64_t calls = learner.calls_before() + cell.calls;
     std::scoped_lock hold(lock_);
     auto known = std::ranges::find_if(

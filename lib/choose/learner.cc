@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "base/check.h"
 
@@ -28,7 +29,7 @@ constexpr double kSurely = 3, kLikely = 1, kFewBlocks = 2, kManyBlocks = 8;
 // What is believed before anything was seen: as if so many blocks had been apart by a twentieth. A window of blocks, so that costs that
 // change are noticed.
 constexpr double kPriorBlocks = 2, kPriorApart = 0.05, kWindow = 16;
-// A probe, or a pause of the program, counts as no more than so many times the incumbent's time; in the evidence as twice or half.
+// A pause of the program costs a challenger no more than so many times the incumbent's time; a block counts as no more than twice or half.
 constexpr double kMostTimes = 4, kMostLog = 0.7;
 // What it takes to note a call.
 constexpr double kNoteNs = 60;
@@ -83,9 +84,7 @@ Learner::Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64
                               : shares_cpus ? kFirstMeetingWhereShared
                                             : kFirstMeeting)),
       earned_at_(first_call),
-      began_ns_(now_ns) {
-    if (candidates_ < 2) rest_end_ = UINT64_MAX;
-}
+      began_ns_(now_ns) {}
 
 Learner::Span Learner::span(std::uint64_t call) const {
     if (is_resting()) return {known_.incumbent, rest_end_ - 1, false};
@@ -123,31 +122,29 @@ void Learner::decide(std::uint64_t call, std::span<const std::int64_t> board, st
     if (board[board.size() - 2] == kGivesUp) return give_up();
     if (is_resting()) return meet_first(call, board, now_ns);
     known_.meeting_ns = static_cast<double>(board[kMeeting]);
-    earn(laps_->begin);
-    earned_at_ = call;  // a block's own time earns nothing
     if (board[kMark] == kGood)
         judge(board);
     else
-        charge(expected_cost_ns(challenger_));
-    rest(call);
+        charge_void(static_cast<double>(board[kBorders + kLaps]));
+    rest(call, now_ns);
 }
 
+// It tells what calls took in the rest, with all that lies between them.
 void Learner::meet_first(std::uint64_t call, std::span<const std::int64_t> board, std::int64_t now_ns) {
+    known_.whole_ns = at_least(static_cast<double>(board.front()) / static_cast<double>(call - earned_at_));
+    known_.meeting_ns = static_cast<double>(board.back());
+    const bool is_first = known_.call_ns == 0;
+    known_.call_ns = is_first ? known_.whole_ns : std::min(known_.call_ns, known_.whole_ns);
+    earn(call);
     challenger_ = next_challenger();
     lap_calls_ = calls_of_lap(challenger_);
-    if (known_.whole_ns == 0 && !is_restless_) return set_prices(call, board);
+    const bool is_covered = !is_first && missing_ns(challenger_) < expected_cost_ns(challenger_) / 4;
+    if (!is_covered && !is_restless_) {
+        charge(known_.meeting_ns);
+        return rest(call, now_ns);
+    }
     laps_ = std::make_unique<Laps>(Laps{.begin = call, .opened_ns = now_ns, .last_end_ns = now_ns});
     ++known_.looks;
-}
-
-// Before the first block nobody knows what calls take but by the program's time so far.
-void Learner::set_prices(std::uint64_t call, std::span<const std::int64_t> board) {
-    known_.whole_ns = known_.call_ns =
-        at_least(static_cast<double>(board.front()) / static_cast<double>(call - earned_at_));
-    known_.meeting_ns = static_cast<double>(board.back());
-    earn(call);
-    charge(known_.meeting_ns);
-    rest(call);
 }
 
 std::uint64_t Learner::calls_of_lap(int challenger) const {
@@ -168,10 +165,8 @@ int Learner::next_challenger() const {
     return next;
 }
 
-// Of each account, in a call.
-double Learner::income_ns() const {
-    return kIncome / std::max(candidates_ - 1, 1) * at_least(known_.whole_ns);
-}
+// Of each account, in a call. What lies between calls is other cells' time, too.
+double Learner::income_ns() const { return kIncome / (candidates_ - 1) * at_least(known_.call_ns); }
 
 double Learner::missing_ns(int challenger) const {
     return std::max(expected_cost_ns(challenger) - of_[challenger].balance_ns, 0.0);
@@ -205,8 +200,9 @@ void Learner::judge(std::span<const std::int64_t> board) {
     note_times(challenger, laps[1], laps[2]);
     const Lap incumbents{laps[0].whole_ns + laps[3].whole_ns, laps[0].calls_ns + laps[3].calls_ns},
         challengers{laps[1].whole_ns + laps[2].whole_ns, laps[1].calls_ns + laps[2].calls_ns};
-    known_.whole_ns = incumbents.whole_ns / (2 * calls);
-    known_.call_ns = incumbents.calls_ns / (2 * calls);
+    const double call_ns = incumbents.calls_ns / (2 * calls);
+    // A probe's calls may be slow as all first ones are.
+    known_.call_ns = challenger.was_probed ? call_ns : std::min(call_ns, known_.call_ns);
     // No more than so, as the program may have paused.
     const double most_ns = kMostTimes * incumbents.whole_ns;
     const double excess_ns = std::max(std::min(challengers.whole_ns - incumbents.whole_ns, most_ns),
@@ -215,20 +211,25 @@ void Learner::judge(std::span<const std::int64_t> board) {
     const double first_lap_ns =
         std::clamp(static_cast<double>(board[kBorders]) - calls * known_.whole_ns, 0.0, most_ns);
     charge(2 * known_.meeting_ns + (kLaps + 1) * calls * kNoteNs + first_lap_ns + excess_ns);
-    challenger.excess_ns = excess_ns / (2 * calls);
+    // By its shorter lap: in the other one it may have set up something, or the program was stopped.
+    challenger.excess_ns =
+        (2 * std::min(laps[1].calls_ns, laps[2].calls_ns) - incumbents.calls_ns) / (2 * calls);
     ++known_.results;
-    if (!challenger.was_probed) {
-        // It sets the pace only: so few calls may be slow as the first ones are.
-        challenger.excess_ns = std::min(challenger.excess_ns, kMostTimes * known_.call_ns);
-        challenger.was_probed = true;
-        return;
-    }
+    if (!std::exchange(challenger.was_probed, true)) return;
     challenger.whole.add(challengers.whole_ns / incumbents.whole_ns);
     challenger.calls.add(challengers.calls_ns / incumbents.calls_ns);
     const double whole = challenger.whole.z();
     if ((challenger.whole.count >= kFewBlocks && challenger.calls.z() > kSurely && whole > kLikely) ||
         (challenger.whole.count >= kManyBlocks && whole > kSurely))
         change_to_challenger();
+}
+
+// Of a block in which some rank has missed calls, which took so long.
+void Learner::charge_void(double took_ns) {
+    const auto calls = static_cast<double>(lap_calls_);
+    const double more_ns = took_ns - (kLaps + 1) * calls * known_.whole_ns;
+    charge(std::max(expected_cost_ns(challenger_), more_ns));
+    of_[challenger_].excess_ns = std::max(of_[challenger_].excess_ns, more_ns / (2 * calls));
 }
 
 // Less than nothing, too, where the challenger is the faster one: so noise counts as nothing in the sum of all blocks.
@@ -249,8 +250,7 @@ void Learner::change_to_challenger() {
     was.excess_ns = -is.excess_ns;
     was.was_probed = true;
     was.balance_ns = 0;
-    known_.whole_ns += is.excess_ns;
-    known_.call_ns += is.excess_ns;
+    known_.call_ns = at_least(known_.call_ns + is.excess_ns);
     known_.incumbent = challenger_;
     ++known_.changes;
 }
@@ -264,7 +264,9 @@ void Learner::earn(std::uint64_t call) {
         of_[c].balance_ns = std::min(of_[c].balance_ns + earned_ns, expected_cost_ns(c));
 }
 
-void Learner::rest(std::uint64_t call) {
+void Learner::rest(std::uint64_t call, std::int64_t now_ns) {
+    earned_at_ = call;  // a block's own time earns nothing
+    began_ns_ = now_ns;
     constexpr double kNever = 1e15;
     laps_.reset();
     if (is_restless_) {
@@ -304,25 +306,23 @@ void Learner::go_on_from(std::span<const std::int64_t> knowledge) {
     COCO_CHECK(knowledge.size() == knowledge_size(candidates_), "knowledge is that of as many candidates");
     const std::int64_t* number = knowledge.data();
     visit_known(*this, [&](auto& value) { set_from(*number++, value); });
-    if (candidates_ > 1) rest_end_ = earned_at_ + std::max(known_.rest, kLeastRest);
+    rest_end_ = earned_at_ + std::max(known_.rest, kLeastRest);
 }
 
 void Learner::break_off(std::uint64_t call) {
     if (is_resting()) return;
-    earn(laps_->begin);
-    earned_at_ = call;
     charge(expected_cost_ns(challenger_));
-    rest(call);
+    rest(call, 0);
 }
 
-void Learner::write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) {
-    if (known_.whole_ns != 0 && is_resting()) earn(call);
-    numbers.resize(knowledge_size(candidates_));
-    Learner left(candidates_, shares_cpus_, is_restless_, 1, 0);
+void Learner::write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) const {
+    Learner left(candidates_, shares_cpus_, is_restless_, earned_at_, 0);
     left.known_ = known_;
     std::ranges::copy(of_, left.of_);
+    if (known_.call_ns != 0) left.earn(call);
     left.known_.calls += call - 1;
     left.known_.rest = rest_end_ > call ? rest_end_ - call : 0;
+    numbers.resize(knowledge_size(candidates_));
     std::int64_t* number = numbers.data();
     visit_known(left, [&](const auto& value) { *number++ = number_of(value); });
 }

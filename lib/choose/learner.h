@@ -37,6 +37,7 @@ class Learner {
     // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for tests: it has blocks all the
     // time, and follows nothing but its whims. first_call, now_ns: with which it begins,
     // and when.
+    // Requires: there are two candidates or more.
     Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
             std::int64_t now_ns);
 
@@ -47,7 +48,7 @@ class Learner {
     // Goes on from the knowledge of a learner with as many candidates. Requires: the same knowledge on all ranks; no call was made.
     void go_on_from(std::span<const std::int64_t> knowledge);
     // Writes what it knows before this call.
-    void write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers);
+    void write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) const;
     // Ends the block that is under way before this call, if any, as the communicator ends.
     void break_off(std::uint64_t call);
 
@@ -90,8 +91,8 @@ class Learner {
   private:
     static constexpr int kLaps = 4;
     // The largest numbers on any rank, of a block: when it came to the calls behind the first lap and behind each other one, how long it
-    // was outside our calls in each of these, a mark, and how long a meeting takes. A first meeting has how long the cell has been
-    // there, and the last two.
+    // was outside our calls in each of these, a mark, and how long a meeting takes. A first meeting has how long the rest has
+    // lasted, and the last two.
     enum Number { kBorders, kOutsides = kBorders + kLaps + 1, kMark = kOutsides + kLaps, kMeeting, kNumbers };
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
     // The program's time in a lap, and the part of it that calls took.
@@ -125,7 +126,7 @@ class Learner {
         int incumbent = 0;
         std::uint64_t calls = 0, looks = 0, results = 0, changes = 0;
         double spent_ns = 0;
-        // Of a call of the incumbent with all that lies before the next one, of its calls alone, and of a meeting. 0: not known.
+        // Of a call of the incumbent with all that lies before the next one, of the call alone, and of a meeting. 0: not known.
         double whole_ns = 0, call_ns = 0, meeting_ns = 0;
         std::uint64_t rest = 0;  // calls
     };
@@ -142,11 +143,11 @@ class Learner {
     int next_challenger() const;
     void earn(std::uint64_t call);
     void meet_first(std::uint64_t call, std::span<const std::int64_t> board, std::int64_t now_ns);
-    void set_prices(std::uint64_t call, std::span<const std::int64_t> board);
     void judge(std::span<const std::int64_t> board);
     void charge(double cost_ns);
+    void charge_void(double took_ns);
     void change_to_challenger();
-    void rest(std::uint64_t call);
+    void rest(std::uint64_t call, std::int64_t now_ns);
     void give_up();
 
     const int candidates_;
@@ -158,8 +159,8 @@ class Learner {
     std::uint64_t earned_at_;      // the first call whose share of the time the accounts do not have yet
     std::uint64_t lap_calls_ = 0;  // of the block under way
     std::unique_ptr<Laps> laps_;   // of the block under way; null: at rest
-    std::int64_t began_ns_;
-    std::int64_t first_[3] = {};  // a first meeting's numbers
+    std::int64_t began_ns_;        // the rest
+    std::int64_t first_[3] = {};   // a first meeting's numbers
     bool gives_up_ = false, gave_up_ = false;
 };
 
