@@ -67,10 +67,21 @@ bool NeighborFlight::wants_copies() const {
 
 bool NeighborFlight::goes_through_kernel() const {
     const Buffer& send = call_.local.send;
-    const auto readers = static_cast<std::int32_t>(plan_.readers.size());
-    return is_exposed() && !writes_ && send.packer == nullptr && !has_long_table(send) &&
-           out_bytes() > blocks::piped_above_bytes(readers + 1) &&
-           !blocks::is_shared(send, send.block_bytes) && channel_.can_read_mates();
+    // Ranks ask for messages by the streams of a control block.
+    if (!is_exposed() || writes_ || send.packer != nullptr || has_long_table(send) ||
+        static_cast<std::uint64_t>(comm_.ranks) > channel::kNodeRanks)
+        return false;
+    std::int32_t reads = static_cast<std::int32_t>(plan_.readers.size());
+    std::uint64_t bytes = out_bytes();
+    if (personal_) {
+        reads = 0;
+        for (const comm::Neighbors::Run& run : near_.read_by_mates) reads += run.count;
+        if (!sized_) bytes = static_cast<std::uint64_t>(reads) * send.block_bytes;
+    }
+    if (bytes <= blocks::piped_above_bytes(reads + 1) || blocks::is_shared(send, send.block_bytes))
+        return false;
+    channel_.show_thread();
+    return channel_.can_read_mates();
 }
 
 bool NeighborFlight::can_lay_out(const Buffer& buffer) const {

@@ -262,7 +262,9 @@ base::HeapMode mode() {
 void share_large_blocks(bool share) { g_shares_large.store(share, std::memory_order_relaxed); }
 
 Arena arena_of(std::size_t bytes) {
-    return bytes >= kLarge && !g_shares_large.load(std::memory_order_relaxed) ? Arena::large : Arena::middle;
+    if (bytes < kLarge) return Arena::middle;
+    const bool is_shared = g_shares_large.load(std::memory_order_relaxed) && is_on_segment(Arena::middle);
+    return is_shared ? Arena::middle : Arena::large;
 }
 
 bool is_address_space_bounded() {
