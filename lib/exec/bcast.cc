@@ -178,7 +178,9 @@ void note_refused(Outcome& outcome) {
 }
 
 bool fits_tape(const Order& order) {
-    return order.algorithm.is_eager() && order.call.local.bytes <= kInlineBytesMax;
+    const bool is_packed = order.call.local.send.packer != nullptr;
+    return order.algorithm.is_eager() &&
+           order.call.local.bytes <= (is_packed ? kPackedBytesMax : kInlineBytesMax);
 }
 
 // Returns: false while the tape has to be waited for.
