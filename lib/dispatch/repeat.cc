@@ -236,7 +236,7 @@ bool may_pass(const TypeFacts& type) { return type.valid && !type.lasts; }
 bool is_known_by_bytes(const Args& args, const TypeFacts& type) {
     return args.collective == Collective::bcast && is_plain_pointer(args, 0) && may_pass(type) &&
            args.recv.count > 0 &&
-           type.size_bytes <= exec::kPackedBytesMax / static_cast<std::uint64_t>(args.recv.count) &&
+           type.size_bytes <= exec::kTapedBytesMax / static_cast<std::uint64_t>(args.recv.count) &&
            (!type.run || type.is_dense(static_cast<std::uint64_t>(args.recv.count)));
 }
 // The call as one of bytes.
@@ -271,7 +271,7 @@ const Repeat* repeat_by_bytes(const Args& args) {
     if (!memory().knows_by_bytes || args.collective != Collective::bcast || !is_plain_pointer(args, 0))
         return nullptr;
     if (mpi::own_comm() == mpi::lib().comm_null) return nullptr;  // MPI has ended
-    const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kPackedBytesMax);
+    const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kTapedBytesMax);
     if (!is_known_by_bytes(args, type)) return nullptr;
     const Args bytes = as_bytes(args, type);
     RememberedCall* last = memory().by_bytes(type).find(

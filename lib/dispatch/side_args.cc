@@ -39,7 +39,7 @@ SideArgs recv_side(const Args& args, const comm::Comm& comm, const TypeFacts* kn
     bool bcast = args.collective == Collective::bcast;
     // One that names absolute addresses has to say where they are.
     if (bcast && known == nullptr && args.recv.buffer != nullptr) {
-        const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kPackedBytesMax);
+        const TypeFacts type = facts_to_pack(args.recv.type, args.recv.count, exec::kTapedBytesMax);
         return recv_side(args, comm, &type);
     }
     return {.args = args.recv,

@@ -30,8 +30,11 @@ inline constexpr std::uint64_t kCombinedBytes = 4096;
 inline constexpr std::uint64_t kTrain = 64;
 inline constexpr std::uint64_t kRingSegments = 4;
 inline constexpr std::uint64_t kSegmentBytesMax = channel::kStageBytes / kRingSegments / 64 * 64;
-// Bytes of a bcast that go in the record itself, and of one by a type with holes, which is packed there. More go on the stage: a root runs
-// into readers on the tape's lines sooner (plain loops of 512 B and 1 KiB on 2 ranks: 0.15 and 0.18 us, 0.45 in the record).
-inline constexpr std::uint64_t kInlineBytesMax = 128, kPackedBytesMax = channel::kTapeBytes / 32;
+// A bcast of so many bytes may go in the record itself: by a type with holes, which is packed there, or in the first epochs of a
+// communicator. Later ones of more than kInlineBytesMax go on the stage, which has room for hundreds, where the tape has it for 31 of
+// 1 KiB (bench/grid.py, bcasts of 512 B and 1 KiB on 2 ranks: 0.15 and 0.18 us, on the tape 0.45). But to touch all
+// of the stage takes some 0.25 ms (bench/first_calls.py).
+inline constexpr std::uint64_t kTapedBytesMax = channel::kTapeBytes / 32, kInlineBytesMax = 128;
+inline constexpr std::uint64_t kEarlyEpochs = 4096;
 
 }  // namespace coco::exec
