@@ -30,7 +30,7 @@ constexpr double kSurely = 3, kLikely = 1, kFewBlocks = 2, kManyBlocks = 8;
 // change are noticed.
 constexpr double kPriorBlocks = 2, kPriorApart = 0.05, kWindow = 16;
 // A pause of the program costs a challenger no more than so many times the incumbent's time; a block counts as no more than twice or half.
-constexpr double kMostTimes = 4, kMostLog = 0.7;
+constexpr double kMostTimes = 4, kMostApart = 0.7;
 // What it takes to note a call.
 constexpr double kNoteNs = 60;
 // Times that ratios are taken of.
@@ -58,7 +58,7 @@ void set_from(std::int64_t number, T& value) {
 
 // Nearly the logarithm, by operations that are exact on all processors: ranks of unlike ones must judge alike.
 void Learner::Series::add(double ratio) {
-    const double value = std::clamp(2 * (ratio - 1) / (ratio + 1), -kMostLog, kMostLog);
+    const double value = std::clamp(2 * (ratio - 1) / (ratio + 1), -kMostApart, kMostApart);
     if (count == kWindow) {
         --count;
         squares *= count / kWindow;
@@ -138,6 +138,7 @@ void Learner::meet_first(std::uint64_t call, std::span<const std::int64_t> board
     earn(call);
     challenger_ = next_challenger();
     lap_calls_ = calls_of_lap(challenger_);
+    // Calls may have become slower or faster in the rest: so nearly is enough.
     const bool is_covered = !is_first && missing_ns(challenger_) < expected_cost_ns(challenger_) / 4;
     if (!is_covered && !is_restless_) {
         charge(known_.meeting_ns);

@@ -9,7 +9,7 @@
 //   lap          so many calls of one candidate, one behind the other
 //   block        a meeting, a lap of the incumbent that is not counted, laps incumbent, challenger, challenger, incumbent, a meeting
 //   meeting      all ranks agree on a board: numbers, of which the largest on any rank counts
-//   account      of a challenger: time that blocks may cost, a share of the program's. No block begins that it does not cover.
+//   account      of a challenger: time that its blocks may cost, a share of the time in the cell's calls
 //   knowledge    all of this as numbers, by which the learner of a later communicator goes on
 //
 // A lap's time is that from the last rank's arrival at its first call to the last rank's arrival at the call behind it: so no cost
@@ -18,7 +18,7 @@
 //
 // Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks choose alike.
 //
-//   rest --(the account covers a block)--> meeting --> laps --(the last lap's end)--> meeting, judgement --> rest
+//   rest --(an account should cover a block)--> meeting --(it does, or nearly)--> laps --> meeting, judgement --> rest
 //
 // Called by choices.cc. Knows no clock and no other rank: tests play millions of calls in virtual time. Thread safety: that of the
 // communicator. Never fails.
@@ -34,10 +34,9 @@ class Learner {
   public:
     static constexpr int kCandidatesMost = 3;
 
-    // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for tests: it has blocks all the
-    // time, and follows nothing but its whims. first_call, now_ns: with which it begins,
-    // and when.
-    // Requires: there are two candidates or more.
+    // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for tests,
+    // it has blocks all the time, and follows nothing but its whims. first_call, now_ns: the call with which it
+    // begins, and when. Requires: there are two candidates or more.
     Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
             std::int64_t now_ns);
 
