@@ -13,7 +13,8 @@ bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective coll
 
 namespace {
 
-// The first bcasts of a communicator go by the rules; then ranks compare their lengths, which takes a meeting.
+// The first bcasts of a communicator go by the rules; then ranks compare their lengths, which takes a
+// meeting.
 constexpr std::uint64_t kBcastsByRules = 3000, kBcastsByRulesRestless = 16;
 // The rule of cells whose calls go by something else than the policy.
 constexpr int kNoRule = -2;

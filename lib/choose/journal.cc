@@ -8,7 +8,8 @@
 namespace coco::choose {
 namespace {
 
-// What is told is how many kinds follow; of each the kind, where its knowledge begins, and how many numbers it has; and then these.
+// What is told is how many kinds follow; of each the kind, where its knowledge begins, and how many numbers
+// it has; and then these.
 constexpr std::size_t kKinds = 0, kHead = 1, kEntry = 3;
 
 bool is_of_same_kind(const Lesson& lesson, const policy::Facts& facts, const Cell& cell) {

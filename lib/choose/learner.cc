@@ -14,22 +14,24 @@ namespace {
 
 // All accounts together get half a hundredth of the time.
 constexpr double kIncome = 0.005;
-// A candidate's first calls may set up what others have: MPI libraries connect their ranks. So jobs, and collectives in them, that do
-// not take some tenths of a second, or seconds where ranks share processors, never look at another candidate.
+// A candidate's first calls may set up what others have: MPI libraries connect their ranks. So jobs, and
+// collectives in them, that do not take some tenths of a second, or seconds where ranks share processors,
+// never look at another candidate.
 constexpr double kFirstCallsNs = 1e6, kFirstCallsNsWhereShared = 1e7;
 // The call before which ranks meet to know what calls take.
 constexpr std::uint64_t kFirstMeeting = 256, kFirstMeetingWhereShared = 1024, kFirstMeetingRestless = 8;
 constexpr std::uint64_t kLeastRest = 32;
-// A lap outlasts what a meeting and a change of candidates leave behind: ranks in step, others' data in caches. Where ranks share
-// processors they need some turns to fall into their pace.
+// A lap outlasts what a meeting and a change of candidates leave behind: ranks in step, others' data in
+// caches. Where ranks share processors they need some turns to fall into their pace.
 constexpr double kLapMeetings = 4, kLapNsWhereShared = 1e6;
 constexpr std::uint64_t kProbeCalls = 2, kMostCalls = 4096;
 // A challenger is followed where it is faster by so many standard deviations.
 constexpr double kSurely = 3, kLikely = 1, kFewBlocks = 2, kManyBlocks = 8;
-// What is believed before anything was seen: as if so many blocks had been apart by a twentieth. A window of blocks, so that costs that
-// change are noticed.
+// What is believed before anything was seen: as if so many blocks had been apart by a twentieth. A window of
+// blocks, so that costs that change are noticed.
 constexpr double kPriorBlocks = 2, kPriorApart = 0.05, kWindow = 16;
-// A pause of the program costs a challenger no more than so many times the incumbent's time; a block counts as no more than twice or half.
+// A pause of the program costs a challenger no more than so many times the incumbent's time; a block counts
+// as no more than twice or half.
 constexpr double kMostTimes = 4, kMostApart = 0.7;
 // What it takes to note a call.
 constexpr double kNoteNs = 60;
@@ -56,7 +58,8 @@ void set_from(std::int64_t number, T& value) {
 
 }  // namespace
 
-// Nearly the logarithm, by operations that are exact on all processors: ranks of unlike ones must judge alike.
+// Nearly the logarithm, by operations that are exact on all processors: ranks of unlike ones must judge
+// alike.
 void Learner::Series::add(double ratio) {
     const double value = std::clamp(2 * (ratio - 1) / (ratio + 1), -kMostApart, kMostApart);
     if (count == kWindow) {
@@ -176,7 +179,8 @@ double Learner::missing_ns(int challenger) const {
 double Learner::expected_cost_ns(int challenger) const {
     const auto calls = static_cast<double>(calls_of_lap(challenger));
     const OfCandidate& one = of_[challenger];
-    // Twice as slow until a block of whole laps has shown it, or a probe at least that it is faster, where one can.
+    // Twice as slow until a block of whole laps has shown it, or a probe at least that it is faster, where
+    // one can.
     const bool seems_faster = !shares_cpus_ && one.excess_ns < -known_.call_ns / 10;
     const double least_ns = one.whole.count == 0 && !seems_faster ? known_.call_ns : 0;
     const double first_ns = one.was_probed ? 0 : shares_cpus_ ? kFirstCallsNsWhereShared : kFirstCallsNs;
@@ -233,7 +237,8 @@ void Learner::charge_void(double took_ns) {
     of_[challenger_].excess_ns = std::max(of_[challenger_].excess_ns, more_ns / (2 * calls));
 }
 
-// Less than nothing, too, where the challenger is the faster one: so noise counts as nothing in the sum of all blocks.
+// Less than nothing, too, where the challenger is the faster one: so noise counts as nothing in the sum of
+// all blocks.
 void Learner::charge(double cost_ns) {
     of_[challenger_].balance_ns -= cost_ns;
     known_.spent_ns += cost_ns;
@@ -256,7 +261,8 @@ void Learner::change_to_challenger() {
     ++known_.changes;
 }
 
-// An account holds no more than the next block costs, so that a candidate that has become slow does not use up what was saved for long.
+// An account holds no more than the next block costs, so that a candidate that has become slow does not use
+// up what was saved for long.
 void Learner::earn(std::uint64_t call) {
     if (call <= earned_at_) return;
     const double earned_ns = income_ns() * static_cast<double>(call - earned_at_);

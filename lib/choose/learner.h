@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Learning for one cell: calls of one collective, on one communicator, with blocks of about one size, that the rules choose
-// alike for. Now and then some calls go to another candidate, and if that proves faster it becomes the incumbent.
+// Learning for one cell: calls of one collective, on one communicator, with blocks of about one size, that
+// the rules choose alike for. Now and then some calls go to another candidate, and if that proves faster it
+// becomes the incumbent.
 //
 //   candidate    what may be chosen for a call; number 0 is the rules' own choice
 //   incumbent    the candidate that has all calls but those of blocks
@@ -12,16 +13,17 @@
 //   account      of a challenger: time that its blocks may cost, a share of the time in the cell's calls
 //   knowledge    all of this as numbers, by which the learner of a later communicator goes on
 //
-// A lap's time is that from the last rank's arrival at its first call to the last rank's arrival at the call behind it: so no cost
-// can hide in the next call, in computing or in other functions. The same less the longest that a rank was outside our calls
-// is more exact, and blind to costs outside. Decision 25 says why the account bounds what learning costs.
+// A lap's time is that from the last rank's arrival at its first call to the last rank's arrival at the call
+// behind it: so no cost can hide in the next call, in computing or in other functions. The same less the
+// longest that a rank was outside our calls is more exact, and blind to costs outside. Decision 25 says why
+// the account bounds what learning costs.
 //
 // Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks choose alike.
 //
 //   rest --(an account should cover a block)--> meeting --(it does, or nearly)--> laps --> meeting, judgement --> rest
 //
-// Called by choices.cc. Knows no clock and no other rank: tests play millions of calls in virtual time. Thread safety: that of the
-// communicator. Never fails.
+// Called by choices.cc. Knows no clock and no other rank: tests play millions of calls in virtual time.
+// Thread safety: that of the communicator. Never fails.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -34,9 +36,9 @@ class Learner {
   public:
     static constexpr int kCandidatesMost = 3;
 
-    // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for tests,
-    // it has blocks all the time, and follows nothing but its whims. first_call, now_ns: the call with which it
-    // begins, and when. Requires: there are two candidates or more.
+    // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for
+    // tests, it has blocks all the time, and follows nothing but its whims. first_call, now_ns: the call with
+    // which it begins, and when. Requires: there are two candidates or more.
     Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
             std::int64_t now_ns);
 
@@ -44,7 +46,8 @@ class Learner {
     static constexpr std::size_t knowledge_size(int candidates) {
         return kKnownOfAll + kKnownOfEach * static_cast<std::size_t>(candidates);
     }
-    // Goes on from the knowledge of a learner with as many candidates. Requires: the same knowledge on all ranks; no call was made.
+    // Goes on from the knowledge of a learner with as many candidates. Requires: the same knowledge on all
+    // ranks; no call was made.
     void go_on_from(std::span<const std::int64_t> knowledge);
     // Writes what it knows before this call.
     void write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) const;
@@ -62,8 +65,8 @@ class Learner {
 
     // Whether the ranks must meet before this call: they agree on board() and decide().
     bool must_meet(std::uint64_t call) const { return call >= (is_resting() ? rest_end_ : laps_end()); }
-    // Of this rank, as it comes to the meeting; to be replaced by the largest of each number on any rank, but the last one by how long a
-    // meeting takes.
+    // Of this rank, as it comes to the meeting; to be replaced by the largest of each number on any rank, but
+    // the last one by how long a meeting takes.
     std::span<std::int64_t> board(std::int64_t now_ns);
     // Requires: must_meet(call); the board is agreed. now_ns: behind the meeting.
     void decide(std::uint64_t call, std::span<const std::int64_t> board, std::int64_t now_ns);
@@ -72,7 +75,8 @@ class Learner {
     bool gave_up() const { return gave_up_; }
 
     int incumbent() const { return known_.incumbent; }
-    // How many blocks have begun, how many of them have shown something, and how often the incumbent has changed.
+    // How many blocks have begun, how many of them have shown something, and how often the incumbent has
+    // changed.
     std::uint64_t looks() const { return known_.looks; }
     std::uint64_t results() const { return known_.results; }
     std::uint64_t changes() const { return known_.changes; }
@@ -89,9 +93,9 @@ class Learner {
 
   private:
     static constexpr int kLaps = 4;
-    // The largest numbers on any rank, of a block: when it came to the calls behind the first lap and behind each other one, how long it
-    // was outside our calls in each of these, a mark, and how long a meeting takes. A first meeting has how long the rest has
-    // lasted, and the last two.
+    // The largest numbers on any rank, of a block: when it came to the calls behind the first lap and behind
+    // each other one, how long it was outside our calls in each of these, a mark, and how long a meeting
+    // takes. A first meeting has how long the rest has lasted, and the last two.
     enum Number { kBorders, kOutsides = kBorders + kLaps + 1, kMark = kOutsides + kLaps, kMeeting, kNumbers };
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
     // The program's time in a lap, and the part of it that calls took.
@@ -105,7 +109,8 @@ class Learner {
         std::int64_t outside_ns = 0;
         std::int64_t numbers[kNumbers] = {};
     };
-    // How far the challenger's time is above the incumbent's, in the last blocks: 0 if they are equal, 0.1 if it is a tenth longer.
+    // How far the challenger's time is above the incumbent's, in the last blocks: 0 if they are equal, 0.1 if
+    // it is a tenth longer.
     struct Series {
         double count = 0, mean = 0, squares = 0;
         void add(double ratio);
@@ -125,7 +130,8 @@ class Learner {
         int incumbent = 0;
         std::uint64_t calls = 0, looks = 0, results = 0, changes = 0;
         double spent_ns = 0;
-        // Of a call of the incumbent with all that lies before the next one, of the call alone, and of a meeting. 0: not known.
+        // Of a call of the incumbent with all that lies before the next one, of the call alone, and of a
+        // meeting. 0: not known.
         double whole_ns = 0, call_ns = 0, meeting_ns = 0;
         std::uint64_t rest = 0;  // calls
     };

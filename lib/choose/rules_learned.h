@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Makes rules of what the communicators of a job have learned, for the jobs after it: one for each kind of cell in which another
-// choice than that of the rules has proved faster. Called by dispatch when MPI ends. Thread safety: a pure function. Never fails.
+// Makes rules of what the communicators of a job have learned, for the jobs after it: one for each kind of
+// cell in which another choice than that of the rules has proved faster. Called by dispatch when MPI ends.
+// Thread safety: a pure function. Never fails.
 #pragma once
 #include <span>
 #include <vector>
@@ -11,7 +12,8 @@
 
 namespace coco::choose {
 
-// old: the learned rules so far, of other jobs too; what the lessons say stands in their place. policy: what the job chose by.
+// old: the learned rules so far, of other jobs too; what the lessons say stands in their place. policy: what
+// the job chose by.
 std::vector<policy::Rule> rules_learned(std::span<const Lesson> lessons, const policy::Policy& policy,
                                         std::vector<policy::Rule> old);
 

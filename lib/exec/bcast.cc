@@ -177,8 +177,8 @@ void note_refused(Outcome& outcome) {
     outcome.closes = true;
 }
 
-// The root alone decides: readers follow its records. A communicator's first calls touch the few pages of the tape, later ones the many
-// of the stage.
+// The root alone decides: readers follow its records. A communicator's first calls touch the few pages of the
+// tape, later ones the many of the stage.
 bool fits_tape(const Order& order) {
     const bool is_packed = order.call.local.send.packer != nullptr;
     const bool is_early = order.lane.channel.epoch() < kEarlyEpochs;

@@ -26,14 +26,16 @@ inline std::uint64_t eager_bytes(const channel::Channel& channel) {
 // bytes. All ranks go by it.
 inline constexpr std::uint64_t kCombinedBytes = 4096;
 
-// Limits of both bcasts, equal on all ranks: segments in an epoch, segments in the ring at once, bytes of a segment.
+// Limits of both bcasts, equal on all ranks: segments in an epoch, segments in the ring at once, bytes of a
+// segment.
 inline constexpr std::uint64_t kTrain = 64;
 inline constexpr std::uint64_t kRingSegments = 4;
 inline constexpr std::uint64_t kSegmentBytesMax = channel::kStageBytes / kRingSegments / 64 * 64;
-// A bcast of so many bytes may go in the record itself: by a type with holes, which is packed there, or in the first epochs of a
-// communicator. Later ones of more than kInlineBytesMax go on the stage, which has room for hundreds, where the tape has it for 31 of
-// 1 KiB (bench/grid.py, bcasts of 512 B and 1 KiB on 2 ranks: 0.15 and 0.18 us, on the tape 0.45). But to touch all
-// of the stage takes some 0.25 ms (bench/first_calls.py).
+// A bcast of so many bytes may go in the record itself: by a type with holes, which is packed there, or in
+// the first epochs of a communicator. Later ones of more than kInlineBytesMax go on the stage, which has room
+// for hundreds, where the tape has it for 31 of 1 KiB (bench/grid.py, bcasts of 512 B and 1 KiB on 2 ranks:
+// 0.15 and 0.18 us, on the tape 0.45). But to touch all of the stage takes some 0.25 ms
+// (bench/first_calls.py).
 inline constexpr std::uint64_t kTapedBytesMax = channel::kTapeBytes / 32, kInlineBytesMax = 128;
 inline constexpr std::uint64_t kEarlyEpochs = 4096;
 

@@ -118,7 +118,8 @@ class NeighborFlight final : public ExchangeFlight {
     // Whether others touch the send buffer: those that copy along the curve do, even for what a rank sends to itself.
     bool is_exposed() const { return near_.has_readers || writes_; }
     bool wants_copies() const;
-    // Whether readers fetch this rank's blocks through the kernel: private ones that are too many to be staged.
+    // Whether readers fetch this rank's blocks through the kernel: private ones that are too many to be
+    // staged.
     bool goes_through_kernel() const;
     // Whether blocks with holes can go by their layouts. Not where peers write, or messages carry them to other nodes.
     bool can_lay_out(const blocks::Buffer& buffer) const;

@@ -4,12 +4,11 @@
 // message for each edge.
 //
 // How a rank's blocks can be had is its own affair: in the slot, on the stage ring, where they lie, or, when
-// they are too many and private, through the kernel or by messages; the readers follow. A reader that the kernel
-// refuses asks for messages before it raises kDone. So nobody refuses, ranks wait for
-// nobody but those whose buffers they touch, and ranks that think of different sizes may choose unlike as
-// long as the receivers copy. Where others write to receive buffers, all ranks of the node have to be ready
-// for that: with few bytes they always are; else all look at all slots, and if one is not, the receivers
-// copy.
+// they are too many and private, through the kernel or by messages; the readers follow. A reader that the
+// kernel refuses asks for messages before it raises kDone. So nobody refuses, ranks wait for nobody but those
+// whose buffers they touch, and ranks that think of different sizes may choose unlike as long as the
+// receivers copy. Where others write to receive buffers, all ranks of the node have to be ready for that:
+// with few bytes they always are; else all look at all slots, and if one is not, the receivers copy.
 //
 // Between nodes messages may be combined (`combining`). A rank that takes part must know that all who share
 // neighbours with it do; it knows their block sizes, as blocks that go to one rank are of one size. So all

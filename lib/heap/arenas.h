@@ -24,7 +24,8 @@ int arena_flags(Arena which);
 base::HeapMode mode();
 // Whether new blocks of an arena are on the segment.
 bool is_on_segment(Arena which);
-// Whether large blocks are born as middle ones from now on: where ranks cannot read each other's private memory.
+// Whether large blocks are born as middle ones from now on: where ranks cannot read each other's private
+// memory.
 void share_large_blocks(bool share);
 // The arena of a block of kMiddle bytes or more (large.h).
 Arena arena_of(std::size_t bytes);
