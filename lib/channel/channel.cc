@@ -137,11 +137,20 @@ bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
     return true;
 }
 
+std::uint64_t Channel::known_done() const {
+    std::uint64_t lowest = epoch_ - 1;
+    for (std::int32_t r : mates_) lowest = std::min(lowest, peers_[static_cast<std::size_t>(r)].done_epoch);
+    return std::max(done_epoch_, lowest);
+}
+
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {
     // A call that polls may ask again even where it was given the piece before.
     if (staged_.epoch != epoch_) {
         COCO_CHECK(bytes <= kStageBytes, "what is staged fits into the stage ring");
-        const auto piece = stage_.take(os::line_up(bytes), 0, epoch_);
+        const std::uint64_t taken = os::line_up(bytes);
+        if (stage_.may_end_lap()) [[unlikely]]
+            stage_.end_lap(taken, known_done());
+        const auto piece = stage_.take(taken, 0, epoch_);
         staged_ = {.epoch = epoch_, .begin = piece.begin, .wait_epoch = piece.wait_epoch};
     }
     return wait_all_done(staged_.wait_epoch) ? control_->stage + staged_.begin : nullptr;

@@ -274,6 +274,8 @@ class Channel {
     bool find_peer(std::int32_t peer);
     // Waits until all ranks of the node have finished `wanted`, and notes how far they are.
     bool look_at_all(std::uint64_t wanted);
+    // The last epoch that this rank knows all ranks of the node to have finished, without a look at their flags.
+    std::uint64_t known_done() const;
     // Waits until the peer has finished call `wanted`, and notes how far it is.
     bool look_how_far(Peer& peer, std::uint64_t wanted);
     bool wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,

@@ -36,6 +36,7 @@ class Ring {
         if (piece.wrapped) {
             piece.begin = 0;
             entered_ = kNone;
+            lap_bytes_ = kBytes;
         }
         std::uint64_t last = (piece.begin + bytes + slack - 1) / kSectorBytes;
         // Sectors that this lap has entered already were waited for then.
@@ -50,12 +51,27 @@ class Ring {
     }
     std::uint64_t head() const { return head_; }
 
+    // The first laps are short, and each is a sector longer than the one before: each page that is used for the
+    // first time costs the owner and all readers a fault, while long laps are faster in the end.
+    // Whether the lap is long enough to end here.
+    bool may_end_lap() const { return head_ >= lap_bytes_; }
+    // Has the next piece, of so many bytes, begin where the ring begins, if nobody reads there behind call
+    // `done_epoch`. Requires: may_end_lap(); all ranks have finished that call; readers need no wrap.
+    void end_lap(std::uint64_t bytes, std::uint64_t done_epoch) {
+        for (std::uint64_t s = 0; s <= (bytes - 1) / kSectorBytes; ++s)
+            if (epochs_[s] > done_epoch) return;
+        head_ = 0;
+        entered_ = kNone;
+        lap_bytes_ += kSectorBytes;
+    }
+
   private:
     static constexpr std::uint64_t kSectorBytes = kBytes / kSectors;
     static constexpr std::uint64_t kNone = UINT64_MAX;  // + 1 is the first sector
 
     std::uint64_t head_;
     std::uint64_t entered_;
+    std::uint64_t lap_bytes_ = kSectorBytes;  // that a lap has at least before it may end early
     std::uint64_t epochs_[kSectors] = {};
 };
 
