@@ -67,8 +67,8 @@ Function left_alone(Own<Function>, const char* name, const void* caller) {
         if (lib().Name == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);        \
         if (coco::dispatch::t_inside != 0) return lib().Name arguments;                           \
         static const auto next = next_or("MPI_" #Name, lib().Name);                               \
-        if (const auto passing = coco::dispatch::pass_again(Args __VA_ARGS__); passing.passes_on) \
-            return coco::dispatch::hand_on(passing, [&] { return next arguments; });              \
+        if (const auto* known = coco::dispatch::find_passing(Args __VA_ARGS__); known != nullptr) \
+            return coco::dispatch::hand_on(*known, [&] { return next arguments; });               \
         return coco::dispatch::enter(Args __VA_ARGS__, [&] { return next arguments; });           \
     }                                                                                             \
     COCO_DOOR int PMPI_##Name parameters {                                                        \
@@ -76,8 +76,8 @@ Function left_alone(Own<Function>, const char* name, const void* caller) {
         const auto own = lib().Name;                                                              \
         if (own == nullptr) return coco::dispatch::call_narrowed(Args __VA_ARGS__);               \
         if (coco::dispatch::t_inside != 0) return own arguments;                                  \
-        if (const auto passing = coco::dispatch::pass_again(Args __VA_ARGS__); passing.passes_on) \
-            return coco::dispatch::hand_on(passing, [&] { return own arguments; });               \
+        if (const auto* known = coco::dispatch::find_passing(Args __VA_ARGS__); known != nullptr) \
+            return coco::dispatch::hand_on(*known, [&] { return own arguments; });                \
         return coco::dispatch::enter(Args __VA_ARGS__, [&] { return own arguments; });            \
     }
 

@@ -146,7 +146,7 @@ std::uint64_t Channel::known_done() const {
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {
     // A call that polls may ask again even where it was given the piece before.
     if (staged_.epoch != epoch_) {
-        COCO_CHECK(bytes <= kStageBytes, "what is staged fits into the stage ring");
+        COCO_CHECK(bytes != 0 && bytes <= kStageBytes, "what is staged fits into the stage ring");
         const std::uint64_t taken = os::line_up(bytes);
         if (stage_.may_end_lap()) [[unlikely]]
             stage_.end_lap(taken, known_done());

@@ -58,7 +58,8 @@ struct Bond {
     Members* members = nullptr;  // null: not looked up yet, or without an identity
     std::unique_ptr<Comm> comm;  // null until collectives of ours have been called often enough
     // Until then: how much these calls weigh (comm.cc), and how many were on neighbours.
-    std::uint32_t weight = 0, neighbor_calls = 0;
+    std::uint64_t weight = 0;
+    std::uint32_t neighbor_calls = 0;
 
     explicit Bond(std::uint64_t identity, Members* known = nullptr);
     ~Bond();

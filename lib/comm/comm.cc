@@ -70,6 +70,7 @@ Comm& invalid() {
 
 Comm* make_known(mpi::Comm handle, Bond& bond) {
     bond.comm = make_state(handle, bond);
+    bond.weight = UINT64_MAX;  // no call is of those without a state any more
     if (bond.comm->ranks == 1) close(*bond.comm, stats::Reason::single_rank);
     return bond.comm.get();
 }
@@ -215,26 +216,18 @@ bool stays_unused(Bond& bond, algorithms::Collective collective, std::uint64_t b
 
 }  // namespace
 
-bool was_unused(mpi::Comm handle) {
-    return t_last.handle == handle && t_last.generation == generation() && t_last.comm->unused != nullptr &&
-           t_last.comm->unused->comm == nullptr;  // another thread may have made it
-}
-
-bool passes_unused(algorithms::Collective collective, std::uint64_t block_bytes) {
-    return stays_unused(*t_last.comm->unused, collective, block_bytes);
-}
-
-UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_bytes) {
-    const std::uint32_t weight = weight_of(collective, block_bytes);
-    return {t_last.comm->unused, weight, kEnough - weight};
+UnusedCalls unused_calls(const Comm& stand_in, algorithms::Collective collective, std::uint64_t block_bytes) {
+    const std::uint64_t weight = weight_of(collective, block_bytes);
+    return {&stand_in.unused->weight, weight, kEnough - weight};
 }
 
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
     Bond& bond = *comm.unused;
     if (bond.comm != nullptr) return t_last.comm = bond.comm.get();  // another thread has made it
     if (stays_unused(bond, collective, block_bytes)) return &comm;
+    const auto weight = static_cast<std::uint32_t>(bond.weight);
     Comm* made = make_known(comm.handle, bond);
-    made->calls = bond.weight;
+    made->calls = weight;
     made->neighbor_calls = bond.neighbor_calls;
     t_last.comm = made;
     return made;

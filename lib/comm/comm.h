@@ -175,20 +175,13 @@ void forget_handles();
 // Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call
 // counts for that; else `comm`, and the call is handed back. Requires: as count_call().
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
-// The short way of the first calls on a communicator, which may be freed soon. Whether this thread's last call
-// of of() was for this communicator, and gave a stand-in.
-bool was_unused(mpi::Comm handle);
-// Counts a call as count_unused() does, if it does not make the state. Returns: whether that is so, and the call
-// is handed back. Requires: was_unused(); as count_call().
-bool passes_unused(algorithms::Collective collective, std::uint64_t block_bytes);
-// Calls that are handed back as one that passes_unused() has passed: each adds `weight` to the bond's, while that is below `most` and
-// the bond has no state.
+// Calls on a communicator without a state that weigh alike: each adds `each` to its weight. While that is below `end` it needs no state.
 struct UnusedCalls {
-    Bond* bond = nullptr;
-    std::uint32_t weight = 0, most = 0;
+    std::uint64_t* weight = nullptr;
+    std::uint64_t each = 1, end = 0;
 };
-// The calls like one that passed. Requires: passes_unused() was true just now for these arguments; no collective of neighbours.
-UnusedCalls unused_calls(algorithms::Collective collective, std::uint64_t block_bytes);
+// The calls like one that count_unused() has counted, and made no state for. Requires: no collective of neighbours.
+UnusedCalls unused_calls(const Comm& stand_in, algorithms::Collective collective, std::uint64_t block_bytes);
 // Opens MPI_COMM_WORLD where all its ranks are on one node, so that its first call pays for nothing. Called
 // in MPI_Init on all ranks. Returns: its state, if it is open. Requires: bind_world().
 Comm* open_world();

@@ -30,7 +30,8 @@ bool is_refused_alias(const Args& args, std::int32_t rank, const TypeFacts& recv
         case Collective::alltoall:
         case Collective::allgather:
             return send.type == recv.type && send.count == recv.count && send.count != 0 &&
-                   send.buffer == behind(recv.buffer, alias_bytes(args, rank, recv_type.size_bytes));
+                   send.buffer == behind(recv.buffer, alias_bytes(args.collective, args.recv.count, rank,
+                                                                  recv_type.size_bytes));
         case Collective::alltoallv:
             return send.buffer == recv.buffer && send.type == recv.type && send.counts.is(recv.counts);
         case Collective::alltoallw:

@@ -21,9 +21,10 @@ bool is_refused_alias(const Args& args, std::int32_t rank, const TypeFacts& recv
 
 // How far behind the receive buffer the MPI library does not allow a plain form to send from.
 // element_bytes: the size of the receive buffer's type.
-inline std::int64_t alias_bytes(const Args& args, std::int32_t rank, std::uint64_t element_bytes) {
-    if (!mpi::lib().manners.refuses_aliases || args.collective != algorithms::Collective::allgather) return 0;
-    return rank * args.recv.count * static_cast<std::int64_t>(element_bytes);
+inline std::int64_t alias_bytes(algorithms::Collective collective, std::int64_t recv_count, std::int32_t rank,
+                                std::uint64_t element_bytes) {
+    if (!mpi::lib().manners.refuses_aliases || collective != algorithms::Collective::allgather) return 0;
+    return rank * recv_count * static_cast<std::int64_t>(element_bytes);
 }
 
 // The send side of a call as a copy on the heap, for the time of the call.

@@ -8,9 +8,9 @@
 #include "dispatch/agreement.h"
 #include "dispatch/alias.h"
 #include "dispatch/datatype.h"
+#include "dispatch/known.h"
 #include "dispatch/lifecycle.h"
 #include "dispatch/read.h"
-#include "dispatch/repeat.h"
 #include "exec/call.h"
 #include "heap/heap.h"
 #include "mpi/library.h"
@@ -123,7 +123,7 @@ void hand_back(TakeResult& taken, stats::Reason reason) {
 // Hands this call back, and all such calls on the communicator, whatever they name: so that small calls of the MPI
 // library's are as fast as without libcoco.
 void hand_back_for_good(const Args& args, TakeResult& taken, stats::Reason reason) {
-    if (taken.begin_ns == 0) remember_left(args);
+    if (taken.begin_ns == 0) remember_closed(args);
     hand_back(taken, reason);
 }
 
@@ -169,15 +169,14 @@ int error_of(const exec::Outcome& outcome) {
 
 void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& common,
                 const choose::Choice& chosen, std::uint64_t generation, TakeResult& taken) {
-    Repeat repeat{.comm = &comm, .choice = chosen, .call = {.common = common.facts, .local = {}}};
-    exec::Call& call = repeat.call;
+    exec::Call call{.common = common.facts, .local = {}};
     read_local(args, comm, common, workspace(), call.local);
     bool counting = taken.begin_ns != 0;
     comm.lane.channel.timed = counting;
     comm.lane.channel.wait_ns = 0;
     bool bounded = is_bounded(common, comm);  // the next call may be chosen for anew
     const bool on_device = call.local.send.on_device || call.local.recv.on_device;
-    if (!counting && !bounded && !on_device) remember(args, common, repeat, generation);
+    if (!counting && !bounded && !on_device) remember_chosen(args, common, comm, chosen, &call, generation);
     std::optional<SentCopy> copy;
     if (common.sends_copy) [[unlikely]]
         copy.emplace(call.local.send);
@@ -235,7 +234,7 @@ void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     if (chosen.algorithm == nullptr) {
         count_amounts(args, comm, common, taken);
         if (taken.begin_ns == 0 && !is_bounded(common, comm))
-            remember(args, common, {.comm = &comm, .choice = chosen, .is_left = true}, generation);
+            remember_chosen(args, common, comm, chosen, nullptr, generation);
         begin_measuring(args.collective, chosen, taken);
         return hand_back(taken, chosen.by_force ? stats::Reason::disabled : stats::Reason::policy);
     }
@@ -286,32 +285,33 @@ bool weigh_alike(const Args& args) {
     return !is_plain_exchange(args.collective) || dispatch::facts_of(args.recv.type).lasts;
 }
 
-// Counts a call on a communicator that was not used enough yet, and remembers such calls. Returns: whether it is handed back.
-bool passes_on_unused(const Args& args) {
-    if (!comm::was_unused(args.comm)) return false;
+// The state of the communicator for this call; null: it was not used enough yet, and the call is handed back.
+comm::Comm* find_used(const Args& args, bool is_off) {
+    comm::Comm* comm = comm::of(args.comm);
+    if (comm->unused == nullptr) return comm;
     const std::uint64_t generation = generation_now();
     const std::uint64_t block_bytes = plain_block_bytes(args);
-    if (!comm::passes_unused(args.collective, block_bytes)) return false;
-    if (weigh_alike(args))
-        remember_left_unused(args, comm::unused_calls(args.collective, block_bytes), generation);
-    return true;
+    if (!is_off) comm = comm::count_unused(*comm, args.collective, block_bytes);
+    if (comm->unused == nullptr) return comm;
+    if (!is_off && weigh_alike(args))
+        remember_unused(args, generation, comm::unused_calls(*comm, args.collective, block_bytes));
+    return nullptr;
 }
 
-void run_again(const Repeat& repeat, Collective collective, TakeResult& taken) {
-    ++repeat.choice.cell->calls;
-    if (!repeat.is_usual) [[unlikely]] {
-        begin_measuring(collective, repeat.choice, taken);
-        if (repeat.is_left) return;
-    }
-    exec::Outcome outcome =
-        exec::run(*repeat.comm, repeat.call, *repeat.choice.algorithm, repeat.choice.parameters);
+void run_known(const KnownCall& known, TakeResult& taken) {
+    known.count();
+    if (!known.chosen) return;
+    comm::Comm& comm = *known.chosen->comm;
+    const choose::Choice& choice = known.chosen->choice;
+    begin_measuring(known.collective, choice, taken);
+    if (known.passes_on) return;
+    exec::Outcome outcome = exec::run(comm, known.chosen->call, *choice.algorithm, choice.parameters);
     taken.taken = outcome.reason == stats::Reason::none;
     if (outcome.closes) [[unlikely]]
-        comm::close_for_devices(*repeat.comm);
+        comm::close_for_devices(comm);
     const bool tells = outcome.size_class >= 0 || outcome.lacking || outcome.truncated;
-    if (tells && !note_sizes(*repeat.comm, *repeat.choice.cell, outcome)) taken.measured_for = nullptr;
-    if (!repeat.is_usual) [[unlikely]]
-        end_measuring(taken);
+    if (tells && !note_sizes(comm, *choice.cell, outcome)) taken.measured_for = nullptr;
+    end_measuring(taken);
     taken.error = error_of(outcome);
 }
 
@@ -322,17 +322,16 @@ TakeResult take(const Args& args) noexcept {
     TakeResult taken;
     expect_to_measure(args.collective, taken);
     heap::tend();
-    if (const Repeat* repeat = repeat_of(args)) {
-        run_again(*repeat, args.collective, taken);
+    if (const KnownCall* known = find_ready(args)) {
+        run_known(*known, taken);
         return taken;
     }
-    if (is_left_for_good(args)) return taken;
+    if (is_known_closed(args)) return taken;
     begin_call_of_types();
-    if (passes_on_unused(args)) return taken;
     bool off = is_switched_off();
     if (off && !stats::enabled()) return taken;
-    if (const Repeat* repeat = !stats::enabled() ? repeat_by_bytes(args) : nullptr) {
-        run_again(*repeat, args.collective, taken);
+    if (const KnownCall* known = !stats::enabled() ? find_by_bytes(args) : nullptr) {
+        run_known(*known, taken);
         return taken;
     }
     if (stats::enabled()) taken.begin_ns = os::now_ns();
@@ -351,14 +350,12 @@ TakeResult take(const Args& args) noexcept {
         hand_back(taken, stats::Reason::not_initialized);
         return taken;
     }
-    comm::Comm* known = comm::of(args.comm);
-    if (known->unused != nullptr && !off)
-        known = comm::count_unused(*known, args.collective, plain_block_bytes(args));
-    if (known->unused != nullptr) {
+    comm::Comm* const used = find_used(args, off);
+    if (used == nullptr) {
         hand_back(taken, stats::Reason::not_set_up);
         return taken;
     }
-    comm::Comm& comm = *known;
+    comm::Comm& comm = *used;
     taken.count.comm_ranks = comm.ranks;
     if (off) {
         leave(args, comm, taken);

@@ -5,7 +5,7 @@
 #pragma once
 #include "comm/bond.h"
 #include "dispatch/args.h"
-#include "dispatch/left.h"
+#include "dispatch/known.h"
 #include "heap/heap.h"
 #include "mpi/library.h"
 #include "os/clock.h"
@@ -50,16 +50,18 @@ void count_handed_back(TakeResult& taken);
 // Raises an error as the MPI library would. Returns: the error, if the handler returns.
 int raise_error(mpi::Comm comm, int error);
 
-// The path of a call that passes_on (left.h).
+// The path of a call that is known to be passed on (known.h).
 template <class PassOn>
-int hand_on(const Passing& passing, PassOn pass_on) {
+int hand_on(const KnownCall& known, PassOn pass_on) {
     heap::tend();
     Inside inside;
-    if (passing.measured_for == nullptr) [[likely]]
+    known.count();
+    choose::Cell* const cell = known.measured_for();
+    if (cell == nullptr) [[likely]]
         return pass_on();
     const std::uint64_t begin_ns = os::now_ns();
     const int result = pass_on();
-    passing.measured_for->note(begin_ns, os::now_ns());
+    cell->note(begin_ns, os::now_ns());
     return result;
 }
 

@@ -194,7 +194,7 @@ void plan_report(mpi::Session session) {
 
 // Has the doors leave all calls, if nothing of ours runs and nothing is counted. (Both can change from a session to MPI_Init.)
 void leave_calls_if_off() {
-    g_all_calls_are_left.store(is_switched_off() && !stats::enabled(), std::memory_order_relaxed);
+    g_all_calls_pass.store(is_switched_off() && !stats::enabled(), std::memory_order_relaxed);
 }
 
 // Switched off, no setting but COCO_STATS is looked at.
