@@ -29,7 +29,7 @@ constexpr std::string_view kRoutes[] = {"route=tree", "route=tree,radix=4", "rou
 constexpr std::string_view kFewLeaders[] = {"leaders=2", "leaders=4"};
 constexpr std::string_view kSloavx[] = {"radix=4", "leaders=2", "radix=4,leaders=2"};
 constexpr std::string_view kSegments[] = {"segment=16K", "segment=64K"};
-constexpr std::string_view kBundles[] = {"leaders=1", "leaders=2", "threshold=2"};
+constexpr std::string_view kBundles[] = {"leaders=1", "leaders=2"};
 constexpr std::string_view kDepths[] = {"depth=0"};
 constexpr Variants kVariants[] = {
     {"bruck", false, kRadixes},     {"sloav", false, kRadixes},     {"sloavx", false, kSloavx},

@@ -32,10 +32,8 @@ algorithms::Shape shape_of(const coco::policy::Choice& choice, const World& worl
                             .neighborhood = &world.graph->near[r],
                             .share = &world.graph->share[r]};
     if (choice.algorithm->needs_bundles()) {
-        auto parameters = choice.parameters;
-        if (world.block_bytes > kCombinedBytes) parameters.threshold = 0;
         const auto& made =
-            world.setup->bundles(shape.exchange == Exchange::alltoall, algorithms::leading_of(parameters));
+            world.setup->bundles(shape.exchange == Exchange::alltoall, choice.parameters.leaders);
         shape.bundles = &made.of[r];
         cost = &made.cost;
     } else if (choice.algorithm->combines()) {

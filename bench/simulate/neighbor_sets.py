@@ -106,23 +106,20 @@ def graphs(sizes):
             random_graph(0.8, 1024)]
 
 
-COMPOSED = (("aggregate:leaders=1,threshold=4,depth=0",), ("aggregate:leaders=4,threshold=4,depth=0",),
-            ("aggregate:leaders=4,threshold=7,depth=0",))
 COMBININGS = (("combining:depth=0",), ("combining",))
 FEW_GRAPHS = [moore(2, 2, 24), moore(2, 3, 48), moore(3, 1, 26), random_graph(0.05, 1024)]
 SETS = [
     Set("neighbors-1024x1-tcp", 1024, 1, False, FEW_GRAPHS, COMBININGS, machine=TCP),
     Set("neighbors-1024x1", 1024, 1, False, graphs(MANY_SIZES), (*COMBININGS, ("combining:threshold=8,depth=0",))),
     *[Set(f"neighbors-{hosts}x{1024 // hosts}", hosts, 1024 // hosts, True, graphs(MANY_SIZES),
-          (("aggregate",), *COMPOSED, *COMBININGS, ("naive",)),
-          {c: 0.6 for c in ("aggregate", *(name for names in COMPOSED for name in names))}) for hosts in (64, 256)],
+          (("aggregate",), *COMBININGS, ("naive",)), {"aggregate": 0.6}) for hosts in (64, 256)],
 ]
 
 
 def checks():
     """Small machines and graphs, each with the names of all contenders."""
     names = [DIRECT, "naive", "eager", "combining", "combining:depth=0", "combining:threshold=1,depth=2", "aggregate",
-             "aggregate:leaders=1,threshold=1,depth=0", "aggregate:threshold=1"]
+             "aggregate:leaders=1"]
     for hosts, per_host in ((16, 1), (7, 1), (4, 3), (5, 4)):
         for graph in ("random:0.5", "moore:2:1", "moore:2:2:all"):
             yield hosts, per_host, [f"{c}@{graph}" for c in COLLECTIVES], names, [1, 100, 5000]

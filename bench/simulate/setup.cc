@@ -5,17 +5,16 @@
 #include <cmath>
 #include <ctime>
 
-#include "schedule/bundles_combined.h"
+#include "schedule/bundles.h"
+#include "schedule/combining.h"
 
 namespace simulate {
 namespace {
 
-using coco::schedule::BundleCombining;
 using coco::schedule::Bundled;
 using coco::schedule::Bundles;
 using coco::schedule::Bundling;
 using coco::schedule::CombiningMaker;
-using coco::schedule::Leading;
 using coco::schedule::Letter;
 
 double cpu_now_s() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -143,23 +142,16 @@ const Made<coco::schedule::Combining>& Setup::combining(std::int32_t threshold, 
     return made;
 }
 
-const Made<Bundles>& Setup::bundles(bool personal, const Leading& leading) {
+const Made<Bundles>& Setup::bundles(bool personal, std::int32_t leaders) {
     for (const KeptBundles& kept : bundles_)
-        if (kept.personal == personal && kept.leading == leading) return kept.made;
-    bundles_.push_back({personal, leading, {}});
+        if (kept.personal == personal && kept.leaders == leaders) return kept.made;
+    bundles_.push_back({personal, leaders, {}});
     Made<Bundles>& made = bundles_.back().made;
     const double begin_s = cpu_now_s();
     std::vector<Bundling> all;
     for (std::int32_t r = 0; r < map_.ranks(); ++r)
-        all.emplace_back(map_, r, graph_.near[static_cast<std::size_t>(r)], personal, leading);
+        all.emplace_back(map_, r, graph_.near[static_cast<std::size_t>(r)], personal, leaders);
     made.of = bundle(all, made.cost);
-    if (leading.threshold != 0) {
-        std::vector<BundleCombining> makers;
-        for (std::size_t r = 0; r < all.size(); ++r)
-            makers.emplace_back(map_, static_cast<std::int32_t>(r), personal, leading, std::move(made.of[r]),
-                                all[r].take_numbered());
-        made.of = make_by_letters(makers, made.cost);
-    }
     made.cost.cpu_s = (cpu_now_s() - begin_s) / map_.ranks();
     return made;
 }

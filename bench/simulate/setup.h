@@ -36,7 +36,7 @@ class Setup {
 
     // Made by whoever asks first.
     const Made<coco::schedule::Combining>& combining(std::int32_t threshold, std::int32_t depth);
-    const Made<coco::schedule::Bundles>& bundles(bool personal, const coco::schedule::Leading& leading);
+    const Made<coco::schedule::Bundles>& bundles(bool personal, std::int32_t leaders);
 
   private:
     const Graph& graph_;
@@ -44,7 +44,7 @@ class Setup {
     std::map<std::pair<std::int32_t, std::int32_t>, Made<coco::schedule::Combining>> combining_;
     struct KeptBundles {
         bool personal;
-        coco::schedule::Leading leading;
+        std::int32_t leaders;
         Made<coco::schedule::Bundles> made;
     };
     std::list<KeptBundles> bundles_;

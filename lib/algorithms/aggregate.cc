@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:     libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5; nodes
-//             combine after Mirsadeghi, Traeff, Balaji, Afsahi 2017
+// Source:     libcoco's own, after the leader schemes of Li, Zhang, Hoefler 2018, section 2.5
 // Idea:       What the ranks of a node owe those of another goes as one message, a bundle, and in an
-//             allgather a block that several ranks there want crosses the network once. With a threshold
-//             nodes combine their bundles as ranks combine blocks in combining. How:
-//             docs/design/neighbors.md.
+//             allgather a block that several ranks there want crosses the network once. How:
+//             docs/neighbors.md.
 // Needs:      nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:      between two nodes with edges a message; all of a leader at once. Combined: for each pair of
-//             leaders k / 2 + 1 messages instead of k; a wait for each level of trades
+// Steps:      between two nodes with edges a message; all of a leader at once
 // Bytes:      between two nodes a block for each edge; allgather: for each sender with edges between them.
-//             Per rank two copies of what it sends, one of what it receives. Combined: once more for what
-//             is given away, in an allgather each block once in a trade; and one copy by the leader
-// Scratch:    per rank its blocks for mates, and the bundles that it leads; combined: what it takes over
-//             and packs
-// Good for:   small and medium blocks, many edges between two nodes; combined: small blocks, many nodes to
-//             each of few leaders
+//             Per rank two copies of what it sends, one of what it receives
+// Scratch:    per rank its blocks for mates, and the bundles that it leads
+// Good for:   small and medium blocks, many edges between two nodes
 // Milestones: 1: all that this rank owes other nodes lies with their leaders; 2, 3, ..., raised by leaders:
 //             the bundle of one more turn has come
 #include <map>
-#include <span>
 
-#include "algorithms/carried.h"
 #include "algorithms/nodes.h"
 #include "schedule/bundles.h"
 
@@ -31,33 +23,29 @@ namespace {
 using schedule::Area;
 using schedule::Bundle;
 using schedule::Bundled;
-using schedule::Cargo;
 using schedule::Edge;
 using schedule::kArrived;
 using schedule::kDone;
-using schedule::Load;
 using schedule::Milestone;
 using schedule::Place;
 
 class AggregateScheme {
   public:
-    explicit AggregateScheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {
-        for (const Bundle& bundle : all_.outgoing) own_bundle(bundle);
-    }
+    explicit AggregateScheme(const Shape& shape) : shape_(shape), all_(*shape.bundles) {}
 
     schedule::Schedule take() {
         stage();
         if (shares_) steps_.raise(kArrived);
-        if (all_.sends.trades.empty()) receive();
+        for (const Bundle& bundle : all_.incoming)
+            steps_.receive(bundle.peer, own(bundle.first), bundle.blocks);
         fill();
         if (fills_others_) steps_.raise(kFilled);
-        carried_.carry(
-            all_.sends, [this](auto cargoes) { await_fillers(cargoes); }, [this] { return receive(); });
+        for (const Bundle& bundle : all_.outgoing) send(bundle);
         take_from_mates();
         show();
         take_from_other_nodes();
         steps_.complete();
-        return steps_.scratch(scratch_.end()).raise(kDone).take();
+        return steps_.scratch(all_.scratch_blocks).raise(kDone).take();
     }
 
   private:
@@ -96,26 +84,9 @@ class AggregateScheme {
         }
     }
 
-    void own_bundle(const Bundle& bundle) {
-        std::int32_t at = bundle.first;
-        for (const Load& load : bundle.loads)
-            for (std::int32_t i = 0; i < load.blocks; ++i) carried_.own(bundle.peer, load.origin, own(at++));
-        fillers_[bundle.peer] = &bundle.fillers;
-    }
-
-    // Starts to receive the incoming bundles. Returns: the number of their messages.
-    std::int32_t receive() {
-        for (; received_ < all_.incoming.size(); ++received_) {
-            const Bundle& b = all_.incoming[received_];
-            steps_.receive(b.peer, own(b.first), b.blocks);
-        }
-        return static_cast<std::int32_t>(received_);
-    }
-
-    void await_fillers(std::span<const Cargo> cargoes) {
-        for (const Cargo& cargo : cargoes)
-            if (auto of = fillers_.find(cargo.rank); of != fillers_.end())
-                for (std::int32_t mate : *of->second) filled_.await(steps_, mate);
+    void send(const Bundle& bundle) {
+        for (std::int32_t mate : bundle.fillers) filled_.await(steps_, mate);
+        steps_.send(bundle.peer, own(bundle.first), bundle.blocks);
     }
 
     void raise_bundle(std::int32_t turn) {
@@ -124,7 +95,7 @@ class AggregateScheme {
     // Shows each incoming bundle to the mates as soon as it has come. A rank waits for bundles of other
     // leaders only when all of its own have come.
     void show() {
-        auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.sends.cargoes.size());
+        auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.outgoing.size());
         for (const Bundle& bundle : all_.incoming) {
             steps_.complete(--messages);
             raise_bundle(bundle.turn);
@@ -150,10 +121,6 @@ class AggregateScheme {
         shape_.map->ranks_on_node(shape_.map->node[static_cast<std::size_t>(shape_.rank)]).size() > 1;
     bool fills_others_ = false;
     schedule::Builder steps_;
-    ScratchBlocks scratch_{shape_.rank, all_.scratch_blocks};
-    Carried carried_{personal_, steps_, scratch_};
-    std::map<std::int32_t, const std::vector<std::int32_t>*> fillers_;  // by the peer of the bundle
-    std::size_t received_ = 0;  // how many incoming bundles were asked for
     Waits arrivals_{shape_.rank, kArrived}, filled_{shape_.rank, kFilled};
 };
 

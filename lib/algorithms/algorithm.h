@@ -45,9 +45,7 @@ struct Parameters {
     std::int32_t leaders = 0;       // leaders=: of each node; 0: one in leader and sloavx, else all its ranks
     Inner inner = Inner::pairwise;  // a bare word: the exchange among leaders
     Route route = Route::cheapest;  // route=: the way of a bcast between nodes
-    // threshold=: how many common neighbours make ranks combine, or common destination nodes make nodes
-    // combine; 0: in combining 4, in aggregate nodes do not combine.
-    std::int32_t threshold = 0;
+    std::int32_t threshold = 0;  // threshold=: how many common neighbours make ranks combine; 0: 4
     std::int32_t depth = 1;  // depth=: how often what goes to one neighbour may be combined; 0: any number
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
@@ -135,7 +133,6 @@ const Algorithm& row_for(Collective collective, Executor executor);
 const Algorithm* find(std::string_view name);
 inline bool serves(const Algorithm& a, Collective c) { return (a.collectives & set_of(c)) != 0; }
 inline bool takes(const Algorithm& a, Parameter p) { return (a.parameters & set_of(p)) != 0; }
-inline schedule::Leading leading_of(const Parameters& p) { return {p.leaders, p.threshold, p.depth}; }
 // The same choice in its shortest form, so that equal choices compare equal and what is made for them is made
 // once.
 Parameters shortest(const Algorithm& algorithm, Parameters parameters);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The blocks that a combining rank carries: the places of all that it owes its neighbours, its own blocks and
-// those that its partners have given it, and the messages that are made of them. Called by combining, and
-// by aggregate, in which the ranks are leaders of nodes. Thread safety: none; it belongs to the making of one
-// schedule.
+// those that its partners have given it, and the messages that are made of them. Called by combining. Thread
+// safety: none; it belongs to the making of one schedule.
 #pragma once
 #include <functional>
 #include <map>

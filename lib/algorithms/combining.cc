@@ -4,7 +4,7 @@
 //             made by schedule/combining.h. Beyond the paper, a neighbour may be shared `depth` times.
 // Idea:       Two ranks with at least `threshold` neighbours in common on other nodes each give the other
 //             what they owe half of these, and send to the other half for both: k / 2 + 1 messages instead
-//             of k. How, and why in levels: docs/design/neighbors.md. Edges within a node go as in eager,
+//             of k. How, and why in levels: docs/neighbors.md. Edges within a node go as in eager,
 //             as a copy costs less than a share of a message.
 // Needs:      several nodes, and all ranks to run it: no other algorithm understands its messages. The
 //             first call makes the pattern, in rounds of letters

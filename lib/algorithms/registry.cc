@@ -64,9 +64,7 @@ constexpr Algorithm kRegistry[] = {
      Cut::own, make_sloavx},
     {"aggregate", "what the ranks of a node owe those of another goes as one message, each block once",
      "libcoco",  //
-     kNeighbors, Executor::bundles, kWhole,
-     set_of(Parameter::leaders) | set_of(Parameter::threshold) | set_of(Parameter::depth), Cut::own,
-     make_aggregate},
+     kNeighbors, Executor::bundles, kWhole, set_of(Parameter::leaders), Cut::own, make_aggregate},
     {"combining",
      "ranks with neighbours in common share their messages to them, each sending for both to half",
      "Mirsadeghi, Traeff, Balaji, Afsahi 2017",  //
@@ -119,10 +117,8 @@ std::string text_of(const Parameters& parameters) {
 }
 
 Parameters shortest(const Algorithm& algorithm, Parameters parameters) {
-    const Parameters preset;
-    if (algorithm.needs_bundles() && parameters.threshold == 0) parameters.depth = preset.depth;
-    if (!algorithm.needs_bundles() && parameters.threshold == schedule::kUsualThreshold)
-        parameters.threshold = preset.threshold;
+    if (algorithm.executor == Executor::combined && parameters.threshold == schedule::kUsualThreshold)
+        parameters.threshold = Parameters{}.threshold;
     return parameters;
 }
 

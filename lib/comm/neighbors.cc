@@ -9,11 +9,10 @@
 
 #include "comm/comm.h"
 #include "comm/deal.h"
-#include "comm/letters.h"
 #include "comm/notices.h"
 #include "mpi/library.h"
 #include "os/devices.h"
-#include "schedule/bundles_combined.h"
+#include "schedule/bundles.h"
 #include "schedule/sides.h"
 
 namespace coco::comm {
@@ -435,17 +434,12 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
     return share;
 }
 
-Bundles make_bundles(const Comm& comm, const Neighborhood& graph, bool personal,
-                     const schedule::Leading& leading) {
-    Bundling bundling(comm.map, comm.rank, graph, personal, leading);
+Bundles make_bundles(const Comm& comm, const Neighborhood& graph, bool personal, std::int32_t leaders) {
+    Bundling bundling(comm.map, comm.rank, graph, personal, leaders);
     auto deliver = [&](const Bundling::Mail& mail) { return deal(comm, mail.letters, mail.to); };
     auto asked = deliver(bundling.ask());
     auto assigned = deliver(bundling.assign(std::move(asked)));
-    Bundles bundles = bundling.finish(deliver(bundling.lay_out(std::move(assigned))));
-    if (leading.threshold == 0) return bundles;
-    schedule::BundleCombining combining(comm.map, comm.rank, personal, leading, std::move(bundles),
-                                        bundling.take_numbered());
-    return make_by_letters(comm, combining, "aggregate");
+    return bundling.finish(deliver(bundling.lay_out(std::move(assigned))));
 }
 
 }  // namespace
@@ -481,15 +475,15 @@ const EdgeShare& make_share(Comm& comm, Collective collective, Cut cut,
     return *near.shares.emplace_back(Neighbors::Kept{collective, cut, std::move(share)}).share;
 }
 
-const Bundles& make_bundles(Comm& comm, Collective collective, const schedule::Leading& leading) {
+const Bundles& make_bundles(Comm& comm, Collective collective, std::int32_t leaders) {
     Neighbors& near = *comm.neighbors;
     const Neighborhood& graph = near.graph_of(collective);
     const bool personal = base::is_personal(collective);
     for (const Neighbors::KeptBundles& kept : near.bundles)
-        if (kept.graph == &graph && kept.personal == personal && kept.leading == leading)
+        if (kept.graph == &graph && kept.personal == personal && kept.leaders == leaders)
             return *kept.bundles;
-    auto bundles = std::make_unique<Bundles>(make_bundles(comm, graph, personal, leading));
-    return *near.bundles.emplace_back(Neighbors::KeptBundles{&graph, personal, leading, std::move(bundles)})
+    auto bundles = std::make_unique<Bundles>(make_bundles(comm, graph, personal, leaders));
+    return *near.bundles.emplace_back(Neighbors::KeptBundles{&graph, personal, leaders, std::move(bundles)})
                 .bundles;
 }
 

@@ -60,7 +60,7 @@ struct Neighbors {
     struct KeptBundles {
         const schedule::Neighborhood* graph;
         bool personal;
-        schedule::Leading leading;
+        std::int32_t leaders;
         std::unique_ptr<schedule::Bundles> bundles;
     };
     std::vector<KeptBundles> bundles;
@@ -84,10 +84,8 @@ const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective c
 const schedule::EdgeShare& make_share(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
                                       std::span<const std::uint64_t> weights);
 
-// The bundles between nodes that carry this rank's edges; made when first asked for. Where nodes combine,
-// what that took is logged.
-const schedule::Bundles& make_bundles(Comm& comm, algorithms::Collective collective,
-                                      const schedule::Leading& leading);
+// The bundles between nodes that carry this rank's edges; made when first asked for. leaders: as Leaders() takes them.
+const schedule::Bundles& make_bundles(Comm& comm, algorithms::Collective collective, std::int32_t leaders);
 // The pattern, which says who combines what (combining.cc); made when first asked for, by all ranks together, in
 // rounds of letters, whose number and time are logged. Requires: the communicator has several nodes.
 const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,

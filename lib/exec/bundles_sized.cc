@@ -28,7 +28,7 @@ using schedule::Milestone;
 using schedule::Place;
 
 // The room of a block in scratch, with its element. A gathered block serves many receivers: even longer ones gain
-// by crossing the network once. But nodes combine no longer blocks than in plain forms.
+// by crossing the network once.
 constexpr std::uint64_t kRoomBytes = kCombinedBytes, kGatheredRoomBytes = 16 * 1024;
 
 // The element beside a block. Lies in scratch, is written and read by all ranks of the node.
@@ -40,8 +40,7 @@ struct BlockElement {
 static_assert(sizeof(BlockElement) == 16);
 
 std::uint64_t room_bytes_of(const comm::ScheduleKey& key) {
-    const bool gathered = key.exchange == algorithms::Exchange::allgather;
-    return gathered && key.parameters.threshold == 0 ? kGatheredRoomBytes : kRoomBytes;
+    return key.exchange == algorithms::Exchange::allgather ? kGatheredRoomBytes : kRoomBytes;
 }
 
 // The number of blocks of scratch, with those of the messages to be sent.

@@ -114,18 +114,15 @@ comm::ScheduleKey key_of(const Order& order, const algorithms::Parameters& param
     if (!is_neighbor(collective)) return key;
     key.neighborhood = &order.comm.neighbors->graph_of(collective);
     key.share = &comm::make_share(order.comm, collective, order.algorithm.cut, {});
-    key.bundles = &comm::make_bundles(order.comm, collective, leading_of(parameters));
+    key.bundles = &comm::make_bundles(order.comm, collective, parameters.leaders);
     return key;
 }
 
-// The parameters that fit the call. Bundles of large blocks go straight to their nodes: in plain forms all blocks
-// are of one size (run.cc). And where no node has more ranks than may lead, all ranks lead.
+// The parameters that fit the call: where no node has more ranks than may lead, all ranks lead.
 algorithms::Parameters fitting(const Order& order, algorithms::Parameters parameters) {
-    const CommonFacts& common = order.call.common;
-    if (!order.algorithm.needs_bundles()) return parameters;
-    if (!common.sized && common.block_bytes > kCombinedBytes) parameters.threshold = 0;
-    if (parameters.leaders >= order.comm.ranks_per_node) parameters.leaders = 0;
-    return shortest(order.algorithm, parameters);
+    if (order.algorithm.needs_bundles() && parameters.leaders >= order.comm.ranks_per_node)
+        parameters.leaders = 0;
+    return parameters;
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ std::optional<Error> read_leaders(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.leaders);
 }
 std::optional<Error> read_threshold(std::string_view value, Choice& choice) {
-    // In aggregate 0 means that nodes do not combine.
-    return read_number(value, choice.algorithm->needs_bundles() ? 0 : 1, choice.parameters.threshold);
+    return read_number(value, 1, choice.parameters.threshold);
 }
 std::optional<Error> read_depth(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.depth);

@@ -13,12 +13,10 @@ std::int32_t places_after(std::int32_t rank, std::int32_t other, std::int32_t ra
 
 }  // namespace
 
-Leaders::Leaders(const topology::NodeMap& map, const Leading& leading) : map_(map), leading_(leading) {
+Leaders::Leaders(const topology::NodeMap& map, std::int32_t leaders) : map_(map), leaders_(leaders) {
     ranks_on_.resize(static_cast<std::size_t>(map.nodes()));
     for (std::int32_t r = 0; r < map.ranks(); ++r)
         ranks_on_[static_cast<std::size_t>(node_of(r))].push_back(r);
-    for (const auto& ranks : ranks_on_) layers_ = std::max(layers_, static_cast<std::int32_t>(ranks.size()));
-    if (leading.leaders != 0) layers_ = std::min(layers_, leading.leaders);
 }
 
 std::int32_t Leaders::distance(std::int32_t from, std::int32_t to) const {
@@ -28,26 +26,17 @@ std::int32_t Leaders::distance(std::int32_t from, std::int32_t to) const {
 std::int32_t Leaders::of(std::int32_t node, std::int32_t number) const {
     const auto& ranks = ranks_on_[static_cast<std::size_t>(node)];
     auto leaders = static_cast<std::int32_t>(ranks.size());
-    if (leading_.leaders != 0) leaders = std::min(leaders, leading_.leaders);
+    if (leaders_ != 0) leaders = std::min(leaders, leaders_);
     return ranks[static_cast<std::size_t>(number % leaders)];
 }
 
-std::int32_t Leaders::sender(std::int32_t from, std::int32_t to) const {
-    return leading_.threshold != 0 ? in_layer(from, layer_of(to)) : of(from, distance(from, to) - 1);
-}
-std::int32_t Leaders::receiver(std::int32_t from, std::int32_t to) const {
-    return of(to, distance(from, to) - 1);
-}
-std::int32_t Leaders::in_layer(std::int32_t node, std::int32_t layer) const { return of(node, layer); }
-
 Bundling::Bundling(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,
-                   bool personal, const Leading& leading)
-    : leaders_(map, leading),
+                   bool personal, std::int32_t leaders)
+    : leaders_(map, leaders),
       rank_(rank),
       own_node_(leaders_.node_of(rank)),
       neighborhood_(neighborhood),
-      personal_(personal),
-      combined_(leading.threshold != 0) {
+      personal_(personal) {
     auto is_other_mate = [&](std::int32_t to) {
         return to >= 0 && to != rank && leaders_.node_of(to) == own_node_;
     };
@@ -84,22 +73,19 @@ Bundling::Mail Bundling::assign(std::vector<Bundled> asked) {
         last = &block.edge;
         Bundle& bundle = bundles_.incoming.back();
         bundle.blocks += is_new;
-        if (!combined_) bundles_.scratch_blocks += is_new;
+        bundles_.scratch_blocks += is_new;
         block.leader = rank_;
-        block.index = (combined_ ? 0 : bundle.first) + bundle.blocks - 1;
+        block.index = bundle.first + bundle.blocks - 1;
         block.turn = bundle.turn;
         if (is_new) mail.send(block, bundle.peer);
-        if (!combined_) mail.send(block, block.edge.receiver);
+        mail.send(block, block.edge.receiver);
     }
-    if (!combined_) return mail;
-    bundles_.incoming.clear();
-    numbered_ = std::move(asked);
     return mail;
 }
 
 void Bundling::begin_incoming(std::int32_t from) {
     const auto turn = static_cast<std::int32_t>(bundles_.incoming.size());
-    bundles_.incoming.push_back({leaders_.sender(from, own_node_), bundles_.scratch_blocks, 0, turn, {}, {}});
+    bundles_.incoming.push_back({leaders_.sender(from, own_node_), bundles_.scratch_blocks, 0, turn, {}});
 }
 
 Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
@@ -114,7 +100,7 @@ Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
     for (Bundled& block : assigned) {
         auto& outgoing = bundles_.outgoing;
         if (outgoing.empty() || outgoing.back().peer != block.leader)
-            outgoing.push_back({block.leader, bundles_.scratch_blocks, 0, 0, {}, {}});
+            outgoing.push_back({block.leader, bundles_.scratch_blocks, 0, 0, {}});
         load(outgoing.back(), block.edge);
         block.leader = rank_;
         block.index = bundles_.scratch_blocks++;
@@ -128,28 +114,20 @@ void Bundling::load(Bundle& bundle, const Edge& edge) const {
     if (edge.sender != rank_ && (bundle.fillers.empty() || bundle.fillers.back() != edge.sender))
         bundle.fillers.push_back(edge.sender);
     ++bundle.blocks;
-    if (personal_)
-        bundle.loads = {{own_node_, bundle.blocks}};
-    else
-        bundle.loads.push_back({edge.sender, 1});
 }
 
 Bundles Bundling::finish(std::vector<Bundled> laid_out) {
     bundles_.filled = std::move(laid_out);
-    for (const Bundle& bundle : bundles_.outgoing)
-        bundles_.sends.cargoes.push_back({bundle.peer, bundle.loads});
     const std::int32_t ranks = leaders_.ranks();
     std::ranges::sort(bundles_.filled, {}, [&](const Bundled& b) {
         return std::pair(places_after(rank_, b.leader, ranks), b.index);
     });
-    sort_taken(bundles_.taken, rank_, ranks);
-    return std::move(bundles_);
-}
-
-void sort_taken(std::vector<Bundled>& taken, std::int32_t rank, std::int32_t ranks) {
-    std::ranges::sort(taken, {}, [&](const Bundled& b) {
-        return std::tuple(b.turn, places_after(rank, b.leader, ranks), b.index, b.edge.received);
+    // By turn, as bundles come; within a turn first from its own bundles, then from those of the ranks after it, so that
+    // not all ranks begin with the same leader.
+    std::ranges::sort(bundles_.taken, {}, [&](const Bundled& b) {
+        return std::tuple(b.turn, places_after(rank_, b.leader, ranks), b.index, b.edge.received);
     });
+    return std::move(bundles_);
 }
 
 }  // namespace coco::schedule

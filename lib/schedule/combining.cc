@@ -19,16 +19,17 @@ bool is_on_other_node(const topology::NodeMap& map, std::int32_t rank, std::int3
     return other >= 0 &&
            map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
 }
-CombiningMaker::Blocks blocks_to(const topology::NodeMap& map, std::int32_t rank,
-                                 const Neighborhood& neighborhood) {
-    CombiningMaker::Blocks blocks;
+
+// How many blocks go to each neighbour on another node, and come from each.
+using Blocks = std::map<std::int32_t, std::int32_t>;
+Blocks blocks_to(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood) {
+    Blocks blocks;
     for (std::int32_t to : neighborhood.destinations)
         if (is_on_other_node(map, rank, to)) ++blocks[to];
     return blocks;
 }
-CombiningMaker::Blocks blocks_from(const topology::NodeMap& map, std::int32_t rank,
-                                   const Neighborhood& neighborhood) {
-    CombiningMaker::Blocks blocks;
+Blocks blocks_from(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood) {
+    Blocks blocks;
     for (const Edge& edge : neighborhood.incoming)
         if (is_on_other_node(map, rank, edge.sender)) ++blocks[edge.sender];
     return blocks;
@@ -43,10 +44,6 @@ std::int32_t blocks_in(const Cargo& cargo, bool personal) {
     return blocks;
 }
 
-void sort_trades(std::vector<Trade>& trades) {
-    std::ranges::sort(trades, {}, [](const Trade& trade) { return std::pair(trade.level, trade.iteration); });
-}
-
 std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal) {
     std::int32_t all = 0;
     for (const Cargo& arrival : receives.arrivals)
@@ -56,16 +53,11 @@ std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal) {
 
 CombiningMaker::CombiningMaker(const topology::NodeMap& map, std::int32_t rank,
                                const Neighborhood& neighborhood, std::int32_t threshold, std::int32_t depth)
-    : CombiningMaker(rank, blocks_to(map, rank, neighborhood), blocks_from(map, rank, neighborhood),
-                     threshold, depth) {}
-
-CombiningMaker::CombiningMaker(std::int32_t vertex, const Blocks& to, const Blocks& from,
-                               std::int32_t threshold, std::int32_t depth)
-    : rank_(vertex),
+    : rank_(rank),
       threshold_(threshold == 0 ? kUsualThreshold : threshold),
       depth_(depth == 0 ? INT32_MAX : depth) {
-    for (const auto& [neighbor, blocks] : to) out_[neighbor].loads = {{vertex, blocks}};
-    for (const auto& [neighbor, blocks] : from) in_[neighbor] = {{neighbor, blocks}};
+    for (const auto& [to, blocks] : blocks_to(map, rank, neighborhood)) out_[to].loads = {{rank, blocks}};
+    for (const auto& [from, blocks] : blocks_from(map, rank, neighborhood)) in_[from] = {{from, blocks}};
 }
 
 std::vector<Letter> CombiningMaker::speak() {
@@ -142,7 +134,8 @@ Combining CombiningMaker::take() {
     for (auto& [to, outgoing] : out_)
         sends.cargoes.push_back({to, std::move(outgoing.loads), outgoing.level});
     for (auto& [from, loads] : in_) receives.arrivals.push_back({from, std::move(loads)});
-    sort_trades(sends.trades);
+    std::ranges::sort(sends.trades, {},
+                      [](const Trade& trade) { return std::pair(trade.level, trade.iteration); });
     std::ranges::sort(sends.cargoes, {}, [](const Cargo& c) { return std::pair(c.level, c.rank); });
     std::ranges::sort(receives.arrivals, {},
                       [](const Cargo& c) { return std::pair(c.loads.size(), c.rank); });

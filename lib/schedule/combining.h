@@ -3,7 +3,7 @@
 // Ranks with common neighbours combine their messages to them. The pattern says which rank sends whose blocks
 // to which rank. Here is one rank's part of the pattern, and how it is made by rounds of letters between
 // ranks. No rank ever holds the whole graph. Edges within a node take no part. Called by comm, which carries
-// the letters, and by algorithms. The whole story: docs/design/neighbors.md. Thread safety: pure functions,
+// the letters, and by algorithms. The whole story: docs/neighbors.md. Thread safety: pure functions,
 // one object for each rank.
 //
 // Source: Mirsadeghi, Traeff, Balaji, Afsahi, Exploiting Common Neighborhoods to Optimize MPI Neighborhood
@@ -71,8 +71,6 @@ struct Combining {
     CombinedReceives receives;
 };
 
-// Sorts by level and iteration.
-void sort_trades(std::vector<Trade>& trades);
 // The number of blocks in a cargo. In an allgather (not personal) that is one for each origin.
 std::int32_t blocks_in(const Cargo& cargo, bool personal);
 // The number of blocks in all those arrivals that have several blocks.
@@ -98,11 +96,6 @@ class CombiningMaker {
     // neighbour may be onloaded; 0: any number.
     CombiningMaker(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,
                    std::int32_t threshold, std::int32_t depth);
-    // The same for the vertices of another graph, such as one of nodes: how many blocks go to each vertex,
-    // and come from each.
-    using Blocks = std::map<std::int32_t, std::int32_t>;
-    CombiningMaker(std::int32_t vertex, const Blocks& to, const Blocks& from, std::int32_t threshold,
-                   std::int32_t depth);
 
     bool done() const { return stage_ == Stage::done; }
     std::vector<Letter> speak();

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The messages and bytes that neighbours over invented nodes put on the wire are what aggregate's card says.
 
-usage: wire_neighbors_test.py RANKS NODES aggregate[:leaders=1,threshold=T] -- MPI_RUN WORDS... -- NODES_TEST
+usage: wire_neighbors_test.py RANKS NODES aggregate -- MPI_RUN WORDS... -- NODES_TEST
 In the graph all ranks of the first two nodes send to all ranks of the others. Counted is from the card's ideas alone: a
-message for each bundle; combined, the first of the two nodes keeps half of their common destinations, each gives the
-other the bundles for its half, and sends on for both.
+message for each bundle.
 """
 import json
 import os
@@ -13,38 +12,22 @@ import subprocess
 import sys
 import tempfile
 
-from wire_test import CALLS, Tally, words_of
+from wire_test import CALLS, Tally
 
 SIZES = [8, 600, 20000]
-COMBINED_BYTES = 4096                          # plain blocks above it do not combine
 ROOM_BYTES = {True: 4096, False: 16384}        # of a block in v forms, with 24 bytes besides
 LENGTH_BYTES = 8
 
 
-def bundle_messages(sizes, personal, combines):
+def bundle_messages(sizes, personal):
     """(sender node, blocks) of each message between leaders. sizes: the ranks of the nodes."""
-    def blocks(node, targets):
-        per_target = [sizes[node] * sizes[t] if personal else sizes[node] for t in targets]
-        return sum(per_target)
-    targets = list(range(2, len(sizes)))
-    if not combines:
-        return [(node, blocks(node, [t])) for node in (0, 1) for t in targets]
-    half = (len(targets) + 1) // 2
-    parts = [targets[:half], targets[half:]]
-    messages = []
-    for node, kept, given in ((0, *parts), (1, *reversed(parts))):
-        if given:
-            messages.append((node, blocks(node, given) if personal else sizes[node]))  # a gathered block once
-        messages += [(node, blocks(0, [t]) + blocks(1, [t])) for t in kept]
-    return messages
+    return [(node, sizes[node] * sizes[to] if personal else sizes[node]) for node in (0, 1) for to in range(2, len(sizes))]
 
 
-def expected(sizes, algorithm, size, personal, sized):
-    threshold = int(words_of(algorithm)[2].get("threshold", 0))
-    combines = 0 < threshold <= len(sizes) - 2 and (sized or size <= COMBINED_BYTES)
+def expected(sizes, size, personal, sized):
     tally = Tally()
     straight = sized and size > ROOM_BYTES[personal] - 3 * LENGTH_BYTES
-    for node, blocks in bundle_messages(sizes, personal, combines):
+    for node, blocks in bundle_messages(sizes, personal):
         data = 0 if straight else blocks * size
         tally.add(node, data + (LENGTH_BYTES * blocks if sized else 0))
     if straight:
@@ -77,7 +60,7 @@ def main():
                                       ("allgather", False, False), ("allgatherv", False, True)):
         wanted = {"messages": 0, "wire_bytes": 0}
         for size in SIZES:
-            for name, amount in expected(sizes, algorithm, size, personal, sized).items():
+            for name, amount in expected(sizes, size, personal, sized).items():
                 wanted[name] += amount
         for name, amount in wanted.items():
             counted = sum(row[name] for row in rows

@@ -211,12 +211,12 @@ int go_rounds(std::vector<Maker>& makers) {
 }  // namespace
 
 std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map, const std::vector<Neighborhood>& all,
-                                          bool personal, const schedule::Leading& leading) {
+                                          bool personal, std::int32_t leaders) {
     std::vector<schedule::Bundling> ranks;
     std::vector<schedule::Bundling::Mail> mail;
     for (std::size_t r = 0; r < all.size(); ++r)
         mail.push_back(
-            ranks.emplace_back(map, static_cast<std::int32_t>(r), all[r], personal, leading).ask());
+            ranks.emplace_back(map, static_cast<std::int32_t>(r), all[r], personal, leaders).ask());
     auto came = deliver(mail);
     for (std::size_t r = 0; r < all.size(); ++r) mail[r] = ranks[r].assign(came[r]);
     came = deliver(mail);
@@ -224,13 +224,6 @@ std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map, const st
     came = deliver(mail);
     std::vector<schedule::Bundles> bundles;
     for (std::size_t r = 0; r < all.size(); ++r) bundles.push_back(ranks[r].finish(came[r]));
-    if (leading.threshold == 0) return bundles;
-    std::vector<schedule::BundleCombining> makers;
-    for (std::size_t r = 0; r < all.size(); ++r)
-        makers.emplace_back(map, static_cast<std::int32_t>(r), personal, leading, std::move(bundles[r]),
-                            ranks[r].take_numbered());
-    go_rounds(makers);
-    for (std::size_t r = 0; r < all.size(); ++r) bundles[r] = makers[r].take();
     return bundles;
 }
 

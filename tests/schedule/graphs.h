@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "schedule/bundles.h"
-#include "schedule/bundles_combined.h"
 #include "schedule/combining.h"
 #include "schedule/edges.h"
 
@@ -46,7 +45,7 @@ std::vector<schedule::EdgeShare> shares_of(const topology::NodeMap& map,
 // By rank. personal: for alltoall.
 std::vector<schedule::Bundles> bundles_of(const topology::NodeMap& map,
                                           const std::vector<schedule::Neighborhood>& neighborhoods,
-                                          bool personal, const schedule::Leading& leading = {});
+                                          bool personal, std::int32_t leaders = 0);
 
 // The patterns of combining, by rank; made by letters, as comm carries them. rounds: how many that took.
 std::vector<schedule::Combining> combine(const topology::NodeMap& map,

@@ -302,13 +302,8 @@ void break_aggregate(std::span<const Named> mutations, bool spell_out) {
     };
     constexpr Exchange kBoth[] = {Exchange::alltoall, Exchange::allgather};
     break_aggregate(mutations, spell_out, machine({0, 1, 0, 1, 2, 1, 2}), random(0.6), kBoth, {}, 5);
-    for (std::int32_t depth : {1, 0}) {
-        const algorithms::Parameters combined{.leaders = 1, .threshold = 1, .depth = depth};
-        break_aggregate(mutations, spell_out, machine({0, 1, 2, 3, 4, 1, 2}), random(0.7),
-                        std::span(kBoth).first(1), combined, 1);
-        break_aggregate(mutations, spell_out, machine({0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 4}), each_to_one_node(),
-                        kBoth, combined, 5);
-    }
+    break_aggregate(mutations, spell_out, machine({0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 4}), each_to_one_node(),
+                    kBoth, {.leaders = 1}, 4);
 }
 
 void break_all(std::span<const Named> mutations, bool spell_out) {

@@ -20,14 +20,8 @@ namespace {
 
 // With all values of their parameters that are worth a trial.
 std::vector<algorithms::Parameters> parameters_of(const algorithms::Algorithm& algorithm) {
+    if (algorithm.needs_bundles()) return {{}, {.leaders = 1}, {.leaders = 2}, {.leaders = 3}};
     if (!takes(algorithm, algorithms::Parameter::threshold)) return {{}};
-    if (algorithm.needs_bundles())
-        return {{},
-                {.leaders = 1},
-                {.leaders = 2, .threshold = 1},
-                {.leaders = 1, .threshold = 1, .depth = 2},
-                {.leaders = 3, .threshold = 1, .depth = 0},
-                {.threshold = 1, .depth = 0}};
     return {{.threshold = 1, .depth = 1},
             {.threshold = 2, .depth = 1},
             {.threshold = 4, .depth = 1},
@@ -346,55 +340,4 @@ TEST_CASE("two nodes with edges exchange one message, with each block once", "[s
                     INFO(to_text({&aggregate, exchange, {}}, map, 0, 1) << ", " << graph.name);
                     REQUIRE(sent == wanted);
                 }
-}
-
-TEST_CASE("leaders of nodes that combine send half as many messages and one", "[schedule][neighbors]") {
-    const auto& aggregate = *algorithms::find("aggregate");
-    constexpr std::int32_t kPerNode = 2, kNodes = 32, kReceivers = 16, kRanks = kPerNode * kNodes;
-    std::vector<std::uint64_t> nodes;
-    for (std::int32_t r = 0; r < kRanks; ++r) nodes.push_back(static_cast<std::uint64_t>(r / kPerNode));
-    const auto map = topology::make_node_map(nodes, std::vector<std::uint64_t>(nodes.size(), 0));
-    std::vector<Arc> arcs;
-    for (std::int32_t to = 0; to < kPerNode * kReceivers; ++to)
-        for (std::int32_t from = kPerNode * kReceivers; from < kRanks; ++from) arcs.push_back({from, to});
-    const auto all = neighborhoods_of(from_arcs("from one half to the other", kRanks, arcs));
-    for (Exchange exchange : {Exchange::alltoall, Exchange::allgather}) {
-        auto most = [&](const algorithms::Parameters& parameters) {
-            Call call = make_neighbor_call(aggregate, exchange, map, all, parameters);
-            CHECK(simulate(map, {call, call, call}).fault == "");
-            return most_sent(call);
-        };
-        CHECK(most({.leaders = 1}) == kReceivers);
-        CHECK(most({.leaders = 1, .threshold = 17}) == kReceivers);
-        CHECK(most({.leaders = 1, .threshold = 4}) == kReceivers / 2 + 1);
-        // 16, 8, 4, 2, 1: a partner each time, and the one that is left.
-        CHECK(most({.leaders = 1, .threshold = 1, .depth = 0}) == 5);
-        // In two layers.
-        CHECK(most({}) == kReceivers / 2);
-        CHECK(most({.threshold = 4}) == kReceivers / 4 + 1);
-        CHECK(most({.threshold = 1, .depth = 0}) == 4);
-    }
-}
-
-TEST_CASE("a block goes to a partner once, whatever many bundles it is in", "[schedule][neighbors]") {
-    const auto& aggregate = *algorithms::find("aggregate");
-    constexpr std::int32_t kPerNode = 3, kNodes = 6;
-    std::vector<std::uint64_t> nodes;
-    for (std::int32_t r = 0; r < kPerNode * kNodes; ++r)
-        nodes.push_back(static_cast<std::uint64_t>(r / kPerNode));
-    const auto map = topology::make_node_map(nodes, std::vector<std::uint64_t>(nodes.size(), 0));
-    std::vector<Arc> arcs;  // from the first two nodes to the other four
-    for (std::int32_t from = 0; from < 2 * kPerNode; ++from)
-        for (std::int32_t to = 2 * kPerNode; to < map.ranks(); ++to) arcs.push_back({from, to});
-    const auto all = neighborhoods_of(from_arcs("two to four", map.ranks(), arcs));
-    auto traded = [&](Exchange exchange) {
-        Call call =
-            make_neighbor_call(aggregate, exchange, map, all, {.leaders = 1, .threshold = 4, .depth = 1});
-        std::int32_t blocks = 0;
-        for (const auto& step : call.schedules[0].steps)
-            if (step.act == schedule::Act::send && step.peer() == kPerNode) blocks += step.count;
-        return blocks;
-    };
-    CHECK(traded(Exchange::allgather) == kPerNode);
-    CHECK(traded(Exchange::alltoall) == 2 * kPerNode * kPerNode);
 }

@@ -429,10 +429,9 @@ Call make_neighbor_call(const algorithms::Algorithm& algorithm, Exchange exchang
     auto shares = shares_of(map, neighborhoods, algorithm.cut);
     std::vector<schedule::Bundles> bundles;
     const bool bundled = algorithm.needs_bundles();
-    if (bundled)
-        bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall, leading_of(parameters));
+    if (bundled) bundles = bundles_of(map, neighborhoods, exchange == Exchange::alltoall, parameters.leaders);
     std::vector<schedule::Combining> combining;
-    if (!bundled && takes(algorithm, algorithms::Parameter::threshold))
+    if (takes(algorithm, algorithms::Parameter::threshold))
         combining = combine(map, neighborhoods, parameters.threshold, parameters.depth);
     auto is_straight = [&](std::int32_t rank) {
         auto i = static_cast<std::size_t>(rank);
