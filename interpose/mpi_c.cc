@@ -9,6 +9,7 @@
 // Parameters are as in every family's registers (mpi/handles.h): arrays of handles, and handles that the
 // library writes, are void*.
 #include "dispatch/entry.h"
+#include "dispatch/lifecycle.h"
 #include "dispatch/narrowed.h"
 #include "heap/heap.h"
 #include "mpi/library.h"

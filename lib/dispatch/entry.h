@@ -3,8 +3,9 @@
 // The way in: the functions that the doors (interpose/) call. A call is taken here and answered, or handed back to
 // the door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
 #pragma once
-#include "comm/bond.h"
+#include "comm/comm.h"
 #include "dispatch/args.h"
+#include "dispatch/inside.h"
 #include "dispatch/known.h"
 #include "heap/heap.h"
 #include "mpi/library.h"
@@ -16,17 +17,6 @@ struct Cell;
 }
 
 namespace coco::dispatch {
-
-// Not 0: this thread is inside one of our doors. A call that comes in now is passed on: it was seen already, or is
-// our own.
-extern constinit thread_local int t_inside;
-
-struct Inside {
-    Inside() { ++t_inside; }
-    ~Inside() { --t_inside; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-};
 
 // How a call ended here, and what to count of it.
 struct TakeResult {
@@ -83,34 +73,5 @@ int enter(const Args& args, PassOn pass_on) {
     // Outside: the program's error handler may call MPI again.
     return error != mpi::kSuccess ? raise_error(args.comm, error) : mpi::kSuccess;
 }
-
-// Around MPI_Init and its sisters: settings are read and checked, then the MPI library starts; a wrong
-// setting ends the job with one line. Requires (after_init): all ranks of the world call it; they agree there
-// that they have equal settings.
-void before_init();
-void after_init();
-// Around MPI_Session_init. A program of sessions alone has no MPI_Finalize: its report is made when it exits.
-void before_session_init();
-void after_session_init(mpi::Session session);
-// Called instead where another tool opens a session within one of these functions.
-void note_session();
-// Ends a communicator by pass_on, which is MPI_Comm_free or MPI_Comm_disconnect.
-int end_communicator(int (*pass_on)(void*), void* comm);
-// Runs a function that makes a communicator from a parent, on all ranks of the parent: pass_on calls it and puts the
-// new communicator into `made`. (Functions that duplicate one need no door: MPI copies attributes.)
-template <class PassOn>
-int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
-    if (t_inside != 0) return pass_on();
-    Inside inside;
-    const int result = pass_on();
-    if (result == mpi::kSuccess) comm::bind_child(mpi::narrow(parent), mpi::load<mpi::Comm>(made));
-    return result;
-}
-// Called before MPI_Comm_idup of Open MPI.
-void before_idup();
-// Called before MPI_Finalize: makes the report, and frees what we own of MPI.
-void before_finalize();
-// Called when it has returned: gives back the memory of other ranks, if MPI has ended and no session was ever opened.
-void after_finalize();
 
 }  // namespace coco::dispatch

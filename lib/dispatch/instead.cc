@@ -2,7 +2,7 @@
 #include "dispatch/instead.h"
 
 #include "comm/comm.h"
-#include "dispatch/lifecycle.h"
+#include "dispatch/in_force.h"
 
 namespace coco::dispatch {
 namespace {
