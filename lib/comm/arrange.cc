@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/env.h"
+#include "comm/crowding.h"
 #include "mpi/progress.h"
 
 namespace coco::comm {
@@ -22,9 +23,17 @@ bool library_yields() {
 
 }  // namespace
 
-void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
-              const std::vector<std::uint64_t>& domain_labels) {
-    comm.map = topology::make_node_map(node_labels, domain_labels);
+void arrange(Comm& comm, const std::vector<const RankCard*>& cards) {
+    std::vector<std::uint64_t> nodes, domains;
+    Crowding crowding;
+    for (const RankCard* card : cards) {
+        nodes.push_back(card->node_label);
+        domains.push_back(card->domain_label);
+        crowding.add(card->segment.host, card->cpus, card->job_crowds_node != 0);
+    }
+    comm.crowded_here = crowding.is_crowded(cards[static_cast<std::size_t>(comm.rank)]->segment.host);
+    comm.crowded = crowding.is_any_crowded();
+    comm.map = topology::make_node_map(nodes, domains);
     comm.domains = comm.map.domains();
     comm.nodes = comm.map.nodes();
     comm.ranks_per_node = 0;
@@ -35,11 +44,6 @@ void fill_map(Comm& comm, const std::vector<std::uint64_t>& node_labels,
         comm.ranks_per_node = std::max(comm.ranks_per_node, ++on_node[node]);
         if (r != comm.rank && node == comm.map.node[comm.rank]) comm.mates.push_back(r);
     }
-}
-
-void note_crowding(Comm& comm, const Crowding& crowding, std::uint64_t host) {
-    comm.crowded_here = crowding.is_crowded(host);
-    comm.crowded = crowding.is_any_crowded();
 }
 
 void choose_waiting(Comm& comm) {

@@ -156,7 +156,7 @@ Bond* attach(mpi::Comm handle, std::unique_ptr<Bond> bond) {
 void bind_world() {
     std::vector<std::int32_t> everybody(world().size());
     std::iota(everybody.begin(), everybody.end(), 0);
-    auto bond = std::make_unique<Bond>(world()[0].segment.cookie | 1, Members::of(std::move(everybody)));
+    auto bond = std::make_unique<Bond>(world()[0].card.segment.cookie | 1, Members::of(std::move(everybody)));
     if (find_bond(mpi::lib().comm_world) == nullptr) attach(mpi::lib().comm_world, std::move(bond));
 }
 

@@ -11,7 +11,6 @@
 #include "channel/control_pool.h"
 #include "comm/arrange.h"
 #include "comm/complain.h"
-#include "comm/labels.h"
 #include "comm/meeting.h"
 #include "comm/passed.h"
 #include "comm/told.h"
@@ -23,18 +22,13 @@
 namespace coco::comm {
 namespace {
 
-// The card that a rank shows to all others of the communicator. Travels as bytes between equal programs of one job.
-struct Card {
-    heap::SegmentId segment;
+// The card that a rank shows to all others of the communicator.
+struct Card : RankCard {
+    std::int32_t uses_device;  // 0 or 1
     std::uint64_t control_at;  // offset in the segment
     std::uint64_t epoch_base;
     std::uint64_t tape_at;
-    std::uint64_t choice_hash;
-    std::uint64_t node_label;
-    std::uint64_t domain_label;
     std::uint64_t wires;  // private communicators that this process has
-    FoldedCpus cpus;
-    std::int16_t job_crowds_node, uses_device;  // 0 or 1
 };
 
 std::atomic<std::uint64_t> g_choice_hash{0};
@@ -62,17 +56,12 @@ struct Parts {
 };
 
 Card make_card(const Comm& comm, const channel::Control* control) {
-    Card card{};
-    card.segment = heap::own_id();
-    card.choice_hash = g_choice_hash.load(std::memory_order_relaxed);
-    card.wires = static_cast<std::uint64_t>(mpi::Wire::alive());
-    card.cpus = fold(os::usable_cpus());
-    card.job_crowds_node = job_crowds_node() ? 1 : 0;
-    card.uses_device = os::uses_device() ? 1 : 0;
     const WorldSeat world = world_seat(comm);
-    const Labels labels = labels_of(card.segment.host, world.ranks, world.rank);
-    card.node_label = labels.node;
-    card.domain_label = labels.domain;
+    Card card{};
+    static_cast<RankCard&>(card) =
+        make_rank_card(g_choice_hash.load(std::memory_order_relaxed), world.rank, world.ranks);
+    card.wires = static_cast<std::uint64_t>(mpi::Wire::alive());
+    card.uses_device = os::uses_device() ? 1 : 0;
     if (control != nullptr) {
         card.control_at =
             static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(control) - heap::own().base);
@@ -82,13 +71,10 @@ Card make_card(const Comm& comm, const channel::Control* control) {
     return card;
 }
 
-void map_cards(Comm& comm, const std::vector<Card>& cards) {
-    std::vector<std::uint64_t> nodes, domains;
-    for (const Card& card : cards) {
-        nodes.push_back(card.node_label);
-        domains.push_back(card.domain_label);
-    }
-    fill_map(comm, nodes, domains);
+void arrange_by(Comm& comm, const std::vector<Card>& cards) {
+    std::vector<const RankCard*> pointers;
+    for (const Card& card : cards) pointers.push_back(&card);
+    arrange(comm, pointers);
 }
 
 channel::Peer peer_of(std::byte* segment, const Card& card) {
@@ -171,7 +157,7 @@ void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& 
     for (std::size_t r = 0; r < cards.size(); ++r)
         if (parted.contains(cards[r].node_label))
             cards[r].node_label = ~static_cast<std::uint64_t>(part_of(r));
-    map_cards(comm, cards);
+    arrange_by(comm, cards);
 }
 
 std::vector<heap::SegmentId> segments_of(const std::vector<Card>& cards) {
@@ -253,15 +239,12 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
     int rc = mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine,
                                   mpi::lib().byte, comm.handle);
     if (rc != mpi::kSuccess) return stats::Reason::no_shared_heap;
-    map_cards(comm, cards);
+    arrange_by(comm, cards);
     stats::Reason reason = check(comm, cards);
     if (reason == stats::Reason::none) reason = settle_nodes(comm, cards, parts);
     if (reason == stats::Reason::none) reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) return reason;
     comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
-    Crowding crowding;
-    for (const Card& card : cards) crowding.add(card.segment.host, card.cpus, card.job_crowds_node != 0);
-    note_crowding(comm, crowding, cards[static_cast<std::size_t>(comm.rank)].segment.host);
     choose_waiting(comm);
     return reason;
 }

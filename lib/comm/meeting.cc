@@ -21,24 +21,14 @@
 namespace coco::comm {
 namespace {
 
-const WorldRank& card_of(const Comm& comm, std::int32_t rank) {
-    return world()[static_cast<std::size_t>((*comm.world_ranks)[static_cast<std::size_t>(rank)])];
-}
-
 void fill_state(Comm& comm, const Members& members) {
     comm.world_ranks = &members.world_ranks();
     comm.rank = members.own_rank();
     comm.ranks = members.size();
-    std::vector<std::uint64_t> nodes, domains;
-    Crowding crowding;
-    for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        const WorldRank& card = card_of(comm, r);
-        nodes.push_back(card.node_label);
-        domains.push_back(card.domain_label);
-        crowding.add(card.segment.host, card.cpus, card.job_crowds_node != 0);
-    }
-    fill_map(comm, nodes, domains);
-    note_crowding(comm, crowding, card_of(comm, comm.rank).segment.host);
+    std::vector<const RankCard*> cards;
+    for (const std::int32_t world_rank : members.world_ranks())
+        cards.push_back(&world()[static_cast<std::size_t>(world_rank)].card);
+    arrange(comm, cards);
 }
 
 [[noreturn]] void stop_without_control(const Comm& comm) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "channel/control_pool.h"
-#include "comm/labels.h"
 #include "mpi/library.h"
 #include "mpi/wire.h"
 #include "os/probe.h"
@@ -38,27 +37,22 @@ channel::Directory* make_directory() {
     return reinterpret_cast<channel::Directory*>(room);
 }
 
-WorldRank make_card(World& world, std::uint64_t choice_hash, bool takes_part, int ranks) {
-    WorldRank card{};
-    card.choice_hash = choice_hash;
-    if (!takes_part) return card;
+WorldRank make_own_card(World& world, std::uint64_t choice_hash, bool takes_part, int ranks) {
+    WorldRank mine{};
+    mine.card.choice_hash = choice_hash;
+    if (!takes_part) return mine;
     os::caches();  // looks them up now, and not in a collective
-    card.segment = heap::own_id();
-    const Labels labels = labels_of(card.segment.host, ranks, world.rank);
-    card.node_label = labels.node;
-    card.domain_label = labels.domain;
-    card.cpus = fold(os::usable_cpus());
-    card.job_crowds_node = job_crowds_node() ? 1 : 0;
-    card.counts = stats::enabled() ? 1 : 0;
+    mine.card = make_rank_card(choice_hash, world.rank, ranks);
+    mine.counts = stats::enabled() ? 1 : 0;
     world.directory = make_directory();
-    if (world.directory != nullptr) card.directory_at = heap::offset_of(world.directory);
+    if (world.directory != nullptr) mine.directory_at = heap::offset_of(world.directory);
     world.has_control = ranks > 1 && channel::control_pool().prepare();
-    return card;
+    return mine;
 }
 
 bool hashes_agree(const std::vector<WorldRank>& ranks) {
-    return std::ranges::all_of(ranks,
-                               [&](const WorldRank& r) { return r.choice_hash == ranks[0].choice_hash; });
+    return std::ranges::all_of(
+        ranks, [&](const WorldRank& r) { return r.card.choice_hash == ranks[0].card.choice_hash; });
 }
 
 bool agree_by_least(std::uint64_t hash) {
@@ -71,10 +65,10 @@ bool agree_by_least(std::uint64_t hash) {
 // program may close descriptors or give up rights. Nothing of a mapping is touched before it is needed, so
 // that it costs next to nothing.
 bool map_mates(World& world) {
-    const std::uint64_t node = world.ranks[static_cast<std::size_t>(world.rank)].node_label;
+    const std::uint64_t node = world.ranks[static_cast<std::size_t>(world.rank)].card.node_label;
     for (std::size_t r = 0; r < world.ranks.size(); ++r) {
-        if (world.ranks[r].node_label != node) continue;
-        world.segments[r] = heap::map_peer(world.ranks[r].segment);
+        if (world.ranks[r].card.node_label != node) continue;
+        world.segments[r] = heap::map_peer(world.ranks[r].card.segment);
         if (world.segments[r] == nullptr) return false;
     }
     return true;
@@ -95,7 +89,7 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
     mpi::lib().Comm_rank(mpi::lib().comm_world, &world.rank);
     if (ranks > kRanksMost) return agree_by_least(choice_hash);
-    const WorldRank mine = make_card(world, choice_hash, takes_part, ranks);
+    const WorldRank mine = make_own_card(world, choice_hash, takes_part, ranks);
     world.ranks.resize(static_cast<std::size_t>(ranks));
     mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, world.ranks.data(), sizeof mine,
                          mpi::lib().byte, mpi::lib().comm_world);
@@ -106,7 +100,7 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     world.segments.resize(world.ranks.size());
     world.can_meet = ranks > 1 && all_can_meet(world);
     world.is_one_node = std::ranges::all_of(
-        world.ranks, [&](const WorldRank& r) { return r.node_label == world.ranks[0].node_label; });
+        world.ranks, [&](const WorldRank& r) { return r.card.node_label == world.ranks[0].card.node_label; });
     return true;
 }
 

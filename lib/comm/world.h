@@ -12,21 +12,16 @@
 #include <span>
 
 #include "channel/directory.h"
-#include "comm/crowding.h"
+#include "comm/rank_card.h"
 #include "heap/segment.h"
 
 namespace coco::comm {
 
-// The card that a rank shows to all others. Travels as bytes between equal programs of one job.
+// The card that a rank shows to all others.
 struct WorldRank {
-    heap::SegmentId segment;
-    std::uint64_t choice_hash;
+    RankCard card;
     std::uint64_t directory_at;  // offset in the segment; 0: none
-    std::uint64_t node_label;    // equal on ranks of one node
-    std::uint64_t domain_label;
-    FoldedCpus cpus;
-    std::int32_t job_crowds_node;  // 0 or 1, as the next
-    std::int32_t counts;           // whether the rank counts its calls (COCO_STATS)
+    std::int32_t counts;         // 0 or 1: whether the rank counts its calls (COCO_STATS)
 };
 
 // Makes the ranks of the world known to one another. Called by all ranks in MPI_Init, whether switched off or
