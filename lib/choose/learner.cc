@@ -26,11 +26,11 @@ constexpr std::uint64_t kLeastRest = 32;
 constexpr double kLapMeetings = 4, kLapNsWhereShared = 1e6;
 constexpr std::uint64_t kProbeCalls = 2, kMostCalls = 4096;
 // A challenger is followed where it is faster by so many standard deviations.
-constexpr double kSurely = 3, kLikely = 1, kFewBlocks = 2, kManyBlocks = 8;
-// What is believed before anything was seen: as if so many blocks had been apart by a twentieth. A window of
-// blocks, so that costs that change are noticed.
-constexpr double kPriorBlocks = 2, kPriorApart = 0.05, kWindow = 16;
-// A pause of the program costs a challenger no more than so many times the incumbent's time; a block counts
+constexpr double kSurely = 3, kLikely = 1, kFewLooks = 2, kManyLooks = 8;
+// What is believed before anything was seen: as if so many looks had been apart by a twentieth. A window of
+// looks, so that costs that change are noticed.
+constexpr double kPriorLooks = 2, kPriorApart = 0.05, kWindow = 16;
+// A pause of the program costs a challenger no more than so many times the incumbent's time; a look counts
 // as no more than twice or half.
 constexpr double kMostTimes = 4, kMostApart = 0.7;
 // What it takes to note a call.
@@ -74,7 +74,7 @@ void Learner::Series::add(double ratio) {
 
 double Learner::Series::z() const {
     if (count == 0) return 0;
-    const double variance = (kPriorBlocks * kPriorApart * kPriorApart + squares) / (kPriorBlocks + count - 1);
+    const double variance = (kPriorLooks * kPriorApart * kPriorApart + squares) / (kPriorLooks + count - 1);
     return -mean / std::sqrt(variance / count);
 }
 
@@ -159,7 +159,7 @@ std::uint64_t Learner::calls_of_lap(int challenger) const {
                       kMostCalls);
 }
 
-// The one whose account covers its block first. So hopeless ones become rare by themselves.
+// The one whose account covers its look first. So hopeless ones become rare by themselves.
 int Learner::next_challenger() const {
     int next = known_.incumbent == 0 ? 1 : 0;
     for (int i = 0; i < candidates_; ++i) {
@@ -179,7 +179,7 @@ double Learner::missing_ns(int challenger) const {
 double Learner::expected_cost_ns(int challenger) const {
     const auto calls = static_cast<double>(calls_of_lap(challenger));
     const OfCandidate& one = of_[challenger];
-    // Twice as slow until a block of whole laps has shown it, or a probe at least that it is faster, where
+    // Twice as slow until a look of whole laps has shown it, or a probe at least that it is faster, where
     // one can.
     const bool seems_faster = !shares_cpus_ && one.excess_ns < -known_.call_ns / 10;
     const double least_ns = one.whole.count == 0 && !seems_faster ? known_.call_ns : 0;
@@ -224,12 +224,12 @@ void Learner::judge(std::span<const std::int64_t> board) {
     challenger.whole.add(challengers.whole_ns / incumbents.whole_ns);
     challenger.calls.add(challengers.calls_ns / incumbents.calls_ns);
     const double whole = challenger.whole.z();
-    if ((challenger.whole.count >= kFewBlocks && challenger.calls.z() > kSurely && whole > kLikely) ||
-        (challenger.whole.count >= kManyBlocks && whole > kSurely))
+    if ((challenger.whole.count >= kFewLooks && challenger.calls.z() > kSurely && whole > kLikely) ||
+        (challenger.whole.count >= kManyLooks && whole > kSurely))
         change_to_challenger();
 }
 
-// Of a block in which some rank has missed calls, which took so long.
+// Of a look in which some rank has missed calls, which took so long.
 void Learner::charge_void(double took_ns) {
     const auto calls = static_cast<double>(lap_calls_);
     const double more_ns = took_ns - (kLaps + 1) * calls * known_.whole_ns;
@@ -238,7 +238,7 @@ void Learner::charge_void(double took_ns) {
 }
 
 // Less than nothing, too, where the challenger is the faster one: so noise counts as nothing in the sum of
-// all blocks.
+// all looks.
 void Learner::charge(double cost_ns) {
     of_[challenger_].balance_ns -= cost_ns;
     known_.spent_ns += cost_ns;
@@ -261,7 +261,7 @@ void Learner::change_to_challenger() {
     ++known_.changes;
 }
 
-// An account holds no more than the next block costs, so that a candidate that has become slow does not use
+// An account holds no more than the next look costs, so that a candidate that has become slow does not use
 // up what was saved for long.
 void Learner::earn(std::uint64_t call) {
     if (call <= earned_at_) return;
@@ -272,7 +272,7 @@ void Learner::earn(std::uint64_t call) {
 }
 
 void Learner::rest(std::uint64_t call, std::int64_t now_ns) {
-    earned_at_ = call;  // a block's own time earns nothing
+    earned_at_ = call;  // a look's own time earns nothing
     began_ns_ = now_ns;
     constexpr double kNever = 1e15;
     laps_.reset();
@@ -293,7 +293,7 @@ void Learner::give_up() {
     gave_up_ = true;
 }
 
-// All that stays between two blocks, in one order: kKnownOfAll numbers, and kKnownOfEach for each candidate.
+// All that stays between two looks, in one order: kKnownOfAll numbers, and kKnownOfEach for each candidate.
 template <class Self, class Visit>
 void Learner::visit_known(Self& self, Visit visit) {
     auto& all = self.known_;

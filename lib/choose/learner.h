@@ -5,12 +5,12 @@
 // becomes the incumbent.
 //
 //   candidate    what may be chosen for a call; number 0 is the rules' own choice
-//   incumbent    the candidate that has all calls but those of blocks
-//   challenger   the candidate that a block compares with it
+//   incumbent    the candidate that has all calls but those of looks
+//   challenger   the candidate that a look compares with it
 //   lap          so many calls of one candidate, one behind the other
-//   block        a meeting, a lap of the incumbent that is not counted, laps incumbent, challenger, challenger, incumbent, a meeting
+//   look         a meeting, a lap of the incumbent that is not counted, laps incumbent, challenger, challenger, incumbent, a meeting
 //   meeting      all ranks agree on a board: numbers, of which the largest on any rank counts
-//   account      of a challenger: time that its blocks may cost, a share of the time in the cell's calls
+//   account      of a challenger: time that its looks may cost, a share of the time in the cell's calls
 //   knowledge    all of this as numbers, by which the learner of a later communicator goes on
 //
 // A lap's time is that from the last rank's arrival at its first call to the last rank's arrival at the call
@@ -20,7 +20,7 @@
 //
 // Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks choose alike.
 //
-//   rest --(an account should cover a block)--> meeting --(it does, or nearly)--> laps --> meeting, judgement --> rest
+//   rest --(an account should cover a look)--> meeting --(it does, or nearly)--> laps --> meeting, judgement --> rest
 //
 // Called by choices.cc. Knows no clock and no other rank: tests play millions of calls in virtual time.
 // Thread safety: that of the communicator. Never fails.
@@ -37,7 +37,7 @@ class Learner {
     static constexpr int kCandidatesMost = 3;
 
     // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for
-    // tests, it has blocks all the time, and follows nothing but its whims. first_call, now_ns: the call with
+    // tests, it has looks all the time, and follows nothing but its whims. first_call, now_ns: the call with
     // which it begins, and when. Requires: there are two candidates or more.
     Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
             std::int64_t now_ns);
@@ -51,7 +51,7 @@ class Learner {
     void go_on_from(std::span<const std::int64_t> knowledge);
     // Writes what it knows before this call.
     void write_knowledge(std::uint64_t call, std::vector<std::int64_t>& numbers) const;
-    // Ends the block that is under way before this call, if any, as the communicator ends.
+    // Ends the look that is under way before this call, if any, as the communicator ends.
     void break_off(std::uint64_t call);
 
     struct Span {
@@ -75,7 +75,7 @@ class Learner {
     bool gave_up() const { return gave_up_; }
 
     int incumbent() const { return known_.incumbent; }
-    // How many blocks have begun, how many of them have shown something, and how often the incumbent has
+    // How many looks have begun, how many of them have shown something, and how often the incumbent has
     // changed.
     std::uint64_t looks() const { return known_.looks; }
     std::uint64_t results() const { return known_.results; }
@@ -83,7 +83,7 @@ class Learner {
     std::int64_t spent_ns() const { return static_cast<std::int64_t>(known_.spent_ns); }
     // How many calls others have made from whose knowledge it went on.
     std::uint64_t calls_before() const { return known_.calls; }
-    // The time of a call of a candidate by the last block that has compared it; 0: none has.
+    // The time of a call of a candidate by the last look that has compared it; 0: none has.
     std::int64_t time_ns(int candidate) const { return of_[candidate].time_ns; }
     // The shorter and the longer one of its two laps there, by the call.
     struct Spread {
@@ -93,7 +93,7 @@ class Learner {
 
   private:
     static constexpr int kLaps = 4;
-    // The largest numbers on any rank, of a block: when it came to the calls behind the first lap and behind
+    // The largest numbers on any rank, of a look: when it came to the calls behind the first lap and behind
     // each other one, how long it was outside our calls in each of these, a mark, and how long a meeting
     // takes. A first meeting has how long the rest has lasted, and the last two.
     enum Number { kBorders, kOutsides = kBorders + kLaps + 1, kMark = kOutsides + kLaps, kMeeting, kNumbers };
@@ -109,7 +109,7 @@ class Learner {
         std::int64_t outside_ns = 0;
         std::int64_t numbers[kNumbers] = {};
     };
-    // How far the challenger's time is above the incumbent's, in the last blocks: 0 if they are equal, 0.1 if
+    // How far the challenger's time is above the incumbent's, in the last looks: 0 if they are equal, 0.1 if
     // it is a tenth longer.
     struct Series {
         double count = 0, mean = 0, squares = 0;
@@ -122,7 +122,7 @@ class Learner {
         std::int64_t time_ns = 0;
         Spread spread;
         Series whole, calls;
-        double excess_ns = 0;   // of a call in the last block
+        double excess_ns = 0;   // of a call in the last look
         double balance_ns = 0;  // of its account
         bool was_probed = false;
     };
@@ -162,8 +162,8 @@ class Learner {
     int challenger_ = 1;
     std::uint64_t rest_end_;
     std::uint64_t earned_at_;      // the first call whose share of the time the accounts do not have yet
-    std::uint64_t lap_calls_ = 0;  // of the block under way
-    std::unique_ptr<Laps> laps_;   // of the block under way; null: at rest
+    std::uint64_t lap_calls_ = 0;  // of the look under way
+    std::unique_ptr<Laps> laps_;   // of the look under way; null: at rest
     std::int64_t began_ns_;        // the rest
     std::int64_t first_[3] = {};   // a first meeting's numbers
     bool gives_up_ = false, gave_up_ = false;
