@@ -45,7 +45,7 @@ struct Parameters {
     std::int32_t leaders = 0;       // leaders=: of each node; 0: one in leader and sloavx, else all its ranks
     Inner inner = Inner::pairwise;  // a bare word: the exchange among leaders
     Route route = Route::cheapest;  // route=: the way of a bcast between nodes
-    std::int32_t threshold = 0;  // threshold=: how many common neighbours make ranks combine; 0: 4
+    std::int32_t threshold = 0;     // threshold=: how many common neighbours make ranks combine; 0: 4
     std::int32_t depth = 1;  // depth=: how often what goes to one neighbour may be combined; 0: any number
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
