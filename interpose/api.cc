@@ -12,8 +12,9 @@ COCO_API const char* coco_version(void) { return COCO_VERSION; }
 
 COCO_API int coco_is_shared(const void* address) { return coco::heap::is_shared(address) ? 1 : 0; }
 
-// What follows is not in coco.h, as no program shall rely on it: it is for `coco tune` and for benchmarks that compare algorithms in
-// one process, and stays as long as they need it. See dispatch/instead.h; `comm` is the address of the MPI library's handle.
+// What follows is not in coco.h, as no program shall rely on it: it is for `coco tune` and for benchmarks
+// that compare algorithms in one process, and stays as long as they need it. See dispatch/instead.h; `comm`
+// is the address of the MPI library's handle.
 
 // Returns: 0; 1: nothing was changed, because a word is unknown or the communicator has not been set up.
 COCO_API int coco_choose(const void* comm, const char* collective, const char* choice) {
@@ -26,8 +27,9 @@ COCO_API int coco_choose(const void* comm, const char* collective, const char* c
 // Makes this process forget what it has learned.
 COCO_API void coco_forget(void) { coco::dispatch::forget_what_was_learned(); }
 
-// Puts the facts of a communicator by which rules choose into `facts`: nodes, ranks of a node, domains, the degree, which is -1
-// while no neighbours are known, and 1 where ranks outnumber CPUs, else 0. Returns: 0; 1: the communicator has not been set up.
+// Puts the facts of a communicator by which rules choose into `facts`: nodes, ranks of a node, domains, the
+// degree, which is -1 while no neighbours are known, and 1 where ranks outnumber CPUs, else 0. Returns: 0; 1:
+// the communicator has not been set up.
 COCO_API int coco_facts(const void* comm, std::int64_t* facts) {
     coco::policy::Facts found{};
     if (comm == nullptr || facts == nullptr || coco::mpi::served() == nullptr ||

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The doors of fork and _Fork, for callers whose stack is malloc's memory (handlers on a signal stack, coroutines,
-// threads with stacks of their own). Parent and child would run on
-// one and the same shared pages until the child has its copy of them (heap/fork.h). So fork itself runs on a private
-// stack there, and both go on on the old one when each has its own.
+// The doors of fork and _Fork, for callers whose stack is malloc's memory (handlers on a signal stack,
+// coroutines, threads with stacks of their own). Parent and child would run on one and the same shared pages
+// until the child has its copy of them (heap/fork.h). So fork itself runs on a private stack there, and both
+// go on on the old one when each has its own.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <ucontext.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who serves the replaceable operators of C++. They are a family of their own: ours if malloc's family is and if
-// the program replaces none of them. Where it replaces some, the others have to call these, as the standard says
-// and as the C++ library's own do: then ours hand on to the next definition. Called by new_delete.cc.
-// Thread safety: any thread. Fails: no.
+// Who serves the replaceable operators of C++. They are a family of their own: ours if malloc's family is and
+// if the program replaces none of them. Where it replaces some, the others have to call these, as the
+// standard says and as the C++ library's own do: then ours hand on to the next definition. Called by
+// new_delete.cc. Thread safety: any thread. Fails: no.
 #pragma once
 #include <atomic>
 

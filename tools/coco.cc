@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The `coco` command: run a program with libcoco, tell about machine and policy, tune a policy for a machine, make
-// pages of what was measured.
+// The `coco` command: run a program with libcoco, tell about machine and policy, tune a policy for a machine,
+// make pages of what was measured.
 #include <CLI/CLI.hpp>
 #include <string_view>
 
@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
         return "coco: error: " + std::string(error.what()) + "\n";
     });
 
-    // What follows is the program's own: it is taken off the line before that is read, and these names are for the help.
+    // What follows is the program's own: it is taken off the line before that is read, and these names are
+    // for the help.
     CLI::App* run_command = app.add_subcommand("run", "run a program with libcoco");
     std::string program;
     std::vector<std::string> arguments;

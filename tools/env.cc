@@ -32,7 +32,8 @@ std::string preload_value() {
     return preload_list(library);
 }
 
-// The preload, and the settings that hold here. COCO_RANK_PROCESS is what a rank tells the processes that it starts.
+// The preload, and the settings that hold here. COCO_RANK_PROCESS is what a rank tells the processes that it
+// starts.
 Variables variables() {
     Variables found{{"LD_PRELOAD", preload_value()}};
     for (const base::Setting& setting : base::settings())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How large the shared heap of a rank would be here: for `coco info` and `coco doctor`. Called by the command only. Thread
-// safety: any thread. Fails: 0 where there would be none.
+// How large the shared heap of a rank would be here: for `coco info` and `coco doctor`. Called by the command
+// only. Thread safety: any thread. Fails: 0 where there would be none.
 #pragma once
 #include <cstdint>
 

@@ -8,7 +8,8 @@
 
 namespace coco::tools {
 
-// Ten lines, and one for each MPI library beyond the first. program: whose MPI library to tell of; empty: those that the loader finds.
+// Ten lines, and one for each MPI library beyond the first. program: whose MPI library to tell of; empty:
+// those that the loader finds.
 std::string in_brief(const settings::Settings& settings, const std::string& program);
 std::string rules_as_table(const policy::Policy& policy);
 std::string settings_as_table();

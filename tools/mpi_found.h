@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which MPI libraries there are, and of which family each is: for `coco info` and `coco doctor`. Called by the command only.
+// Which MPI libraries there are, and of which family each is: for `coco info` and `coco doctor`. Called by
+// the command only.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,8 +19,8 @@ struct MpiFound {
     std::string why;      // it counts to that family
     std::string version;  // as the library says it, in one line
 };
-// The MPI library of this name or file; nothing if the loader does not find it or if it is no MPI library. It is loaded
-// in a child process.
+// The MPI library of this name or file; nothing if the loader does not find it or if it is no MPI library. It
+// is loaded in a child process.
 std::optional<MpiFound> find_mpi(const std::string& name);
 // "MPICH 4.0.2"
 std::string version_in_brief(const MpiFound& mpi);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What LD_PRELOAD must hold so that a program runs with the libcoco of this command: for `coco run` and `coco env`. Called by the
-// command only, single-threaded. Fails: nowhere, but see the functions.
+// What LD_PRELOAD must hold so that a program runs with the libcoco of this command: for `coco run` and `coco
+// env`. Called by the command only, single-threaded. Fails: nowhere, but see the functions.
 #pragma once
 #include <string>
 
 namespace coco::tools {
 
-// Why the loader could not preload a file of this name; empty if it could. It takes blanks and colons for the ends of names.
+// Why the loader could not preload a file of this name; empty if it could. It takes blanks and colons for the
+// ends of names.
 std::string unfit_to_preload(const std::string& library);
 
-// The library before all that LD_PRELOAD holds already, with colons between them. Another libcoco is left out: two in one process
-// would serve each other's calls.
+// The library before all that LD_PRELOAD holds already, with colons between them. Another libcoco is left
+// out: two in one process would serve each other's calls.
 std::string preload_list(const std::string& library);
 
 }  // namespace coco::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Facts that `coco run` must know about a program file before it starts it: is it ours to help, and which MPI does
-// it load? Reads ELF headers; runs nothing. Single-threaded use.
+// Facts that `coco run` must know about a program file before it starts it: is it ours to help, and which MPI
+// does it load? Reads ELF headers; runs nothing. Single-threaded use.
 #pragma once
 #include <set>
 #include <string>

@@ -17,7 +17,8 @@ struct ReportWords {
     std::string output;
 };
 
-// Goes on as the program in Python that makes the page; does not return when all is well. That program checks the files.
+// Goes on as the program in Python that makes the page; does not return when all is well. That program checks
+// the files.
 int report(const ReportWords& words) {
     if (words.files.empty()) return tell_error("report: which files? (coco report --help)");
     const std::string program =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whole texts over a stream socket. Called by the command only. Thread safety: one thread an object. Fails: by return value;
-// the other side may be lost or silent, and no text is waited for longer than the caller says.
+// Whole texts over a stream socket. Called by the command only. Thread safety: one thread an object. Fails:
+// by return value; the other side may be lost or silent, and no text is waited for longer than the caller
+// says.
 #pragma once
 #include <cstdint>
 #include <optional>

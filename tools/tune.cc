@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `coco tune`: its words, and its two lives. The command is linked with no MPI: in its first life each rank finds the MPI library and
-// execs the command once more, with libcoco and that library preloaded; in its second life it is an MPI program like others.
+// `coco tune`: its words, and its two lives. The command is linked with no MPI: in its first life each rank
+// finds the MPI library and execs the command once more, with libcoco and that library preloaded; in its
+// second life it is an MPI program like others.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -28,7 +28,8 @@ void flush(char* at, std::size_t bytes) {
     os::end_flushing();
 }
 
-// Where lines cannot be flushed: reads and writes so much other memory that none of the old is left in the caches.
+// Where lines cannot be flushed: reads and writes so much other memory that none of the old is left in the
+// caches.
 void walk_over_caches() {
     static std::vector<char> other(2 * os::caches().last_level_bytes);
     touch(other.data(), other.size());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One collective with blocks of one size, as a program calls it again and again: buffers from malloc, and the call through libcoco's
-// door. Called by tune_session.cc and tune_measure.cc, by all ranks alike. Thread safety: one thread. Fails: without memory, false from
-// has_memory().
+// One collective with blocks of one size, as a program calls it again and again: buffers from malloc, and the
+// call through libcoco's door. Called by tune_session.cc and tune_measure.cc, by all ranks alike. Thread
+// safety: one thread. Fails: without memory, false from has_memory().
 #pragma once
 #include <cstddef>
 #include <cstdint>

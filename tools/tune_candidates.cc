@@ -44,7 +44,8 @@ std::int64_t participants(const Choice& choice, const Facts& facts) {
     return std::int64_t{facts.nodes} * std::max(choice.parameters.leaders, 1);
 }
 
-// Whether the choice does here what another one does, as the communicator or the block is too small for its parameters.
+// Whether the choice does here what another one does, as the communicator or the block is too small for its
+// parameters.
 bool is_idle(const Choice& choice, const Facts& facts) {
     const algorithms::Parameters preset, parameters = choice.parameters;
     // With one domain it is morton.

@@ -14,8 +14,9 @@ struct LogTime {
     double log = kUnknown, variance = 0;
 };
 
-// A median's standard deviation is 1.25 times that of a mean, and the quartiles of a normal distribution are 1.35 deviations apart.
-// A few samples say nothing about their own spread: it is assumed to be wide, so that chance makes no rules of them.
+// A median's standard deviation is 1.25 times that of a mean, and the quartiles of a normal distribution are
+// 1.35 deviations apart. A few samples say nothing about their own spread: it is assumed to be wide, so that
+// chance makes no rules of them.
 LogTime log_of(const Figure& figure) {
     constexpr std::size_t kLeastSamples = 5;
     constexpr double kOfQuartiles = 1.25 / 1.35;
@@ -57,7 +58,8 @@ TimesAtSize times_at(const TuneReport& report, const std::vector<Choice>& candid
     return times;
 }
 
-// The mean of both sorts. Where some candidate was measured with cold buffers, the others had been dropped before.
+// The mean of both sorts. Where some candidate was measured with cold buffers, the others had been dropped
+// before.
 LogTime mean_of(const Times& times, bool has_cold) {
     if (!times.warm || (has_cold && !times.cold)) return {};
     const LogTime warm = log_of(*times.warm);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the candidates of `coco tune` cost, by collective and size, made of what was measured. Called by tune_rules.cc. Pure functions;
-// never fail.
+// What the candidates of `coco tune` cost, by collective and size, made of what was measured. Called by
+// tune_rules.cc. Pure functions; never fail.
 //
-// What a candidate costs at a size is the geometric mean of its times with warm and with cold buffers: a program has some calls of
-// either sort, and a choice that saves a tenth in one of them and loses as much in the other is neither better nor worse. (By the
-// larger of both losses, often no choice would lose little, as another one is best in either sort.) The cheapest candidate at
-// a size counts 1. What others lose against it is known as well as samples tell: rules shall not follow their noise, so a loss
-// counts as far as it exceeds two deviations of both medians.
+// What a candidate costs at a size is the geometric mean of its times with warm and with cold buffers: a
+// program has some calls of either sort, and a choice that saves a tenth in one of them and loses as much in
+// the other is neither better nor worse. (By the larger of both losses, often no choice would lose little, as
+// another one is best in either sort.) The cheapest candidate at a size counts 1. What others lose against it
+// is known as well as samples tell: rules shall not follow their noise, so a loss counts as far as it exceeds
+// two deviations of both medians.
 #pragma once
 #include <limits>
 #include <vector>
@@ -48,8 +49,8 @@ struct CostTable {
 // Whether rules may ask for the size of this collective's blocks.
 bool is_size_known(algorithms::Collective collective);
 
-// policy: by which calls are chosen for without new rules. Its choice is preferred where it is as good as any, but for sizes where
-// nothing is faster than the MPI library's own function.
+// policy: by which calls are chosen for without new rules. Its choice is preferred where it is as good as
+// any, but for sizes where nothing is faster than the MPI library's own function.
 CostTable costs_of(const TuneReport& report, const policy::Policy& policy);
 
 // What a choice may lose at each size that was measured, against the best one there.

@@ -24,7 +24,8 @@ constexpr Launcher kLaunchers[] = {
     {"MPICH", "MPI_LOCALNRANKS"},         {"MPICH", "PMI_FD"},       {"MPICH", "PMI_RANK"}};
 constexpr std::string_view kStandard = "MPI standard ABI";
 
-// The family of the launcher that started this process; nothing where none did, or where it starts ranks of several families.
+// The family of the launcher that started this process; nothing where none did, or where it starts ranks of
+// several families.
 std::optional<std::string_view> launcher_family() {
     std::optional<std::string_view> family;
     for (const Launcher& launcher : kLaunchers) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The MPI job that `coco tune` is in its second life: libcoco and an MPI library are preloaded. Its collectives go through libcoco's
-// doors, as a program's do; barriers and agreements go to the MPI library's own functions. Called by tune_session.cc and those below it,
-// by all ranks alike. Thread safety: one thread. Fails: start() says why in one line; MPI's own errors end the job.
+// The MPI job that `coco tune` is in its second life: libcoco and an MPI library are preloaded. Its
+// collectives go through libcoco's doors, as a program's do; barriers and agreements go to the MPI library's
+// own functions. Called by tune_session.cc and those below it, by all ranks alike. Thread safety: one thread.
+// Fails: start() says why in one line; MPI's own errors end the job.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -37,8 +38,8 @@ class Job {
     // Replaces the number by rank 0's.
     void tell_from_rank_0(std::uint64_t& number) const;
 
-    // From the next call on the collective goes by this choice ("mpi", "morton", ...) on the communicator; empty: by the
-    // policy. Returns: whether the communicator is set up.
+    // From the next call on the collective goes by this choice ("mpi", "morton", ...) on the communicator;
+    // empty: by the policy. Returns: whether the communicator is set up.
     bool choose(mpi::Comm comm, algorithms::Collective collective, const std::string& choice) const;
     // The communicator's facts. Returns: whether it is set up.
     bool facts_of(mpi::Comm comm, policy::Facts& facts) const;

@@ -11,7 +11,8 @@ namespace {
 
 // Of the budget that all contenders together may take to warm up.
 constexpr double kWarmUpShare = 0.25;
-// A round shall come so often in the time that there is, if batches need not be shorter or longer than these bounds.
+// A round shall come so often in the time that there is, if batches need not be shorter or longer than these
+// bounds.
 constexpr double kRounds = 25;
 constexpr double kShortestBatch_ns = 20e3, kLongestBatch_ns = 3e6;
 constexpr double kMostCalls = 10'000;
@@ -22,9 +23,9 @@ void take_turn(const Bench& bench, const Contender& contender) {
     bench.job->choose(bench.comm, bench.collective, policy::text_of(contender.choice));
 }
 
-// The time of a call on this rank, the mean of a batch behind a barrier. is_cold: its buffers are as cool() left them; else what is sent
-// is written anew before each call. Buffers that stay as they are would flatter algorithms whose ranks read them in place, as they
-// would find them in their own caches.
+// The time of a call on this rank, the mean of a batch behind a barrier. is_cold: its buffers are as cool()
+// left them; else what is sent is written anew before each call. Buffers that stay as they are would flatter
+// algorithms whose ranks read them in place, as they would find them in their own caches.
 double time_calls(const Bench& bench, int calls, bool is_cold) {
     bench.job->barrier();
     std::uint64_t spent_ns = 0;
@@ -70,7 +71,8 @@ struct Agreed {
     bool is_asked_to_end;
 };
 
-// One round of all contenders that are in, beginning with another one each time. spent_ns: rank 0's clock decides.
+// One round of all contenders that are in, beginning with another one each time. spent_ns: rank 0's clock
+// decides.
 Agreed play_round(const Bench& bench, std::vector<Contender>& contenders, bool is_cold, double budget_ns,
                   std::size_t round, std::uint64_t begin_ns) {
     std::vector<std::uint64_t> numbers(contenders.size() + 2);
@@ -95,8 +97,8 @@ std::vector<Contender*> in_order_of_guess(std::vector<Contender>& contenders) {
     return order;
 }
 
-// Some calls, fewer where they would take longer than `most_ns`, but two at least: the first one prepares, and may be disturbed.
-// Returns: what a call takes when it is least disturbed.
+// Some calls, fewer where they would take longer than `most_ns`, but two at least: the first one prepares,
+// and may be disturbed. Returns: what a call takes when it is least disturbed.
 double warm_up_one(const Bench& bench, const Contender& contender, double most_ns) {
     constexpr int kBatches = 3;
     constexpr double kBatchCalls = 4;
@@ -123,8 +125,8 @@ std::uint64_t warm_up(const Bench& bench, std::vector<Contender>& contenders, st
     double best_ns = 0;
     for (Contender* contender : in_order_of_guess(contenders)) {
         const bool is_mpi = contender->choice.algorithm == nullptr;
-        // One call would take the time of many, by what was seen of smaller blocks. All is compared with the MPI library's own
-        // function, so that has more time.
+        // One call would take the time of many, by what was seen of smaller blocks. All is compared with the
+        // MPI library's own function, so that has more time.
         const double most_ns = is_mpi ? static_cast<double>(budget_ns) : std::max(each_ns, 2 * best_ns);
         if (best_ns != 0 && contender->guess_ns > most_ns) {
             contender->is_out = true;

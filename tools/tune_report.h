@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `coco tune` has measured: for each cell (a collective, a size of blocks, warm or cold buffers) the times of all candidates.
-// Made by tune_measure.cc and tune_session.cc; tune_rules.cc makes rules of it, tune_write.cc texts. Thread safety: plain values.
+// What `coco tune` has measured: for each cell (a collective, a size of blocks, warm or cold buffers) the
+// times of all candidates. Made by tune_measure.cc and tune_session.cc; tune_rules.cc makes rules of it,
+// tune_write.cc texts. Thread safety: plain values.
 #pragma once
 #include <cstdint>
 #include <optional>

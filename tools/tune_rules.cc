@@ -15,12 +15,14 @@ using policy::Choice;
 using policy::Range;
 using policy::Rule;
 
-// Candidates that cost so much more at most are worth trying where calls are learned from, and so many of them.
+// Candidates that cost so much more at most are worth trying where calls are learned from, and so many of
+// them.
 constexpr double kNearCost = 1.15;
 constexpr std::size_t kNearMost = 2;
 // Where blocks are so large, or so small, that what is best for them is best beyond, too.
 constexpr std::uint64_t kLargeBytes = 256 << 10, kSmallBytes = 64;
-// The call from which on an algorithm has calls that prepares itself at length; the built-in rules have the same.
+// The call from which on an algorithm has calls that prepares itself at length; the built-in rules have the
+// same.
 constexpr std::uint64_t kPreparedFrom = 50;
 
 // A way to cover the first columns.
@@ -170,7 +172,8 @@ std::vector<Choice> near_choices(const CostTable& table, std::span<const Column>
     return choices;
 }
 
-// What a choice is compared with for people: the MPI library's own function or, if that was chosen, the best of ours.
+// What a choice is compared with for people: the MPI library's own function or, if that was chosen, the best
+// of ours.
 std::size_t rival_of(const CostTable& table, const std::vector<double>& times_ns, std::size_t chosen) {
     std::size_t rival = chosen;
     for (std::size_t c = 0; c < times_ns.size(); ++c) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Makes rules of what was measured: as few as lose under 2 % at each size. Called by tune_write.cc. Pure functions; never fail.
+// Makes rules of what was measured: as few as lose under 2 % at each size. Called by tune_write.cc. Pure
+// functions; never fail.
 #pragma once
 #include <span>
 #include <vector>
@@ -15,8 +16,8 @@ struct Stretch {
     std::size_t candidate;
     friend bool operator==(const Stretch&, const Stretch&) = default;
 };
-// As few stretches as there can be so that each column allows its candidate; of those the ones with most preferred candidates, then
-// the cheapest. Returns: nothing if some column allows none.
+// As few stretches as there can be so that each column allows its candidate; of those the ones with most
+// preferred candidates, then the cheapest. Returns: nothing if some column allows none.
 std::vector<Stretch> fewest_stretches(std::span<const Column> columns);
 
 // Collectives that get the same rules, and what their rules choose, from size to size.

@@ -131,7 +131,8 @@ bool Session::can_write_all() {
     return on_all_ranks(can);
 }
 
-// Calls until libcoco has set the communicator up: some small calls, then large ones, which it does not wait with.
+// Calls until libcoco has set the communicator up: some small calls, then large ones, which it does not wait
+// with.
 bool Session::prepare(Subject& subject) {
     constexpr int kCallsMost = 400, kSmallCalls = 200;
     constexpr std::uint64_t kLargeBytes = 64 << 10;
@@ -230,7 +231,8 @@ double first_round_of(const std::vector<Contender>& contenders) {
     return sum_ns;
 }
 
-// The time that is left is shared among the cells that are left. One whose first round would not fit in is skipped.
+// The time that is left is shared among the cells that are left. One whose first round would not fit in is
+// skipped.
 std::uint64_t Session::time_for_cell(const std::vector<Contender>& contenders) const {
     std::uint64_t decision = kEnd;
     if (is_rank_0() && trouble_.empty()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A run of `coco tune` in an MPI job: goes through the cells within the time that is given, and leaves what was found after each of
-// them. Called by tune.cc, by all ranks alike. Thread safety: one thread. Fails: rank 0 says why in one line.
+// A run of `coco tune` in an MPI job: goes through the cells within the time that is given, and leaves what
+// was found after each of them. Called by tune.cc, by all ranks alike. Thread safety: one thread. Fails: rank
+// 0 says why in one line.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -29,7 +29,8 @@ std::string shape_text(const TuneReport& report) {
            (facts.crowded ? ", more ranks than CPUs" : "");
 }
 
-// Whether no call comes to this rule, as new ones take all of them. (What is tuned for one shape has sizes without gaps.)
+// Whether no call comes to this rule, as new ones take all of them. (What is tuned for one shape has sizes
+// without gaps.)
 bool is_covered(const Rule& rule, const std::vector<Rule>& rules) {
     policy::Range blocks{UINT64_MAX, 0};
     for (const Rule& tuned : rules) {

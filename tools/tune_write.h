@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `coco tune` leaves: the policy file, the report (docs/tune-schema.json) and a table for the terminal. Called by tune_session.cc on
-// rank 0. Thread safety: pure functions, but for the file system. Fails: write_whole() says why.
+// What `coco tune` leaves: the policy file, the report (docs/tune-schema.json) and a table for the terminal.
+// Called by tune_session.cc on rank 0. Thread safety: pure functions, but for the file system. Fails:
+// write_whole() says why.
 #pragma once
 #include <string>
 #include <string_view>

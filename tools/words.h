@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Facts of this machine as texts, and texts for people: for the subcommands of `coco`. Called by the command only. Thread
-// safety: any thread. Fails: an empty text.
+// Facts of this machine as texts, and texts for people: for the subcommands of `coco`. Called by the command
+// only. Thread safety: any thread. Fails: an empty text.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checks of what code requires and promises. A check that fails is a bug of libcoco's: it ends the process with one
-// line, and the launcher ends the job, since the other ranks would wait for ever, or get wrong bytes.
+// Checks of what code requires and promises. A check that fails is a bug of libcoco's: it ends the process
+// with one line, and the launcher ends the job, since the other ranks would wait for ever, or get wrong
+// bytes.
 //   COCO_CHECK(condition, "what must hold")        cheap: a compare or two of what is at hand; in every build
 //   COCO_CHECK_DEAR(condition, "what must hold")   anything dearer, or in the innermost loops; only in builds with
 //                                                  -Dchecks=dear, such as those under the sanitizers

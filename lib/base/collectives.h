@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The collectives that libcoco takes: one row for each, with all that other rooms ask of a collective. A new
-// one is a row here, a door (interpose/mpi_c.cc) and its sides (dispatch/side_args.cc). Thread safety: constants.
+// one is a row here, a door (interpose/mpi_c.cc) and its sides (dispatch/side_args.cc). Thread safety:
+// constants.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -24,9 +25,9 @@ enum class Collective : std::uint8_t {
     neighbor_allgatherv
 };
 
-// The pattern: a block from each rank to each, one block of each rank to all, or the root's buffer to all. The v and
-// w forms move the same blocks as their plain form, and collectives of neighbours the same among the ranks that a
-// topology joins.
+// The pattern: a block from each rank to each, one block of each rank to all, or the root's buffer to all.
+// The v and w forms move the same blocks as their plain form, and collectives of neighbours the same among
+// the ranks that a topology joins.
 enum class Exchange : std::uint8_t { alltoall, allgather, bcast };
 inline constexpr int kExchanges = 3;
 

@@ -93,7 +93,8 @@ const Setting& setting(std::string_view name) {
 }
 
 std::string_view env(const char* name) {
-    // What a program does with more rights than its user's (setuid, file capabilities) is not for its user to say.
+    // What a program does with more rights than its user's (setuid, file capabilities) is not for its user to
+    // say.
     if (getauxval(AT_SECURE) != 0) return {};
     std::string_view wanted(name);
     if (environ != nullptr) {

@@ -21,8 +21,8 @@ struct Setting {
 std::span<const Setting> settings();
 // The row of `name`. Requires: it is in the table.
 const Setting& setting(std::string_view name);
-// The value of an environment variable; empty when unset, and in programs that run with more rights than their user's. Lives as
-// long as the process.
+// The value of an environment variable; empty when unset, and in programs that run with more rights than
+// their user's. Lives as long as the process.
 std::string_view env(const char* name);
 // Reads "4096", "64K", "1.5G" is refused; K, M, G, T are powers of 1024. Returns: false if it is not such a
 // number.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// System calls made directly, by the names and with the results of libc's functions: -1 and errno where the kernel
-// refuses. Other preloaded libraries wrap libc's names, and their wrappers allocate; so whatever may run while an
-// allocator's lock is held calls the kernel by these, and no wrapper, patch or door of ours sees the call.
+// System calls made directly, by the names and with the results of libc's functions: -1 and errno where the
+// kernel refuses. Other preloaded libraries wrap libc's names, and their wrappers allocate; so whatever may
+// run while an allocator's lock is held calls the kernel by these, and no wrapper, patch or door of ours sees
+// the call.
 //
 // Called by everything that runs below malloc. Thread safety: any thread, signal handlers, forked children.
 #pragma once

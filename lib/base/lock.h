@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A lock for what runs below malloc: like std::mutex, but no name that other preloaded libraries wrap is called for it.
-// For std::scoped_lock. Thread safety: any thread; not in signal handlers. A lock that is held at a fork is held in the
-// child, too. Not recursive. Fails: no.
+// A lock for what runs below malloc: like std::mutex, but no name that other preloaded libraries wrap is
+// called for it. For std::scoped_lock. Thread safety: any thread; not in signal handlers. A lock that is held
+// at a fork is held in the child, too. Not recursive. Fails: no.
 #pragma once
 #include <atomic>
 #include <cstdint>

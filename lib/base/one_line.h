@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Text from outside as part of a line: values of variables, words of files, names of libraries. Called where such text is put
-// into a line for the user, or into a file. Thread safety: pure functions. The template allocates nothing and is usable below
-// malloc.
+// Text from outside as part of a line: values of variables, words of files, names of libraries. Called where
+// such text is put into a line for the user, or into a file. Thread safety: pure functions. The template
+// allocates nothing and is usable below malloc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,8 +11,8 @@ namespace coco::base {
 
 enum class Letters : unsigned char { all, ascii };
 
-// Calls `add` with the parts of the text in turn. Control characters, and bytes that are not ASCII if only that is wanted, come
-// as \x0a.
+// Calls `add` with the parts of the text in turn. Control characters, and bytes that are not ASCII if only
+// that is wanted, come as \x0a.
 template <class Add>
 void show_on_one_line(std::string_view text, Letters letters, Add add) {
     constexpr char kDigits[] = "0123456789abcdef";

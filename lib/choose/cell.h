@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The calls of one collective on one communicator that are chosen for alike: by the same rule, with blocks of about one size.
-// What is learned is learned for a cell. Called by choices.cc, and by dispatch, which counts and notes the calls that repeat
-// earlier ones. Thread safety: that of the communicator. Never fails.
+// The calls of one collective on one communicator that are chosen for alike: by the same rule, with blocks of
+// about one size. What is learned is learned for a cell. Called by choices.cc, and by dispatch, which counts
+// and notes the calls that repeat earlier ones. Thread safety: that of the communicator. Never fails.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -40,8 +40,8 @@ struct Cell {
     // The size is that of the largest block of the call before, which a call's ranks tell one another.
     bool goes_by_told_size = false;
     std::uint64_t calls = 0;
-    // Where told sizes lead to the MPI library's function, whose calls tell none: the number of the cell's last call before one
-    // is taken to see, and how often the told size had changed when that was decided.
+    // Where told sizes lead to the MPI library's function, whose calls tell none: the number of the cell's
+    // last call before one is taken to see, and how often the told size had changed when that was decided.
     std::uint64_t see_after = 0, see_decided_at = 0;
     std::unique_ptr<Lessons> lessons = nullptr;  // null: nothing is learned here, or not yet
 

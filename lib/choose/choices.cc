@@ -42,15 +42,17 @@ std::uint64_t bcasts_by_rules(const Learning& learning) {
     return learning.is_restless ? kBcastsByRulesRestless : kBcastsByRules;
 }
 
-// The blocks for which all is chosen as for these. (Empty ones may stand for blocks whose size nobody knows yet.)
+// The blocks for which all is chosen as for these. (Empty ones may stand for blocks whose size nobody knows
+// yet.)
 policy::Range blocks_chosen_alike(const policy::Verdict& verdict, int size_class, std::uint64_t block_bytes) {
     const policy::Range alike = verdict.blocks.overlap_with(blocks_of(size_class));
     if (size_class < 0) return alike;
     return alike.overlap_with(block_bytes == 0 ? policy::Range{0, 0} : policy::Range{1, UINT64_MAX});
 }
 
-// Neighbours with blocks of their own sizes choose apart: then no rank knows of the others' candidates. Where the size of
-// blocks is not known calls of one cell may be of any size, but for neighbours, whose blocks seldom change.
+// Neighbours with blocks of their own sizes choose apart: then no rank knows of the others' candidates. Where
+// the size of blocks is not known calls of one cell may be of any size, but for neighbours, whose blocks
+// seldom change.
 bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict, const Cell& cell) {
     return !verdict.forced && !facts.block_is_own && (cell.size_class >= 0 || is_neighbor(facts.collective));
 }
@@ -159,7 +161,8 @@ void Choices::leave_lessons() {
     }
 }
 
-// Puts another candidate in the place of the rule's choice for this call, which has been counted, and says how long that holds.
+// Puts another candidate in the place of the rule's choice for this call, which has been counted, and says
+// how long that holds.
 void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
                     const policy::Verdict& verdict, bool is_peek, const Learning& learning) {
     constexpr std::uint64_t kLessonsFrom = 2;
@@ -195,9 +198,9 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     choice.is_measured = span.is_measured;
 }
 
-// Takes a call now and then that would be left to the MPI library: the first one where no size is known yet, then more and more
-// seldom. Without them a communicator would stay for ever at a size that is left to MPI. Requires: the cell goes by told sizes
-// and has counted the call.
+// Takes a call now and then that would be left to the MPI library: the first one where no size is known yet,
+// then more and more seldom. Without them a communicator would stay for ever at a size that is left to MPI.
+// Requires: the cell goes by told sizes and has counted the call.
 void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) {
     Cell& cell = *choice.cell;
     Seeing& seeing = told_seeing_[static_cast<int>(facts.collective)];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The choices for the calls of one communicator, and for how many calls each holds: the policy's verdicts,
-// remembered by collective, what was learned in its place, and the bounds by which is chosen for forms whose block sizes no
-// rank knows.
+// remembered by collective, what was learned in its place, and the bounds by which is chosen for forms whose
+// block sizes no rank knows.
 //
 // Called by dispatch before a call, and by exec with what a call has found out. Thread safety: that of the
-// communicator. Invariant: all ranks of the communicator hold the same, since they ask at the same calls and are
-// told the same. Never fails.
+// communicator. Invariant: all ranks of the communicator hold the same, since they ask at the same calls and
+// are told the same. Never fails.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -35,11 +35,12 @@ struct Choice {
 // The means by which all ranks of a communicator agree, and what they agree on from the beginning.
 class Agreement {
   public:
-    // Replaces each number by the largest on any rank, and the last one by how long it takes to agree. All ranks call it in
-    // the same call. Returns: false: it failed, and the numbers are what they were.
+    // Replaces each number by the largest on any rank, and the last one by how long it takes to agree. All
+    // ranks call it in the same call. Returns: false: it failed, and the numbers are what they were.
     virtual bool agree(std::span<std::int64_t> numbers) = 0;
     virtual std::int64_t now_ns() = 0;
-    // What the journal of the communicator's first rank told when it was set up, on all ranks the same: journal.h.
+    // What the journal of the communicator's first rank told when it was set up, on all ranks the same:
+    // journal.h.
     virtual std::span<const std::int64_t> told() = 0;
 
   protected:
@@ -53,11 +54,12 @@ struct Learning {
     Journal* journal = nullptr;  // null: nobody wants to know; else it lives longer than the communicators
 };
 
-// Whether an algorithm can run on so many nodes. (Neighbours' blocks move within nodes and as messages between them, by the same
-// algorithms.)
+// Whether an algorithm can run on so many nodes. (Neighbours' blocks move within nodes and as messages
+// between them, by the same algorithms.)
 bool runs_on(const algorithms::Algorithm& algorithm, algorithms::Collective collective, bool several_nodes);
 
-// What stands in the place of the policy's verdicts on one collective, for those who compare: coco tune and the benchmarks.
+// What stands in the place of the policy's verdicts on one collective, for those who compare: coco tune and
+// the benchmarks.
 struct Instead {
     enum class Kind : std::uint8_t {
         nothing,  // the policy's verdicts hold
@@ -77,19 +79,20 @@ class Choices {
     Choices(Choices&&) = default;
     Choices& operator=(Choices&&) = default;
     ~Choices() { leave_lessons(); }
-    // Chooses for a call, and counts it. facts: all but the calls. bounded: no rank knows the block size, but all
-    // know a bound that earlier calls told; facts.block_bytes is empty then. Requires: all ranks make the call.
+    // Chooses for a call, and counts it. facts: all but the calls. bounded: no rank knows the block size, but
+    // all know a bound that earlier calls told; facts.block_bytes is empty then. Requires: all ranks make the
+    // call.
     const Choice& choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
                          const Learning& learning);
-    // The calls of a collective since the communicator was set up. (A call for which a choice is known to hold is counted by
-    // its cell alone.)
+    // The calls of a collective since the communicator was set up. (A call for which a choice is known to
+    // hold is counted by its cell alone.)
     std::uint64_t calls(algorithms::Collective collective) const;
     // All cells that have been called.
     std::span<const std::unique_ptr<Cell>> cells() const { return cells_; }
 
-    // Tells the largest block of a call for which a bound is kept; all ranks tell the same. refused: some rank could
-    // not take part and is likely to refuse again, so that the next calls are for MPI, as with blocks larger than
-    // any rule asks for.
+    // Tells the largest block of a call for which a bound is kept; all ranks tell the same. refused: some
+    // rank could not take part and is likely to refuse again, so that the next calls are for MPI, as with
+    // blocks larger than any rule asks for.
     void note_largest_block(bool refused, std::uint64_t bytes);
 
     // Tells the size class of the largest block that any rank has sent in a call whose cell goes by that.
@@ -98,16 +101,17 @@ class Choices {
         if (told_class_[number] != size_class) ++told_changes_[number];
         told_class_[number] = size_class;
     }
-    // Whether a choice for a call of this cell is still one for the next: the size told last may lead to another cell.
+    // Whether a choice for a call of this cell is still one for the next: the size told last may lead to
+    // another cell.
     bool leads_to(const Cell& cell) const {
         return !cell.goes_by_told_size || told_class_[static_cast<int>(cell.collective)] == cell.size_class;
     }
-    // Tells that the root of a bcast named another length than this rank: what ranks choose by their lengths they may
-    // choose unlike, so that nothing shall be learned.
+    // Tells that the root of a bcast named another length than this rank: what ranks choose by their lengths
+    // they may choose unlike, so that nothing shall be learned.
     void note_other_length() { saw_other_length_ = true; }
 
-    // From the next call on. What was learned stays, and goes on from there when nothing stands in its place any more.
-    // Requires: all ranks do so between the same two calls.
+    // From the next call on. What was learned stays, and goes on from there when nothing stands in its place
+    // any more. Requires: all ranks do so between the same two calls.
     void put_instead(algorithms::Collective collective, const Instead& instead);
 
     // Makes this as for a communicator of the same members that nobody has called on yet. Nobody may hold a
@@ -120,9 +124,9 @@ class Choices {
     }
 
   private:
-    // How often a call is taken to see how large blocks are, where calls are left to MPI, which tell nothing: more seldom the
-    // longer it goes on, as such a call may cost five of MPI's; and soon again where sizes have changed, unless they change so often
-    // that this would be dear.
+    // How often a call is taken to see how large blocks are, where calls are left to MPI, which tell nothing:
+    // more seldom the longer it goes on, as such a call may cost five of MPI's; and soon again where sizes
+    // have changed, unless they change so often that this would be dear.
     struct Seeing {
         static constexpr std::uint32_t kLeastUnseen = 32, kMostUnseen = 1024;
         std::uint32_t unseen = kLeastUnseen;  // calls that are left before the next one is taken
@@ -141,7 +145,8 @@ class Choices {
     // The bound for the next call.
     std::uint64_t next_bound();
     struct Memo;
-    // Whether the choice goes by the largest block of the call before: no rank knows this call's, and somebody asks.
+    // Whether the choice goes by the largest block of the call before: no rank knows this call's, and
+    // somebody asks.
     bool goes_by_told_size(const policy::Policy& policy, const policy::Facts& facts,
                            const Learning& learning);
     static int size_class_of(const policy::Facts& facts);
@@ -172,11 +177,13 @@ class Choices {
     std::vector<std::unique_ptr<Cell>> cells_;
     Journal* journal_ = nullptr;  // that of the last call that was learned from
     int told_class_[algorithms::kCollectives];
-    // How often the told size, or what stands instead of the rules, has changed: all ranks count the same, whichever of them remember a
-    // choice. (A remembered choice that is left to MPI ends before that: only a call that is taken to see, or a challenger's, tells a
-    // size there, and all choices made before end with that call.)
+    // How often the told size, or what stands instead of the rules, has changed: all ranks count the same,
+    // whichever of them remember a choice. (A remembered choice that is left to MPI ends before that: only a
+    // call that is taken to see, or a challenger's, tells a size there, and all choices made before end with
+    // that call.)
     std::uint64_t told_changes_[algorithms::kCollectives];
-    // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most libraries let others pass.
+    // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most
+    // libraries let others pass.
     enum class Lengths : std::uint8_t { unknown, alike, unlike } lengths_ = Lengths::unknown;
     bool saw_other_length_ = false;
     Seeing told_seeing_[algorithms::kCollectives];  // where a call goes by the size that was told last

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the communicators of this process have learned, for the report, for the next job, and for later communicators: a lesson for each
-// kind of cell, of the communicator that has compared most and, of several such, made most calls; what those have done from whose knowledge
-// it went on is counted, too. Written by choices.cc after each look and as a communicator ends; read by comm as a communicator is set up, and
-// by dispatch when MPI ends. Thread safety: any thread. Never fails.
+// What the communicators of this process have learned, for the report, for the next job, and for later
+// communicators: a lesson for each kind of cell, of the communicator that has compared most and, of several
+// such, made most calls; what those have done from whose knowledge it went on is counted, too. Written by
+// choices.cc after each look and as a communicator ends; read by comm as a communicator is set up, and by
+// dispatch when MPI ends. Thread safety: any thread. Never fails.
 #pragma once
 #include <mutex>
 #include <span>
@@ -39,8 +40,8 @@ class Journal {
   public:
     // Requires: the cell has lessons.
     void note(const policy::Facts& facts, const Cell& cell);
-    // Writes what is known of communicators of this arrangement (nodes, ranks of a node, domains, crowded or not), of those kinds that
-    // were noted last where there is too little room. Requires: room for a number.
+    // Writes what is known of communicators of this arrangement (nodes, ranks of a node, domains, crowded or
+    // not), of those kinds that were noted last where there is too little room. Requires: room for a number.
     void tell(const policy::Facts& arrangement, std::span<std::int64_t> room);
     // For benchmarks.
     void forget();

@@ -11,7 +11,8 @@ namespace {
 using policy::Range;
 using policy::Rule;
 
-// As many rules as a file keeps; the oldest go. Each takes a later job that is large enough for it 0.08 ms in MPI_Init.
+// As many rules as a file keeps; the oldest go. Each takes a later job that is large enough for it 0.08 ms in
+// MPI_Init.
 constexpr std::size_t kMostRules = 200;
 
 Range exactly(std::uint64_t value) { return {value, value}; }
@@ -60,7 +61,8 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     return rule;
 }
 
-// Whether there is another lesson that differs in nothing that a rule can ask for, and rests on more. (Neighbours' may have other numbers of blocks.)
+// Whether there is another lesson that differs in nothing that a rule can ask for, and rests on more.
+// (Neighbours' may have other numbers of blocks.)
 bool is_outweighed(const Lesson& lesson, std::span<const Lesson> lessons) {
     auto weight = [](const Lesson& one) { return std::tuple(one.results, one.calls, one.noted); };
     return std::ranges::any_of(lessons, [&](const Lesson& other) {

@@ -17,8 +17,8 @@ namespace coco::choose {
 std::vector<policy::Rule> rules_learned(std::span<const Lesson> lessons, const policy::Policy& policy,
                                         std::vector<policy::Rule> old);
 
-// Those of the rules that can hold for a communicator of a job that has so many ranks, in their order: not those that ask for larger
-// ones. Each rule that all ranks are told takes them time when MPI starts.
+// Those of the rules that can hold for a communicator of a job that has so many ranks, in their order: not
+// those that ask for larger ones. Each rule that all ranks are told takes them time when MPI starts.
 std::vector<policy::Rule> rules_for_job(std::vector<policy::Rule> rules, std::uint64_t ranks);
 
 }  // namespace coco::choose

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How the ranks of a communicator agree on what learning has measured: by the MPI library's own allreduce on it, which all
-// ranks call in the same call of ours. Called by entry.cc. Thread safety: that of the communicator. Fails: as the MPI library
-// does.
+// How the ranks of a communicator agree on what learning has measured: by the MPI library's own allreduce on
+// it, which all ranks call in the same call of ours. Called by entry.cc. Thread safety: that of the
+// communicator. Fails: as the MPI library does.
 #pragma once
 #include "choose/choices.h"
 #include "comm/comm.h"

@@ -15,8 +15,8 @@
 
 namespace coco::dispatch {
 
-// Whether the MPI library refuses the call because it sends from where it receives. Requires: the call is not in
-// place, and its arguments are valid. recv_type: not for w forms.
+// Whether the MPI library refuses the call because it sends from where it receives. Requires: the call is not
+// in place, and its arguments are valid. recv_type: not for w forms.
 bool is_refused_alias(const Args& args, std::int32_t rank, const TypeFacts& recv_type);
 
 // How far behind the receive buffer the MPI library does not allow a plain form to send from.

@@ -26,8 +26,8 @@ struct Envelope {
 
 struct Contents {
     mpi::Combiner combiner{};
-    // The counts: ints, or, where the type was made with large counts, these, in the same order, with displacements
-    // in bytes behind them instead of in addresses.
+    // The counts: ints, or, where the type was made with large counts, these, in the same order, with
+    // displacements in bytes behind them instead of in addresses.
     std::vector<mpi::Count> counts;
     std::vector<int> ints;  // of subarrays made with large counts: the number of dimensions, and the order
     std::vector<mpi::Aint> addresses;
@@ -151,8 +151,8 @@ Layout layout_of_struct(const Contents& c, std::size_t pieces_max) {
     return made;
 }
 
-// Counts: the dimensions, the sizes of the array, of its part, where that begins, and the order. Where the type was made
-// with large counts, the first and the last stand by themselves.
+// Counts: the dimensions, the sizes of the array, of its part, where that begins, and the order. Where the
+// type was made with large counts, the first and the last stand by themselves.
 Layout layout_of_subarray(const Element& old, const Contents& c) {
     const bool is_large = c.ints.size() == 2;
     const mpi::Count first = is_large ? 0 : 1, dimensions = is_large ? c.ints[0] : c.count(0);
@@ -237,8 +237,9 @@ struct Known {
     bool is_layout_known = false;
 };
 
-// Whether a type is one run, where a few numbers tell: nothing where they do not. Takes no memory: some programs make a type for
-// each call. Of a vector of dense elements that fills its span, the pieces ascend unless data begin below its origin.
+// Whether a type is one run, where a few numbers tell: nothing where they do not. Takes no memory: some
+// programs make a type for each call. Of a vector of dense elements that fills its span, the pieces ascend
+// unless data begin below its origin.
 std::optional<bool> is_run_by_few_numbers(mpi::Datatype type, const Envelope& e, const Measures& m) {
     constexpr int kIntsMost = 3, kAddressesMost = 1;
     if (m.size == 0) return {};
@@ -262,7 +263,8 @@ std::optional<bool> is_run_by_few_numbers(mpi::Datatype type, const Envelope& e,
     return m.true_lower >= 0;
 }
 
-// Bounds come from the library: it knows what resizing and padding did to them, and where data begin that are no run.
+// Bounds come from the library: it knows what resizing and padding did to them, and where data begin that are
+// no run.
 TypeFacts read_facts(mpi::Datatype type, const Envelope& envelope) {
     // One piece is enough to tell whether a type is a run; a large exchange reads the others, if it is not.
     constexpr std::size_t kFirstPieces = 1;
@@ -336,9 +338,9 @@ Known& attribute_or_new(mpi::Datatype type, const TypeFacts& facts) {
     return *known;
 }
 
-// Many programs make a type for one call and free it at once; to keep what is known of it, and to forget that, takes longer than to
-// read it. So a type that is met is kept with this probability: one that stays is soon kept. Drawn by chance, as programs
-// use types in turns.
+// Many programs make a type for one call and free it at once; to keep what is known of it, and to forget
+// that, takes longer than to read it. So a type that is met is kept with this probability: one that stays is
+// soon kept. Drawn by chance, as programs use types in turns.
 bool draws_to_keep() {
     constexpr std::uint32_t kOneOf = 32;
     constinit static thread_local std::uint32_t random = 0;
@@ -348,7 +350,8 @@ bool draws_to_keep() {
 
 TypeFacts find_or_read(mpi::Datatype type, bool keep) {
     if (type == mpi::lib().datatype_null) return {};
-    // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of it.
+    // Asked first: a handle of no type is an error there, too, and no error handler of the program hears of
+    // it.
     if (!is_committed(type)) return {};
     Envelope envelope;
     const bool is_of_the_library = envelope_of(type, envelope) && is_named(envelope.combiner);
@@ -389,8 +392,9 @@ TypeFacts look_up(mpi::Datatype type, bool keep) {
     return facts;
 }
 
-// What packing a small block needs, of a type that is not kept: the size alone of one with holes. One without must not be packed: MPICH
-// 4.0.2 then goes by a number that it has not set, and leaves bytes out. Not valid where more has to be asked for.
+// What packing a small block needs, of a type that is not kept: the size alone of one with holes. One without
+// must not be packed: MPICH 4.0.2 then goes by a number that it has not set, and leaves bytes out. Not valid
+// where more has to be asked for.
 TypeFacts facts_of_small(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes) {
     if (count <= 0 || type == mpi::lib().datatype_null || !is_committed(type)) return {};
     Envelope envelope;

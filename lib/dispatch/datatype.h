@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The facts of a datatype that we need: its size, its extent, whether an element is one run of bytes in the order of its
-// signature, and otherwise its layout. A type that was met some times is kept: they are remembered until it is freed. Of others they are
-// read anew in each call. Thread safety: any thread.
+// The facts of a datatype that we need: its size, its extent, whether an element is one run of bytes in the
+// order of its signature, and otherwise its layout. A type that was met some times is kept: they are
+// remembered until it is freed. Of others they are read anew in each call. Thread safety: any thread.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,7 +21,8 @@ struct TypeFacts {
     std::int64_t offset_bytes = 0;
     bool run = false;    // an element is contiguous
     bool valid = false;  // not MPI_DATATYPE_NULL
-    // Predefined, or kept: the handle names this type as long as type_generation() stays as it is; else as long as the call.
+    // Predefined, or kept: the handle names this type as long as type_generation() stays as it is; else as
+    // long as the call.
     bool lasts = false;
 
     // Whether `count` elements are one run of bytes.
@@ -31,10 +32,11 @@ struct TypeFacts {
 };
 
 TypeFacts facts_of(mpi::Datatype type);
-// The same for `count` elements that are packed if they are no more than `most_bytes`: of a type with holes that is met for the first
-// few times the size alone is read then.
+// The same for `count` elements that are packed if they are no more than `most_bytes`: of a type with holes
+// that is met for the first few times the size alone is read then.
 TypeFacts facts_to_pack(mpi::Datatype type, std::int64_t count, std::uint64_t most_bytes);
-// Called where a call begins, before types are asked for: what is known of types for the last call only is forgotten.
+// Called where a call begins, before types are asked for: what is known of types for the last call only is
+// forgotten.
 extern constinit thread_local std::uint64_t t_type_call;
 inline void begin_call_of_types() { ++t_type_call; }
 
@@ -43,8 +45,8 @@ struct TypeLayout {
     std::vector<std::int64_t> words;
     std::int64_t span_bytes;
 };
-// Null: a predefined type, one of no bytes, or one too irregular. Whoever has it may use it when the type has been freed.
-// Requires: the type is valid.
+// Null: a predefined type, one of no bytes, or one too irregular. Whoever has it may use it when the type has
+// been freed. Requires: the type is valid.
 std::shared_ptr<const TypeLayout> layout_of(mpi::Datatype type);
 // A counter that goes up when a kept type is freed: facts kept elsewhere by its handle are stale then.
 extern std::atomic<std::uint64_t> g_type_generation;

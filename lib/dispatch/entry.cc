@@ -24,7 +24,8 @@ namespace {
 
 using algorithms::Collective;
 
-// Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard of.
+// Over several nodes alltoallv and alltoallw go by the largest block of the last call, which all have heard
+// of.
 bool is_bounded(const CommonArguments& common, const comm::Comm& comm) {
     return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
 }
@@ -56,8 +57,9 @@ const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common
     return choice;
 }
 
-// Whether this thread's last call of the collective that was looked at here was measured, so that the next one is likely to be. Then
-// its time begins as it comes in: what it takes to read it, or to know it again, is a part of what the call takes.
+// Whether this thread's last call of the collective that was looked at here was measured, so that the next
+// one is likely to be. Then its time begins as it comes in: what it takes to read it, or to know it again, is
+// a part of what the call takes.
 constinit thread_local bool t_measures[algorithms::kCollectives] = {};
 
 void expect_to_measure(Collective collective, TakeResult& taken) {
@@ -82,8 +84,8 @@ void end_measuring(TakeResult& taken) {
     taken.measured_for = nullptr;
 }
 
-// Keeps what a call has told of sizes for the choice of the next one. Returns: whether the call was of its cell's size. (All
-// ranks find the same, but in a bcast.)
+// Keeps what a call has told of sizes for the choice of the next one. Returns: whether the call was of its
+// cell's size. (All ranks find the same, but in a bcast.)
 bool note_sizes(comm::Comm& comm, const choose::Cell& cell, const exec::Outcome& outcome) {
     if ((outcome.lacking || outcome.truncated) && is_rooted(cell.collective))
         comm.choices.note_other_length();
@@ -120,8 +122,8 @@ void hand_back(TakeResult& taken, stats::Reason reason) {
     taken.count.algorithm = "mpi";
 }
 
-// Hands this call back, and all such calls on the communicator, whatever they name: so that small calls of the MPI
-// library's are as fast as without libcoco.
+// Hands this call back, and all such calls on the communicator, whatever they name: so that small calls of
+// the MPI library's are as fast as without libcoco.
 void hand_back_for_good(const Args& args, TakeResult& taken, stats::Reason reason) {
     if (taken.begin_ns == 0) remember_closed(args);
     hand_back(taken, reason);
@@ -160,8 +162,8 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose
     return outcome;
 }
 
-// The error that the MPI library has for a call with this outcome. MPICH reports a bcast that brings less than
-// there is room for, whatever the sizes; Open MPI does not mind.
+// The error that the MPI library has for a call with this outcome. MPICH reports a bcast that brings less
+// than there is room for, whatever the sizes; Open MPI does not mind.
 int error_of(const exec::Outcome& outcome) {
     if (outcome.lacking && mpi::lib().manners.refuses_short_bcasts) return mpi::lib().constants.err_other;
     return outcome.truncated ? mpi::lib().constants.err_truncate : mpi::kSuccess;
@@ -278,8 +280,9 @@ std::uint64_t plain_block_bytes(const Args& args) {
     return count * dispatch::facts_of(args.recv.type).size_bytes;
 }
 
-// Whether all calls with these handles and counts weigh alike on a communicator that was not used enough yet. Where sizes count they may
-// not, if the type may pass: the next type of this handle would weigh as this one, while a mate whose handles differ reads its size.
+// Whether all calls with these handles and counts weigh alike on a communicator that was not used enough yet.
+// Where sizes count they may not, if the type may pass: the next type of this handle would weigh as this one,
+// while a mate whose handles differ reads its size.
 bool weigh_alike(const Args& args) {
     if (is_neighbor(args.collective)) return false;
     return !is_plain_exchange(args.collective) || dispatch::facts_of(args.recv.type).lasts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way in: the functions that the doors (interpose/) call. A call is taken here and answered, or handed back to
-// the door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
+// The way in: the functions that the doors (interpose/) call. A call is taken here and answered, or handed
+// back to the door, which passes it on to the MPI library. Thread safety: any thread that may call MPI.
 #pragma once
 #include "comm/comm.h"
 #include "dispatch/args.h"

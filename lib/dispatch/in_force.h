@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is in force in this process: settings and policy, read once, before MPI_Init or at the first collective seen;
-// whether MPI runs, and whether libcoco does. Called by the rest of dispatch. Thread safety: any thread. Fails: a wrong
-// setting ends the job with one line.
+// What is in force in this process: settings and policy, read once, before MPI_Init or at the first
+// collective seen; whether MPI runs, and whether libcoco does. Called by the rest of dispatch. Thread safety:
+// any thread. Fails: a wrong setting ends the job with one line.
 #pragma once
 #include <cstdint>
 
@@ -28,7 +28,8 @@ void read_settings();
 settings::Settings& settings_in_force();
 inline const policy::Policy& the_policy() { return settings_in_force().policy; }
 inline const settings::Learn& learning_in_force() { return settings_in_force().learn; }
-// By which ranks compare their policies, and builds of libcoco: two in one job do not understand each other's memory.
+// By which ranks compare their policies, and builds of libcoco: two in one job do not understand each other's
+// memory.
 std::uint64_t choice_hash();
 choose::Journal& the_journal();
 

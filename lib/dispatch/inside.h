@@ -5,8 +5,8 @@
 
 namespace coco::dispatch {
 
-// Not 0: this thread is inside one of our doors. A call that comes in now is passed on: it was seen already, or is
-// our own.
+// Not 0: this thread is inside one of our doors. A call that comes in now is passed on: it was seen already,
+// or is our own.
 extern constinit thread_local int t_inside;
 
 struct Inside {

@@ -147,16 +147,17 @@ bool is_simple(const TypeFacts& type) {
 // Whether the handle may name another type in the next call.
 bool may_pass(const TypeFacts& type) { return type.valid && !type.lasts; }
 
-// Small bcasts of types that may pass are like one another where their bytes are of one size class, and all are packed or all dense:
-// types that are made for one call each have nothing else in common. Larger ones may be copied by their type's layout, which is
-// in the call that would be remembered.
+// Small bcasts of types that may pass are like one another where their bytes are of one size class, and all
+// are packed or all dense: types that are made for one call each have nothing else in common. Larger ones may
+// be copied by their type's layout, which is in the call that would be remembered.
 bool is_known_by_bytes(const Args& args, const TypeFacts& type) {
     return args.collective == Collective::bcast && is_plain_pointer(args, 0) && may_pass(type) &&
            args.recv.count > 0 &&
            type.size_bytes <= exec::kTapedBytesMax / static_cast<std::uint64_t>(args.recv.count) &&
            (!type.run || type.is_dense(static_cast<std::uint64_t>(args.recv.count)));
 }
-// The call as one of bytes. The send type, which bcasts do not use, tells it from others, and dense ones from packed ones.
+// The call as one of bytes. The send type, which bcasts do not use, tells it from others, and dense ones from
+// packed ones.
 Args as_bytes(const Args& args, const TypeFacts& type) {
     Args bytes = args;
     if (type.run) bytes.recv.buffer = first_byte(args.recv, type.offset_bytes);
@@ -166,7 +167,8 @@ Args as_bytes(const Args& args, const TypeFacts& type) {
     return bytes;
 }
 
-// Whether all that depends on a call's counts is their product with a type's size. (The two sides of neighbours may differ.)
+// Whether all that depends on a call's counts is their product with a type's size. (The two sides of
+// neighbours may differ.)
 bool can_take_counts(const Args& args, const CommonArguments& common) {
     return common.has_block && !is_neighbor(args.collective) && is_simple(common.recv_type) &&
            (args.collective == Collective::bcast || is_simple(common.send_type));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Programs make the same few calls again and again. What is to be done with a call is remembered, so that the next
-// one like it is not read, judged and chosen for anew: the doors pass it on to the MPI library at once, or it goes
-// to exec with its own buffers, root, and counts of about the same size.
+// Programs make the same few calls again and again. What is to be done with a call is remembered, so that the
+// next one like it is not read, judged and chosen for anew: the doors pass it on to the MPI library at once,
+// or it goes to exec with its own buffers, root, and counts of about the same size.
 //
-// Called by the doors, which pass calls on, and by entry.cc. Thread safety: each thread has its own memory; the
-// counters that it points to are of communicators, on each of which MPI allows one collective at a time.
-// Invariants: what is remembered holds as long as the generation is the same (no communicator and no kept type was
-// freed, MPI has not ended, nothing was put in the place of the rules) and its counter is below its end; nothing is
-// remembered while calls are counted for the report. Fails: never; without memory the job ends, as in every call.
+// Called by the doors, which pass calls on, and by entry.cc. Thread safety: each thread has its own memory;
+// the counters that it points to are of communicators, on each of which MPI allows one collective at a time.
+// Invariants: what is remembered holds as long as the generation is the same (no communicator and no kept
+// type was freed, MPI has not ended, nothing was put in the place of the rules) and its counter is below its
+// end; nothing is remembered while calls are counted for the report. Fails: never; without memory the job
+// ends, as in every call.
 #pragma once
 #include <atomic>
 #include <bit>
@@ -25,8 +26,8 @@
 
 namespace coco::dispatch {
 
-// Which communicators and types there are: it goes up with each communicator and each kept type that is freed. (Both only go
-// up: equal sums are equal summands.)
+// Which communicators and types there are: it goes up with each communicator and each kept type that is
+// freed. (Both only go up: equal sums are equal summands.)
 inline std::uint64_t generation_now() { return comm::generation() + type_generation(); }
 
 // A choice, and what a call needs besides its own arguments to go by it.
@@ -52,7 +53,8 @@ struct KnownCall {
     std::int32_t ranks = 0;
     // How far behind the receive buffer a send buffer is refused (alias.h).
     std::int64_t alias_bytes = 0;
-    // Each such call adds `each` to the counter; this holds while the counter is below `end`. Null: for any number of calls.
+    // Each such call adds `each` to the counter; this holds while the counter is below `end`. Null: for any
+    // number of calls.
     std::uint64_t* counter = nullptr;
     std::uint64_t each = 1, end = 0;
     std::optional<Chosen> chosen = std::nullopt;  // none: such calls are passed on whatever is chosen
@@ -73,8 +75,8 @@ struct KnownCall {
     }
 };
 
-// What a thread remembers: 1,024 calls at most, in sets of four, by a hash of their arguments. It is allocated by
-// threads that call MPI, as static storage would be taken from the stack of every thread.
+// What a thread remembers: 1,024 calls at most, in sets of four, by a hash of their arguments. It is
+// allocated by threads that call MPI, as static storage would be taken from the stack of every thread.
 class KnownCalls {
   public:
     ~KnownCalls();
@@ -87,8 +89,9 @@ class KnownCalls {
             if (is(call)) return &call;
         return nullptr;
     }
-    // Puts the call in the place of an older one for which `is_same` holds; else of one that does not hold any more; else of one
-    // drawn by chance: where a few more are used in turns than there are places, the oldest is the next to be used.
+    // Puts the call in the place of an older one for which `is_same` holds; else of one that does not hold
+    // any more; else of one drawn by chance: where a few more are used in turns than there are places, the
+    // oldest is the next to be used.
     template <class IsSame>
     void put(std::uint64_t key, const KnownCall& call, IsSame is_same) {
         std::unique_ptr<Set>& set = sets_[set_of(key)];
@@ -134,8 +137,8 @@ inline bool is_plain_pointer(const Args& args, std::int64_t alias_bytes) {
              args.send.buffer != base::displaced(receives, alias_bytes)));
 }
 
-// Gives the known call other counts than it has. Returns: whether that is all that it needs, and the choice may still hold.
-// (By value: a door that passes a call on need not have its arguments in memory.)
+// Gives the known call other counts than it has. Returns: whether that is all that it needs, and the choice
+// may still hold. (By value: a door that passes a call on need not have its arguments in memory.)
 bool take_counts(KnownCall& known, std::int64_t send_count, std::int64_t recv_count);
 
 inline bool is_like(const Args& args, KnownCall& known) {
@@ -153,7 +156,8 @@ inline bool is_like(const Args& args, KnownCall& known) {
 inline constinit std::atomic<bool> g_all_calls_pass{false};
 inline constexpr KnownCall kAnyCall{.passes_on = true};
 
-// Returns: what is known of the call, if that is passed on to the MPI library; null if it has to be looked at.
+// Returns: what is known of the call, if that is passed on to the MPI library; null if it has to be looked
+// at.
 inline const KnownCall* find_passing(const Args& args) {
     if (t_known_calls == nullptr)
         return g_all_calls_pass.load(std::memory_order_relaxed) ? &kAnyCall : nullptr;
@@ -161,19 +165,20 @@ inline const KnownCall* find_passing(const Args& args) {
                                [&](KnownCall& known) { return known.passes_on && is_like(args, known); });
 }
 
-// Returns: what is known of the call, with its own arguments put in; null if it has to be read and chosen for. It
-// stays until this thread's next call.
+// Returns: what is known of the call, with its own arguments put in; null if it has to be read and chosen
+// for. It stays until this thread's next call.
 const KnownCall* find_ready(const Args& args);
-// The same for a small bcast whose type is not remembered, as those that programs make for one call: its bytes
-// alone say what it is like.
+// The same for a small bcast whose type is not remembered, as those that programs make for one call: its
+// bytes alone say what it is like.
 const KnownCall* find_by_bytes(const Args& args);
 
-// Remembers a call that was chosen for, if the choice holds for calls like it, and their types are simple enough.
-// call: null where it is left to the MPI library. generation: as it was before the types were looked up, as another
-// thread may have freed one since. Requires: common is valid.
+// Remembers a call that was chosen for, if the choice holds for calls like it, and their types are simple
+// enough. call: null where it is left to the MPI library. generation: as it was before the types were looked
+// up, as another thread may have freed one since. Requires: common is valid.
 void remember_chosen(const Args& args, const CommonArguments& common, comm::Comm& comm,
                      const choose::Choice& choice, const exec::Call* call, std::uint64_t generation);
-// Remembers that calls with these types and counts are passed on, whatever buffers and root they name, while their count is below its end.
+// Remembers that calls with these types and counts are passed on, whatever buffers and root they name, while
+// their count is below its end.
 void remember_unused(const Args& args, std::uint64_t generation, const comm::UnusedCalls& count);
 // Remembers that all calls of this collective on this communicator are passed on.
 void remember_closed(const Args& args);

@@ -17,8 +17,8 @@ namespace {
 // How many of the policy's first rules are learned.
 std::size_t g_learned = 0;
 
-// Made once: what a program puts into its environment later is not for this job's MPI library. Never destroyed: a program may end MPI in
-// an exit handler.
+// Made once: what a program puts into its environment later is not for this job's MPI library. Never
+// destroyed: a program may end MPI in an exit handler.
 const policy::LearnedKey& key_of(const settings::Settings& settings) {
     static const auto* const key = new policy::LearnedKey(
         settings::key_for(mpi::version_of(mpi::lib()), std::span(settings.policy.rules).subspan(g_learned)));
@@ -65,7 +65,8 @@ void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
     if (world_rank() == 0) {
         const policy::LearnedKey& key = key_of(settings);
         std::string trouble;
-        // No communicator that calls are taken on is larger: those with ranks of another world are left to MPI.
+        // No communicator that calls are taken on is larger: those with ranks of another world are left to
+        // MPI.
         const std::vector<policy::Rule> rules = choose::rules_for_job(
             settings::read_learned(settings::learned_path(settings.learn.file, key), key, trouble),
             world_ranks());

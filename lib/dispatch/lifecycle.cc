@@ -21,7 +21,8 @@
 namespace coco::dispatch {
 namespace {
 
-// Whoever puts rules into the policy holds the mutex meanwhile; calls of sessions, which may be other threads', only read it.
+// Whoever puts rules into the policy holds the mutex meanwhile; calls of sessions, which may be other
+// threads', only read it.
 std::mutex g_rules_mutex;
 bool g_sessions_choose = false;  // a session begins, or has begun; guarded by g_rules_mutex
 
@@ -50,7 +51,8 @@ void get_acquainted() {
     if (rank == 0) COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: all calls are left to MPI");
 }
 
-// Has the doors leave all calls, if nothing of ours runs and nothing is counted. (Both can change from a session to MPI_Init.)
+// Has the doors leave all calls, if nothing of ours runs and nothing is counted. (Both can change from a
+// session to MPI_Init.)
 void leave_calls_if_off() {
     g_all_calls_pass.store(is_switched_off() && !stats::enabled(), std::memory_order_relaxed);
 }
@@ -116,8 +118,8 @@ void before_finalize() {
     comm::forget_handles();
 }
 
-// A session's communicators hold pointers to other ranks' memory, and another thread may be in a call on one. A tool below may have
-// put MPI's end off.
+// A session's communicators hold pointers to other ranks' memory, and another thread may be in a call on one.
+// A tool below may have put MPI's end off.
 void after_finalize() {
     int finalized = 0;
     mpi::lib().Finalized(&finalized);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When libcoco wakes and sleeps: what the doors of MPI_Init, MPI_Finalize and their sisters, and of the functions that make and
-// free communicators call. Thread safety: any thread that may call these functions.
+// When libcoco wakes and sleeps: what the doors of MPI_Init, MPI_Finalize and their sisters, and of the
+// functions that make and free communicators call. Thread safety: any thread that may call these functions.
 #pragma once
 #include "comm/bond.h"
 #include "dispatch/in_force.h"
@@ -20,8 +20,8 @@ void before_session_init();
 void after_session_init(mpi::Session session);
 // Ends a communicator by pass_on, which is MPI_Comm_free or MPI_Comm_disconnect.
 int end_communicator(int (*pass_on)(void*), void* comm);
-// Runs a function that makes a communicator from a parent, on all ranks of the parent: pass_on calls it and puts the
-// new communicator into `made`. (Functions that duplicate one need no door: MPI copies attributes.)
+// Runs a function that makes a communicator from a parent, on all ranks of the parent: pass_on calls it and
+// puts the new communicator into `made`. (Functions that duplicate one need no door: MPI copies attributes.)
 template <class PassOn>
 int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
     if (t_inside != 0) return pass_on();
@@ -34,7 +34,8 @@ int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
 void before_idup();
 // Called before MPI_Finalize: makes the report, and frees what we own of MPI.
 void before_finalize();
-// Called when it has returned: gives back the memory of other ranks, if MPI has ended and no session was ever opened.
+// Called when it has returned: gives back the memory of other ranks, if MPI has ended and no session was ever
+// opened.
 void after_finalize();
 
 }  // namespace coco::dispatch

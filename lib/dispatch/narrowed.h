@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Large-count calls for an MPI library that has none. The doors of MPI_X_c are there whatever the library has,
-// so that a program which asks for them finds them: they serve such a program by the library's MPI_X, as long
-// as all numbers fit into an int. Called by the doors. Thread safety: any thread that may call MPI.
+// Large-count calls for an MPI library that has none. The doors of MPI_X_c are there whatever the library
+// has, so that a program which asks for them finds them: they serve such a program by the library's MPI_X, as
+// long as all numbers fit into an int. Called by the doors. Thread safety: any thread that may call MPI.
 #pragma once
 #include "dispatch/args.h"
 

@@ -15,9 +15,9 @@
 
 namespace coco::dispatch {
 
-// The common facts and whether the arguments are such that MPI will take them. block_bytes: the size that policy asks
-// for: the block of plain forms, the whole buffer of bcast, the largest block of allgatherv; sized alltoalls have
-// none.
+// The common facts and whether the arguments are such that MPI will take them. block_bytes: the size that
+// policy asks for: the block of plain forms, the whole buffer of bcast, the largest block of allgatherv;
+// sized alltoalls have none.
 struct CommonArguments {
     exec::CommonFacts facts;
     bool valid = true;
@@ -39,8 +39,8 @@ struct CommonArguments {
 };
 CommonArguments read_common(const Args& args, const comm::Comm& comm);
 
-// The memory into which the buffers of a call point. Each thread has one, so that calls allocate nothing once it
-// has grown.
+// The memory into which the buffers of a call point. Each thread has one, so that calls allocate nothing once
+// it has grown.
 struct Workspace {
     std::vector<blocks::BlockAt> send_blocks, recv_blocks;
     TypePacker send_packer, recv_packer;

@@ -34,8 +34,8 @@ bool receives_nothing(Collective collective, const comm::Comm& comm) {
     return is_neighbor(collective) && comm.neighbors->receives_nothing;
 }
 
-// Sets block_bytes, the size by which the policy chooses, in the plain forms of neighbours: the larger of the sizes
-// of the two sides, where all ranks then name the same.
+// Sets block_bytes, the size by which the policy chooses, in the plain forms of neighbours: the larger of the
+// sizes of the two sides, where all ranks then name the same.
 void choose_by_both_sides(const Args& args, const comm::Comm& comm, CommonArguments& common) {
     if (!is_neighbor(args.collective) || !comm.neighbors->sizes_agree || comm.neighbors->sends_nothing)
         return;

@@ -157,8 +157,8 @@ class BufferReader {
     mpi::Comm comm_;
 };
 
-// The send side of a call in place: what lies in the receive buffer, all of it, or for allgather this rank's own
-// block.
+// The send side of a call in place: what lies in the receive buffer, all of it, or for allgather this rank's
+// own block.
 blocks::Buffer in_place_send(const blocks::Buffer& recv, const comm::Comm& comm, bool personal,
                              Workspace& space) {
     blocks::Buffer send = recv;

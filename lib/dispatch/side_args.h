@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One side of a call as the program gave it: which blocks it has, how many elements of which type each, and
-// where. Whether that is valid is judged elsewhere (valid.h). Thread safety: pure functions, but for types that
-// are looked up (datatype.h).
+// where. Whether that is valid is judged elsewhere (valid.h). Thread safety: pure functions, but for types
+// that are looked up (datatype.h).
 #pragma once
 #include <algorithm>
 #include <vector>

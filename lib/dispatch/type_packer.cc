@@ -21,8 +21,8 @@ namespace {
     std::abort();
 }
 
-// MPI_Pack and MPI_Unpack take an int of elements, and an int of bytes, at a time. Only the functions with _c take
-// an element that is larger than that.
+// MPI_Pack and MPI_Unpack take an int of elements, and an int of bytes, at a time. Only the functions with _c
+// take an element that is larger than that.
 bool packs_large() { return mpi::lib().Pack_c != nullptr && mpi::lib().Unpack_c != nullptr; }
 
 // Where elements lie that are to be packed, by an address that is not null. MPICH's MPI_Pack and MPI_Unpack
@@ -96,9 +96,10 @@ Moved unpack_some(const TypePacker& packer, const std::byte* source, std::uint64
     return {rc, static_cast<std::uint64_t>(done)};
 }
 
-// Where the data of elements lie that the library holds for one run. MPICH 4.0.2 copies such elements as they lie, but rounds the bytes
-// down to a multiple of an element size that it has not set; so what it has left out is copied here. Of other types it leaves out
-// nothing. We know most runs and pack none of those, but not all: not a darray.
+// Where the data of elements lie that the library holds for one run. MPICH 4.0.2 copies such elements as they
+// lie, but rounds the bytes down to a multiple of an element size that it has not set; so what it has left
+// out is copied here. Of other types it leaves out nothing. We know most runs and pack none of those, but not
+// all: not a darray.
 std::byte* run_of(std::byte* at, mpi::Datatype type) {
     return base::displaced(at, facts_of(type).offset_bytes);
 }

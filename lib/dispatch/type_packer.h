@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blocks whose type has holes, which the MPI library packs and unpacks; also blocks of absolute addresses, from
-// MPI_BOTTOM. Fails: the job ends with a line, as the other ranks are in the call. Thread safety: that of a
-// call, which it belongs to.
+// Blocks whose type has holes, which the MPI library packs and unpacks; also blocks of absolute addresses,
+// from MPI_BOTTOM. Fails: the job ends with a line, as the other ranks are in the call. Thread safety: that
+// of a call, which it belongs to.
 #pragma once
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Monotonic time for waiting and for reports. Any process of the node sees the same clock. It is the kernel's own, also
-// where another preloaded library shows the program a different one. Called everywhere, below malloc too. Thread safety:
-// any thread. Fails: no.
+// Monotonic time for waiting and for reports. Any process of the node sees the same clock. It is the kernel's
+// own, also where another preloaded library shows the program a different one. Called everywhere, below
+// malloc too. Thread safety: any thread. Fails: no.
 #pragma once
 #include <cstdint>
 #include <ctime>

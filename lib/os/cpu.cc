@@ -43,8 +43,9 @@ void stream_lines(std::byte* target, const std::byte* source, std::size_t lines)
     static const Stream stream = best_stream();
     stream(target, source, lines);
 #elif defined(__aarch64__)
-    // Non-temporal pairs: a hint, by which some cores keep the lines out of their caches. Such a load may pass the one
-    // that its address depends on, and so must come after an acquire: all that peers publish is read by one.
+    // Non-temporal pairs: a hint, by which some cores keep the lines out of their caches. Such a load may
+    // pass the one that its address depends on, and so must come after an acquire: all that peers publish is
+    // read by one.
     for (std::size_t i = 0; i < lines; ++i, target += kStreamedBytes, source += kStreamedBytes)
         __asm__ volatile(
             "ldnp q0, q1, [%1]\n\tldnp q2, q3, [%1, #32]\n\t"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The differences between processors: the only file, with cpu.cc, that knows their instructions, but for those of
-// system calls (next_calls.cc, interpose/syscall.S) and for bits that the curves of schedule/order.cc take
-// apart. Called by all that waits, copies much or lays out shared memory. Works below malloc. Thread safety:
-// any thread.
+// The differences between processors: the only file, with cpu.cc, that knows their instructions, but for
+// those of system calls (next_calls.cc, interpose/syscall.S) and for bits that the curves of
+// schedule/order.cc take apart. Called by all that waits, copies much or lays out shared memory. Works below
+// malloc. Thread safety: any thread.
 #pragma once
 #include <sys/auxv.h>
 
@@ -15,11 +15,11 @@
 
 namespace coco::os {
 
-// Words that two ranks write lie so far apart that neither takes the other's line away. A line has 64 bytes on
-// x86 and on most ARM servers, 128 on Apple's processors and POWER, 256 on A64FX and IBM Z. It is a constant,
-// as it shapes what processes share: all of a node run the same file, but not all of its CPUs need have the
-// same lines. To be too large costs a little memory, to be too small costs speed, and neither costs anything
-// else.
+// Words that two ranks write lie so far apart that neither takes the other's line away. A line has 64 bytes
+// on x86 and on most ARM servers, 128 on Apple's processors and POWER, 256 on A64FX and IBM Z. It is a
+// constant, as it shapes what processes share: all of a node run the same file, but not all of its CPUs need
+// have the same lines. To be too large costs a little memory, to be too small costs speed, and neither costs
+// anything else.
 #if defined(__x86_64__)
 inline constexpr std::uint64_t kLineBytes = 64;
 #else
@@ -59,8 +59,8 @@ inline constexpr std::size_t kStreamedBytes = 64;
 void stream_lines(std::byte* target, const std::byte* source, std::size_t lines);
 void end_streaming();
 
-// Takes a line out of all caches, where the processor can: for measurements that start with cold ones. An address on the line will
-// do.
+// Takes a line out of all caches, where the processor can: for measurements that start with cold ones. An
+// address on the line will do.
 #if defined(__x86_64__) || defined(__aarch64__)
 inline constexpr bool kFlushesLines = true;
 #else

@@ -117,7 +117,8 @@ Received receive_descriptor(int socket) {
     return received;
 }
 
-// Until nothing more has come. Strangers may send faster than is read, so this ends behind a number of messages, too.
+// Until nothing more has come. Strangers may send faster than is read, so this ends behind a number of
+// messages, too.
 void receive_all(int socket, std::span<const std::uint64_t> mates, std::span<int> fds) {
     constexpr std::size_t kBesides = 1000;
     for (std::size_t left = mates.size() + kBesides; left != 0; --left) {

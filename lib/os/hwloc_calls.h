@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// hwloc's functions, of a library that is opened when one is first needed. Few ranks need any (probe.h), and a libcoco that
-// is linked with hwloc would bring it, and what it needs itself, into every program that has libcoco preloaded. Called by
-// probe.cc alone, the only file that knows hwloc. hwloc's inline functions must not be used: they call what is not linked.
+// hwloc's functions, of a library that is opened when one is first needed. Few ranks need any (probe.h), and
+// a libcoco that is linked with hwloc would bring it, and what it needs itself, into every program that has
+// libcoco preloaded. Called by probe.cc alone, the only file that knows hwloc. hwloc's inline functions must
+// not be used: they call what is not linked.
 //
-// Safety: any thread; not below malloc, not in signal handlers. Fails: no table where the library is not installed.
+// Safety: any thread; not below malloc, not in signal handlers. Fails: no table where the library is not
+// installed.
 #pragma once
 #include <hwloc.h>
 

@@ -23,8 +23,8 @@ void* bare_mremap(void* address, std::size_t bytes, std::size_t new_bytes, int f
 
 constexpr MappingCalls kBare = {bare_mmap,       kernel::munmap, bare_mremap,   kernel::mprotect,
                                 kernel::madvise, kernel::shmat,  kernel::shmdt, kernel::remap_file_pages};
-// Looked up before the program has threads; those of other libraries' constructors call one or the other, each of
-// which does.
+// Looked up before the program has threads; those of other libraries' constructors call one or the other,
+// each of which does.
 constinit MappingCalls g_next = kBare;
 
 template <class Function>

@@ -151,16 +151,16 @@ void for_each_group(std::string_view root, std::string_view controller, Act act)
 // hwloc's time grows with the third power of what a description describes: 4096 CPUs take it a second.
 constexpr std::uint64_t kMostDescribed = 4096;
 
-// Whether objects of the type that the word names can make a level of a machine, or (attached) lie beside one. hwloc ends the
-// process for some others.
+// Whether objects of the type that the word names can make a level of a machine, or (attached) lie beside
+// one. hwloc ends the process for some others.
 bool is_of_machine(const HwlocCalls& hwloc, const char* word, bool attached) {
     hwloc_obj_type_t type{};
     if (hwloc.type_of_word(word, &type, nullptr, 0) != 0) return false;
     return type == HWLOC_OBJ_NUMANODE || (!attached && hwloc.is_normal(type) != 0);
 }
 
-// Goes through a synthetic description before hwloc does. It has words "type:number(attributes)", where the type may be missing,
-// and "[type(attributes)]" for an object beside each of the last word's.
+// Goes through a synthetic description before hwloc does. It has words "type:number(attributes)", where the
+// type may be missing, and "[type(attributes)]" for an object beside each of the last word's.
 class Description {
   public:
     Description(const HwlocCalls& hwloc, const std::string& text) : hwloc_(hwloc), at_(text.c_str()) {}
@@ -178,8 +178,9 @@ class Description {
     }
 
   private:
-    // "indexes=" gives the objects numbers. hwloc keeps a bit set for each object, which is as long as the largest number says. The numbers
-    // stand in a list, or come of factors, "1*2:2*4", which hwloc multiplies and divides by: a product that overflows may be 0.
+    // "indexes=" gives the objects numbers. hwloc keeps a bit set for each object, which is as long as the
+    // largest number says. The numbers stand in a list, or come of factors, "1*2:2*4", which hwloc multiplies
+    // and divides by: a product that overflows may be 0.
     bool has_small_indexes() const {
         constexpr std::string_view kWord = "indexes=";
         const std::string_view text = at_;
@@ -190,7 +191,8 @@ class Description {
         return true;
     }
     static bool are_small(std::string_view indexes) {
-        // Only plain numbers in base 10, words, and what stands between them: hwloc would also take signs, blanks and, in some places, base 16.
+        // Only plain numbers in base 10, words, and what stands between them: hwloc would also take signs,
+        // blanks and, in some places, base 16.
         constexpr std::string_view kDigits = "0123456789",
                                    kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
         std::uint64_t product = 1;

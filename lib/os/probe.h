@@ -4,8 +4,8 @@
 // that COCO_TOPOLOGY invents. Called in MPI_Init, and a few system calls. hwloc, which takes some 50 ms on
 // some machines, reads descriptions of invented machines alone.
 //
-// Safety: any thread; not below malloc, not in signal handlers. The only file that knows hwloc (hwloc_calls.h).
-// Fails: an unknown domain is 0, an unknown cache that of a small server.
+// Safety: any thread; not below malloc, not in signal handlers. The only file that knows hwloc
+// (hwloc_calls.h). Fails: an unknown domain is 0, an unknown cache that of a small server.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -46,7 +46,8 @@ struct Cpus {
 Cpus usable_cpus();
 // What the node's processors are and how many CPUs they have, in words: equal on all nodes that are alike.
 std::string processors();
-// The kinds of the node's fast networks in words, equal on all nodes that are alike, with `root` in front of /sys; empty where it has none.
+// The kinds of the node's fast networks in words, equal on all nodes that are alike, with `root` in front of
+// /sys; empty where it has none.
 std::string networks(std::string_view root = "");
 // The quota of this process's control group (v1 or v2) and of all above it, with `root` in front of /proc and
 // /sys.
@@ -55,7 +56,8 @@ std::int32_t cpu_quota(std::string_view root = "");
 std::uint64_t granted_memory_bytes(std::string_view root = "");
 
 // Reads COCO_TOPOLOGY: "nodes=N,domains=M", or a synthetic description of hwloc's ("numa:2 core:4 pu:1"),
-// which is one node with that many domains. Returns: nothing if it is neither (then `error` says why, in one line).
+// which is one node with that many domains. Returns: nothing if it is neither (then `error` says why, in one
+// line).
 std::optional<topology::Invented> invented_machine(std::string_view text, std::string& error);
 
 }  // namespace coco::os

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Facts of this process: on which host it runs, and whether it is an MPI rank. Read once at start by the heap.
-// Works below malloc and before libc's constructors. Thread safety: any thread.
+// Facts of this process: on which host it runs, and whether it is an MPI rank. Read once at start by the
+// heap. Works below malloc and before libc's constructors. Thread safety: any thread.
 #pragma once
 #include <cstdint>
 #include <string_view>

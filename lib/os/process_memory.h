@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reading another process's memory through the kernel. Called by channel and exec. Thread safety: any thread. Fails: by
-// return value, where the kernel forbids it (Yama's ptrace_scope, seccomp in containers, other users) or nothing is
-// mapped there.
+// Reading another process's memory through the kernel. Called by channel and exec. Thread safety: any thread.
+// Fails: by return value, where the kernel forbids it (Yama's ptrace_scope, seccomp in containers, other
+// users) or nothing is mapped there.
 #pragma once
 #include <sys/types.h>
 #include <sys/uio.h>

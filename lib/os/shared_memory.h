@@ -28,16 +28,16 @@ bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes);
 // Takes and maps the pages of a range now, as far as this kernel can (Linux 5.14): touching them later is no
 // page fault.
 void populate(void* address, std::uint64_t bytes);
-// The written ranges of an object, for questions in the order of offsets. The kernel finds a range's end by a walk over
-// all of its pages, so each range is looked up once, however many questions fall into it.
+// The written ranges of an object, for questions in the order of offsets. The kernel finds a range's end by a
+// walk over all of its pages, so each range is looked up once, however many questions fall into it.
 class Written {
   public:
     struct Range {
         std::uint64_t begin, end;
     };
     explicit Written(int fd) : fd_(fd) {}
-    // The first written range at or after `from`, cut to what is below `limit`; begin == end: there is none. A range
-    // that the system cannot tell about counts as written.
+    // The first written range at or after `from`, cut to what is below `limit`; begin == end: there is none.
+    // A range that the system cannot tell about counts as written.
     Range next(std::uint64_t from, std::uint64_t limit);
     int fd() const { return fd_; }
 

@@ -3,8 +3,8 @@
 // Which loaded object defines a name, in the order in which the dynamic linker searches. Read from the
 // objects' symbol tables, because addresses do not tell: a program without position-independent code shows an
 // entry of its own jump table as the address of a library's function. Called by heap, at a process's first
-// allocation, and by mpi, when it looks for MPI libraries. Works below malloc and before libc's constructors. Thread safety: any thread. Fails: an object
-// without a hash table defines nothing.
+// allocation, and by mpi, when it looks for MPI libraries. Works below malloc and before libc's constructors.
+// Thread safety: any thread. Fails: an object without a hash table defines nothing.
 #pragma once
 
 namespace coco::os {
