@@ -64,11 +64,6 @@ std::string interpreter_of(const std::string& path) {
 
 constexpr const char* kThisCommand = "/proc/self/exe";
 
-std::string folder_of_this_command() {
-    std::error_code ignored;
-    return fs::read_symlink(kThisCommand, ignored).parent_path();
-}
-
 // Why the loader would not take LD_PRELOAD for this file; empty if it would.
 std::string unfit(const std::string& path) {
     struct stat status;
@@ -94,6 +89,11 @@ std::optional<std::string> wrong_setting() {
 
 }  // namespace
 
+fs::path this_command() {
+    std::error_code ignored;
+    return fs::read_symlink(kThisCommand, ignored);
+}
+
 bool is_launched() {
     return os::launched_rank() >= 0 || std::getenv("PMI_FD") != nullptr ||
            std::getenv("HYDI_CONTROL_FD") != nullptr;
@@ -112,7 +112,7 @@ std::string find_binary(const std::string& program, std::string* why_unfit) {
 }
 
 std::string beside_this_command(std::initializer_list<std::filesystem::path> paths) {
-    const fs::path here = folder_of_this_command();
+    const fs::path here = this_command().parent_path();
     if (here.empty()) return {};  // not what lies in the folder where the user happens to be
     for (const fs::path& path : paths)
         if (const fs::path file = here / path; fs::exists(file))
@@ -125,7 +125,7 @@ std::string library_file() {
 }
 
 std::string why_no_library() {
-    if (folder_of_this_command().empty())
+    if (this_command().empty())
         return std::string("this command cannot find out where it lies, as ") + kThisCommand +
                " cannot be read; mount /proc";
     return "there is no libcoco.so beside this command; build it with scripts/build, or install both";

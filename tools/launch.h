@@ -15,6 +15,8 @@ namespace coco::tools {
 // The first of these paths that there is, seen from the folder of this command: the build folder, or
 // PREFIX/bin, wherever that was moved to. Empty if there is none.
 std::string beside_this_command(std::initializer_list<std::filesystem::path> paths);
+// The file of this command; empty if /proc does not tell.
+std::filesystem::path this_command();
 // The libcoco.so of the build folder or the installation that this command is in; empty if none.
 std::string library_file();
 // Why library_file() is empty, and what to do, in one line.

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/env.h"
+#include "os/probe.h"
 
 namespace coco::tools {
 
@@ -44,6 +45,20 @@ std::map<std::int64_t, std::vector<std::int64_t>> cpus_of_domains() {
         if (!cpus.empty()) found[static_cast<std::int64_t>(domain)] = std::move(cpus);
     }
     return found;
+}
+
+std::vector<std::int64_t> own_cpus() {
+    const os::Cpus cpus = os::usable_cpus();
+    std::vector<std::int64_t> found;
+    for (std::int64_t cpu = 0; cpu < os::Cpus::kMost; ++cpu)
+        if ((cpus.mask[cpu / 64] >> (cpu % 64) & 1) != 0) found.push_back(cpu);
+    return found;
+}
+
+std::string own_namespace(const std::string& kind) {
+    std::error_code error;
+    const std::filesystem::path link = std::filesystem::read_symlink("/proc/self/ns/" + kind, error);
+    return error ? "" : link.string();
 }
 
 std::vector<std::string> settings_in_force() {
@@ -91,6 +106,20 @@ std::string numbers(std::vector<std::int64_t> values) {
         i = end;
     }
     return text;
+}
+
+std::string numbered(const std::string& what, const std::vector<std::int64_t>& values) {
+    return what + (values.size() == 1 ? " " : "s ") + numbers(values);
+}
+
+std::string filled(std::span<const Part> parts, std::string_view text) {
+    std::string all;
+    for (const Part& part : parts) {
+        const std::size_t hole = std::min(text.find("{}"), text.size());
+        all.append(text.substr(0, hole)).append(part);
+        text.remove_prefix(std::min(hole + 2, text.size()));
+    }
+    return all.append(text);
 }
 
 std::vector<std::int64_t> listed_numbers(std::string_view list) {

@@ -3,8 +3,10 @@
 // Facts of this machine as texts, and texts for people: for the subcommands of `coco`. Called by the command
 // only. Thread safety: any thread. Fails: an empty text.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,14 +20,31 @@ std::string choice_in_force(const std::string& path);
 std::string kernel_name();
 // The CPUs of each NUMA domain that has some.
 std::map<std::int64_t, std::vector<std::int64_t>> cpus_of_domains();
+// The CPUs that this process may use.
+std::vector<std::int64_t> own_cpus();
+// This process's namespace of a kind, as "pid:[4026531836]"; empty: the kernel does not tell.
+std::string own_namespace(const std::string& kind);
 // "COCO_STATS=1": the settings that are set.
 std::vector<std::string> settings_in_force();
 
 std::string counted(std::size_t number, const std::string& what);  // "1 file", "2 files"
 std::string in_words(std::uint64_t bytes);                         // "64 MiB"
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
-std::string numbers(std::vector<std::int64_t> values);            // "0-3,7"
+std::string numbers(std::vector<std::int64_t> values);                                   // "0-3,7"
+std::string numbered(const std::string& what, const std::vector<std::int64_t>& values);  // "ranks 0-3,7"
 std::vector<std::int64_t> listed_numbers(std::string_view list);  // the reverse; up to the first that is none
+
+// A text or a number, as a part of a text.
+struct Part : std::string {
+    template <std::convertible_to<std::string_view> Text>
+    Part(const Text& text) : std::string(std::string_view(text)) {}
+    Part(std::integral auto number) : std::string(std::to_string(number)) {}
+};
+// The text with its holes {} filled by parts. Requires: as many parts as holes.
+std::string filled(std::span<const Part> parts, std::string_view text);
+inline std::string filled(std::initializer_list<Part> parts, std::string_view text) {
+    return filled(std::span(parts), text);
+}
 
 // A table whose columns are as wide as their longest word; the last column is ragged.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);
