@@ -7,37 +7,28 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <iostream>
+#include <iterator>
 #include <sstream>
 
-#include "base/env.h"
 #include "os/clock.h"
-#include "os/process.h"
-#include "tools/doctor_checks.h"
-#include "tools/texts_by_socket.h"
 #include "tools/words.h"
 
 namespace coco::tools {
 namespace {
 
-// How long the others of this host may be late, where it is known how many they are; and where it is not.
+// How long the others of this host may be late if their number is known, and if it is unknown.
 constexpr std::uint64_t kLate_ns = 10 * kSecond_ns, kQuiet_ns = 2 * kSecond_ns;
 
-class Alone : public Company {
-  public:
-    bool is_root() const override { return true; }
-    std::vector<std::string> gather(const std::string& mine) override { return {mine}; }
-    std::optional<std::string> broadcast(const std::string& text) override { return text; }
-};
-
-// The root has a socket for each of the others, the others one for the root.
+// The root has a socket for each of the others, and they have one for the root. A root without sockets is
+// alone.
 class OfHost : public Company {
   public:
-    OfHost(bool is_root, std::vector<TextSocket> sockets) : is_root_(is_root), sockets_(std::move(sockets)) {}
+    explicit OfHost(bool is_root, std::vector<TextSocket> sockets = {})
+        : is_root_(is_root), sockets_(std::move(sockets)) {}
     bool is_root() const override { return is_root_; }
     std::vector<std::string> gather(const std::string& mine) override {
         if (!is_root_) {
@@ -45,14 +36,12 @@ class OfHost : public Company {
             return {};
         }
         std::vector<std::string> texts = {mine};
-        std::vector<TextSocket> left;
         const std::uint64_t end_ns = os::now_ns() + kText_ns;
-        for (TextSocket& socket : sockets_)
-            if (auto text = socket.receive(end_ns - std::min(end_ns, os::now_ns()))) {
-                texts.push_back(std::move(*text));
-                left.push_back(std::move(socket));
-            }
-        sockets_ = std::move(left);
+        std::erase_if(sockets_, [&](TextSocket& socket) {  // Those who are silent are lost.
+            std::optional<std::string> text = socket.receive(end_ns - std::min(end_ns, os::now_ns()));
+            if (text) texts.push_back(std::move(*text));
+            return !text;
+        });
         return texts;
     }
     std::optional<std::string> broadcast(const std::string& text) override {
@@ -66,77 +55,68 @@ class OfHost : public Company {
     std::vector<TextSocket> sockets_;
 };
 
-// The variables by which launchers tell ranks apart, as a text.
-std::string rank_variables(const std::vector<std::string>& environment) {
-    constexpr std::array<std::string_view, 7> kNames = {
-        "PMI_RANK=",    "PMI_ID=",      "PMIX_RANK=", "PMIX_NAMESPACE=", "OMPI_COMM_WORLD_RANK=",
-        "PALS_RANKID=", "SLURM_PROCID="};
-    std::string text;
-    for (const std::string_view name : kNames)
-        for (const std::string& entry : environment)
-            if (entry.starts_with(name)) text += entry + ";";
-    return text;
-}
+std::unique_ptr<Company> alone() { return std::make_unique<OfHost>(true); }
 
-std::vector<std::string> environment_of(const std::string& process) {
+// The variables by which launchers tell ranks apart, in a process's environment.
+std::string rank_variables(const std::string& process) {
     std::ifstream in("/proc/" + process + "/environ");
-    std::vector<std::string> entries;
-    for (std::string entry; std::getline(in, entry, '\0');) entries.push_back(entry);
-    return entries;
+    std::vector<std::string> found;
+    for (std::string entry; std::getline(in, entry, '\0');)
+        for (const char* name : {"PMI_RANK=", "PMI_ID=", "PMIX_RANK=", "PMIX_NAMESPACE=",
+                                 "OMPI_COMM_WORLD_RANK=", "PALS_RANKID=", "SLURM_PROCID="})
+            if (entry.starts_with(name)) found.push_back(entry);
+    std::ranges::sort(found);
+    return joined(found);
 }
 
-// Of a process: its parent, and when it started, which no other process of the same number did.
+// A process's parent, and when the process started, which no other process of the same number did.
 struct Ancestry {
     std::string parent = "0", start;
 };
 Ancestry ancestry_of(const std::string& process) {
+    constexpr std::size_t kParent = 1, kStart = 19;  // fields after the name in brackets
     const std::string line = first_line("/proc/" + process + "/stat");
     std::istringstream words(line.substr(std::min(line.rfind(')') + 1, line.size())));
-    Ancestry found;
-    std::string word, state;
-    words >> state >> found.parent;
-    constexpr int kBetween = 17;  // fields from the parent to the start
-    for (int i = 0; i < kBetween; ++i) words >> word;
-    words >> found.start;
-    return found;
+    const std::vector<std::string> fields(std::istream_iterator<std::string>(words), {});
+    return fields.size() > kStart ? Ancestry{fields[kParent], fields[kStart]} : Ancestry();
 }
 
-// The nearest ancestor that is no part of this rank: the launcher, or its daemon on this host. A shell that starts the rank's
-// program has the rank's variables. What may not be looked at is another user's daemon. Returns: empty if it is out of sight, in
-// another pid namespace.
+// The nearest ancestor that is no part of this rank: the launcher, or its daemon here. A shell that starts
+// the program has the rank's variables; another user's daemon shows none. Returns: empty if it is in another
+// pid namespace.
 std::string launcher_process() {
-    const std::string own = rank_variables(environment_of("self"));
+    const std::string own = rank_variables("self");
     std::string process = std::to_string(getppid());
-    while (process != "0" && process != "1" && rank_variables(environment_of(process)) == own)
+    while (process != "0" && process != "1" && rank_variables(process) == own)
         process = ancestry_of(process).parent;
     return process == "0" ? "" : process + "-" + ancestry_of(process).start;
 }
 
+// A name in the kernel's abstract space.
 struct Address {
     explicit Address(const std::string& text) {
         at.sun_family = AF_UNIX;
-        const std::string name = (std::string(1, '\0') + text).substr(0, sizeof at.sun_path);
-        std::memcpy(at.sun_path, name.data(), name.size());
-        bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+        const std::size_t letters = text.copy(at.sun_path + 1, sizeof at.sun_path - 1);
+        bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + letters);
     }
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&at); }
     sockaddr_un at{};
     socklen_t bytes;
 };
 
-// Whether the other end of a socket is a process that the same launcher has started, of whichever user: nobody else can become
-// one. Where /proc does not tell, a process of this user will do.
-bool is_of_job(int socket, const std::string& launcher) {
+TextSocket new_socket() { return TextSocket(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+// Whether the other end is a process that the same launcher has started, which nobody else can become. Where
+// /proc does not tell, a process of this user will do.
+bool is_of_job(const TextSocket& socket, const std::string& launcher) {
     ucred other{};
     socklen_t bytes = sizeof other;
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &bytes) != 0) return false;
+    if (getsockopt(socket.fd(), SOL_SOCKET, SO_PEERCRED, &other, &bytes) != 0) return false;
     const std::string sought = launcher.substr(0, launcher.find('-'));
-    for (std::string process = std::to_string(other.pid); process != "0";
-         process = ancestry_of(process).parent)
-        if (process == sought) return true;
-    return other.uid == getuid();
+    std::string process = std::to_string(other.pid);
+    while (process != "0" && process != sought) process = ancestry_of(process).parent;
+    return process == sought || other.uid == getuid();
 }
-
-int new_socket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 
 // The root waits for the others. expected: how many processes there are; 0: unknown.
 std::vector<TextSocket> receive_others(int door, const std::string& launcher, std::uint64_t expected) {
@@ -148,43 +128,59 @@ std::vector<TextSocket> receive_others(int door, const std::string& launcher, st
         if (now_ns >= end_ns || poll(&wait, 1, static_cast<int>((end_ns - now_ns) / 1'000'000 + 1)) <= 0)
             break;
         TextSocket other(accept4(door, nullptr, nullptr, SOCK_CLOEXEC));
-        if (!other.is_open() || !is_of_job(other.fd(), launcher)) continue;
+        if (!other.is_open() || !is_of_job(other, launcher)) continue;
         others.push_back(std::move(other));
         if (expected == 0) end_ns = os::now_ns() + kQuiet_ns;
     }
     return others;
 }
 
+// All ranks of the job are in this company, as its root has counted. Called by all of them.
+bool is_complete(Company& company, const Launch& launch) {
+    const std::size_t ranks = company.gather("").size();
+    return company.broadcast(ranks >= launch.ranks ? "1" : "0") == "1";
+}
+
 }  // namespace
 
-Launch launched() { return {os::launched_rank(), os::launched_ranks(), os::launched_node_ranks()}; }
-
-std::unique_ptr<Company> alone() { return std::make_unique<Alone>(); }
-
-// Whoever comes first is the root: nobody else can bind the name. The others come in at its door as long as it is open; who
-// comes later finds no door, makes one and is alone there.
+// The first one is the root, as nobody else can bind the name, and the others come in at its door. A process
+// that comes when the door is closed makes a door of its own and is alone there.
 std::unique_ptr<Company> meet_host(const Launch& launch) {
+    constexpr int kBacklog = 4096;
     const std::string launcher = launcher_process();
     if (launch.node_ranks == 1 || launcher.empty()) return alone();
-    constexpr int kBacklog = 4096;
     const Address address("coco-doctor-" + launcher);
-    const auto* at = reinterpret_cast<const sockaddr*>(&address.at);
     const std::uint64_t end_ns = os::now_ns() + kLate_ns;
     while (os::now_ns() < end_ns) {
-        const TextSocket door(new_socket());
+        const TextSocket door = new_socket();
         if (!door.is_open()) break;
-        if (bind(door.fd(), at, address.bytes) == 0 && listen(door.fd(), kBacklog) == 0)
+        if (bind(door.fd(), address.get(), address.bytes) == 0 && listen(door.fd(), kBacklog) == 0)
             return std::make_unique<OfHost>(true, receive_others(door.fd(), launcher, launch.node_ranks));
-        TextSocket root(new_socket());
-        if (connect(root.fd(), at, address.bytes) == 0) {
-            if (!is_of_job(root.fd(), launcher)) break;
-            std::vector<TextSocket> sockets;
-            sockets.push_back(std::move(root));
-            return std::make_unique<OfHost>(false, std::move(sockets));
+        std::vector<TextSocket> root;
+        root.push_back(new_socket());
+        if (connect(root[0].fd(), address.get(), address.bytes) == 0) {
+            if (!is_of_job(root[0], launcher)) break;
+            return std::make_unique<OfHost>(false, std::move(root));
         }
-        usleep(1000);  // it is bound, and not listened at yet
+        usleep(1000);  // The name is bound, and nobody listens yet.
     }
     return alone();
+}
+
+// If some ranks do not come, as those in other containers, all know it and ask the MPI library.
+std::unique_ptr<Company> meet(const Launch& launch, const std::string& mpi_file, bool may_use_mpi,
+                              std::string& trouble) {
+    if (launch.rank < 0) return alone();
+    std::unique_ptr<Company> host, job;
+    if (launch.ranks == launch.node_ranks || launch.ranks == 0) host = meet_host(launch);
+    if (host != nullptr && is_complete(*host, launch)) return host;
+    if (host != nullptr && may_use_mpi && host->is_root())
+        std::cerr
+            << "coco doctor: not all ranks of this host have come, so MPI is asked for the others. If it "
+               "fails, it may end the job: --no-mpi\n";
+    if (may_use_mpi) job = meet_job(launch, mpi_file, trouble);
+    if (job != nullptr) return job;
+    return host != nullptr ? std::move(host) : meet_host(launch);
 }
 
 }  // namespace coco::tools

@@ -5,73 +5,38 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <sstream>
+#include <tuple>
 
-#include "base/env.h"
 #include "os/cpu.h"
 #include "os/numa.h"
 #include "os/probe.h"
 #include "os/process.h"
-#include "tools/doctor_checks.h"
+#include "tools/doctor_check.h"
 #include "tools/words.h"
 
 namespace coco::tools {
 namespace fs = std::filesystem;
 namespace {
 
-struct Release {
-    int major = 0, minor = 0;
-    auto operator<=>(const Release&) const = default;
-};
-
-Release release_of(const std::string& text) {
-    Release release;
-    char dot = 0;
-    std::istringstream(text) >> release.major >> dot >> release.minor;
-    return release;
-}
-
-}  // namespace
-
-void check_kernel(Findings& findings) {
+Answers ask_kernel(Patient&) {
     const std::string name = kernel_name();
-    const Release release = release_of(name.substr(name.find(' ') + 1));
-    constexpr Release kMakesHugePages{6, 1};
-    if (!(release < kMakesHugePages)) return findings.ok("kernel", name);
-    findings.note(
-        "kernel",
-        name +
-            ", which is older than 6.1 and makes no huge pages of shared memory: buffers of more than "
-            "256 KiB are private and read through the kernel",
-        "nothing, or use Linux 6.1 or later");
+    int major = 0, minor = 0;
+    std::sscanf(name.c_str(), "%*s %d.%d", &major, &minor);
+    if (std::tie(major, minor) >= std::tuple(6, 1)) return ok(name);
+    return note({name},
+                "{}, which is older than 6.1 and makes no huge pages of shared memory: buffers of more than "
+                "256 KiB are private and read through the kernel -> nothing, or use Linux 6.1 or later");
 }
 
-void check_cpus(Findings& findings) {
+Answers ask_cpus(Patient&) {
     const os::Cpus cpus = os::usable_cpus();
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const std::string quota =
-        cpus.quota != 0 ? "; the control group grants the time of " + std::to_string(cpus.quota) : "";
-    findings.ok("CPUs",
-                std::to_string(cpus.count()) + " of " + std::to_string(online) + " for this process" + quota);
-}
-
-namespace {
-
-// The domains in which CPUs of the set are.
-std::vector<std::int64_t> domains_of(const os::Cpus& cpus,
-                                     const std::map<std::int64_t, std::vector<std::int64_t>>& domains) {
-    std::vector<std::int64_t> found;
-    for (const auto& [domain, members] : domains)
-        if (std::ranges::any_of(members, [&](std::int64_t cpu) {
-                return cpu < os::Cpus::kMost && (cpus.mask[cpu / 64] >> (cpu % 64) & 1) != 0;
-            }))
-            found.push_back(domain);
-    return found;
+        cpus.quota != 0 ? filled({cpus.quota}, "; the control group grants the time of {}") : "";
+    return ok({cpus.count(), sysconf(_SC_NPROCESSORS_ONLN), quota}, "{} of {} for this process{}");
 }
 
 bool can_choose_domain() {
@@ -83,55 +48,38 @@ bool can_choose_domain() {
     return can;
 }
 
-}  // namespace
-
-void check_domains(Findings& findings) {
+Answers ask_domains(Patient&) {
     const std::map<std::int64_t, std::vector<std::int64_t>> domains = cpus_of_domains();
-    const std::size_t all = domains.size();
-    const std::vector<std::int64_t> mine = domains_of(os::usable_cpus(), domains);
-    if (all <= 1) return findings.ok("NUMA", "one domain");
-    const std::string of = " of " + std::to_string(all) + " domains";
+    if (domains.size() <= 1) return ok("one domain");
+    std::vector<std::int64_t> mine;
+    for (const std::vector<std::int64_t> usable = own_cpus(); const auto& [domain, cpus] : domains)
+        if (std::ranges::find_first_of(usable, cpus) != usable.end()) mine.push_back(domain);
+    Answers answers;
     if (!can_choose_domain())
-        findings.note(
-            "NUMA", "memory's domain cannot be chosen here (mbind)",
-            "let the container's system call filter (seccomp) pass mbind (docker --cap-add=SYS_NICE)");
-    if (mine.size() > 1 && os::launched_rank() >= 0)
-        findings.note(
-            "NUMA",
-            "a rank may run on CPUs" + (" in " + std::to_string(mine.size())) + of +
-                ": its memory may be far from it",
-            "bind ranks: mpiexec --bind-to core (Open MPI), -bind-to core (MPICH), srun --cpu-bind=cores");
-    else
-        findings.ok("NUMA", "CPUs in domain " + numbers(mine) + of);
+        answers = note(
+            "memory's domain cannot be chosen here (mbind) -> let the container's system call filter "
+            "(seccomp) pass mbind (docker --cap-add=SYS_NICE)");
+    answers +=
+        mine.size() > 1 && os::launched_rank() >= 0
+            ? note({mine.size(), domains.size()},
+                   "a rank may run on CPUs in {} of {} domains: its memory may be far from it -> bind ranks: "
+                   "mpiexec --bind-to core (Open MPI), -bind-to core (MPICH), srun --cpu-bind=cores")
+            : ok({numbers(mine), domains.size()}, "CPUs in domain {} of {} domains");
+    return answers;
 }
 
-void check_memory_of_group(Findings& findings) {
-    constexpr std::uint64_t kTightBytes = std::uint64_t{1}
-                                          << 30;  // four times what a rank may keep of freed blocks
+Answers ask_memory(Patient&) {
+    constexpr std::uint64_t kTightBytes = 1u << 30;  // four times what a rank may keep of freed blocks
     struct sysinfo memory {};
     sysinfo(&memory);
     const std::uint64_t bytes = memory.totalram * memory.mem_unit, granted = os::granted_memory_bytes();
-    if (granted >= bytes) return findings.ok("memory", in_words(bytes));
-    const std::string what = in_words(bytes) + ", of which the control group grants " + in_words(granted);
-    if (granted / os::node_ranks() >= kTightBytes) return findings.ok("memory", what);
-    findings.note("memory", what + ": freed blocks that libcoco keeps for some seconds count against it",
-                  "grant more memory, or COCO_HEAP=off");
-}
-
-bool has_call_filter() {
-    std::ifstream in("/proc/self/status");
-    for (std::string line; std::getline(in, line);)
-        if (line.starts_with("Seccomp:")) return line.find_first_of("12") != std::string::npos;
-    return false;
-}
-
-namespace {
-
-// The numbers of the namespaces that the kernel itself makes (include/linux/proc_ns.h).
-const std::map<std::string, std::string>& first_namespaces() {
-    static const std::map<std::string, std::string> names = {
-        {"ipc", "ipc:[4026531839]"}, {"user", "user:[4026531837]"}, {"pid", "pid:[4026531836]"}};
-    return names;
+    if (granted >= bytes) return ok(in_words(bytes));
+    const std::string what =
+        filled({in_words(bytes), in_words(granted)}, "{}, of which the control group grants {}");
+    if (granted / os::node_ranks() >= kTightBytes) return ok(what);
+    return note({what},
+                "{}: freed blocks that libcoco keeps for some seconds count against it -> grant more memory, "
+                "or COCO_HEAP=off");
 }
 
 std::string container_name() {
@@ -141,21 +89,29 @@ std::string container_name() {
     return fs::exists("/run/.containerenv") ? "Podman" : "";
 }
 
-}  // namespace
-
-void check_container(Findings& findings) {
+Answers ask_container(Patient&) {
+    // The numbers of the namespaces that the kernel itself makes (include/linux/proc_ns.h).
+    constexpr std::pair<const char*, const char*> kFirst[] = {
+        {"ipc", "ipc:[4026531839]"}, {"pid", "pid:[4026531836]"}, {"user", "user:[4026531837]"}};
     std::vector<std::string> own;
-    for (const auto& [kind, first] : first_namespaces()) {
-        std::error_code error;
-        const std::string link = fs::read_symlink("/proc/self/ns/" + kind, error);
-        if (!error && link != first) own.push_back(kind);
-    }
+    for (const auto& [kind, first] : kFirst)
+        if (const std::string name = own_namespace(kind); !name.empty() && name != first) own.push_back(kind);
     const std::string name = container_name();
     std::string what = name.empty() ? "no container" : "a container of " + name;
     if (!own.empty())
-        what += ", namespaces of its own (" + joined(own) + "), which must be one for all ranks of a host";
+        what +=
+            filled({joined(own)}, ", namespaces of its own ({}), which must be one for all ranks of a host");
     if (has_call_filter()) what += ", a filter of system calls (seccomp)";
-    findings.ok("container", what);
+    return ok(what);
 }
+
+constexpr OwnCheck kMachineChecks[] = {
+    {"kernel", ask_kernel}, {"CPUs", ask_cpus},           {"NUMA", ask_domains},
+    {"memory", ask_memory}, {"container", ask_container},
+};
+
+}  // namespace
+
+OwnChecks machine_checks() { return kMachineChecks; }
 
 }  // namespace coco::tools

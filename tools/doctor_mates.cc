@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/doctor_mates.h"
+#include "tools/doctor_statement.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,67 +16,15 @@
 #include "os/process.h"
 #include "os/process_memory.h"
 #include "os/shared_memory.h"
-#include "tools/doctor_checks.h"
+#include "tools/child.h"
 #include "tools/words.h"
 
 namespace coco::tools {
-namespace {
-
-constexpr std::uint64_t kPatience_ns = 2'000'000'000u;
-
-// A process of another pid namespace may have this number, and another object this descriptor.
-constexpr int kNotIt = ESRCH;
-
-int open_error_of(const Offer& mate) {
-    const std::string path =
-        "/proc/" + std::to_string(mate.process) + "/fd/" + std::to_string(mate.descriptor);
-    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return errno;
-    std::uint64_t cookie = 0;
-    const bool is_it = pread(fd, &cookie, sizeof cookie, 0) == sizeof cookie && cookie == mate.cookie;
-    close(fd);
-    return is_it ? 0 : kNotIt;
-}
-
-int read_error_of(const Offer& mate) {
-    std::uint64_t word = 0;
-    if (!os::read_process(static_cast<pid_t>(mate.process), reinterpret_cast<const void*>(mate.address),
-                          &word, sizeof word))
-        return errno;
-    return word == mate.cookie ? 0 : kNotIt;
-}
-
-std::string remedy_of_open(int error) {
-    if (error == ENOENT || error == kNotIt)
-        return access("/proc/self/fd", X_OK) == 0
-                   ? "run all ranks of a host in one container, or in one pid namespace"
-                   : "mount /proc";
-    if (error == EACCES || error == EPERM)
-        return "run all ranks of a host as one user, in one container or user namespace";
-    return "allow more open files (ulimit -n)";
-}
-
-std::string remedy_of_read(int error) {
-    if (error == ENOSYS) return "use a kernel with process_vm_readv";
-    if (error == kNotIt) return "run all ranks of a host in one container, or in one pid namespace";
-    std::uint64_t scope = 0;
-    if (base::parse_number(first_line("/proc/sys/kernel/yama/ptrace_scope"), scope) && scope > 1)
-        return "as root: sysctl kernel.yama.ptrace_scope=0";
-    if (has_call_filter())
-        return "let the container's system call filter (seccomp) pass process_vm_readv (docker "
-               "--cap-add=SYS_PTRACE)";
-    return "run all ranks of a host as one user, in one user namespace, from a file that the user may read";
-}
-
-}  // namespace
 
 Offered::Offered(std::int64_t rank) : word_(std::make_unique<std::uint64_t>(os::random_cookie())) {
     os::let_others_read();
-    offer_.rank = rank;
-    offer_.host = first_line("/proc/sys/kernel/random/boot_id");
-    offer_.process = getpid();
-    offer_.cookie = *word_;
-    offer_.address = reinterpret_cast<std::uint64_t>(word_.get());
+    offer_ = {rank,   first_line("/proc/sys/kernel/random/boot_id"), getpid(), -1,
+              *word_, reinterpret_cast<std::uint64_t>(word_.get())};
     const os::MemoryObject object = os::make_memory_object(os::page_bytes());
     if (object.fd >= 0 && pwrite(object.fd, word_.get(), sizeof *word_, 0) == sizeof *word_)
         offer_.descriptor = object.fd;
@@ -88,159 +35,162 @@ Offered::~Offered() {
     if (offer_.descriptor >= 0) close(static_cast<int>(offer_.descriptor));
 }
 
-std::vector<bool> Offered::pass(const std::vector<Offer>& mates) {
+std::set<std::int64_t> Offered::pass(const std::vector<Offer>& mates) {
+    constexpr std::uint64_t kPatience_ns = 2'000'000'000u;
     std::vector<std::uint64_t> cookies;
     for (const Offer& mate : mates) cookies.push_back(mate.cookie);
     std::vector<int> received(mates.size(), -1);
     if (door_->is_open() && offer_.descriptor >= 0)
         os::exchange_descriptors(*door_, static_cast<int>(offer_.descriptor), cookies, received,
                                  kPatience_ns);
-    std::vector<bool> came;
-    for (const int fd : received) {
-        came.push_back(fd >= 0);
-        if (fd >= 0) close(fd);
-    }
+    std::set<std::int64_t> came;
+    for (std::size_t i = 0; i < mates.size(); ++i)
+        if (received[i] >= 0 && close(received[i]) == 0) came.insert(mates[i].rank);
     return came;
 }
 
-Reach try_mate(const Offer& mate) {
-    Reach reach;
-    reach.mate = mate.rank;
-    reach.open_error = open_error_of(mate);
-    if (reach.open_error != 0) reach.open_remedy = remedy_of_open(reach.open_error);
-    // Of a process that is not the mate there is nothing to read.
-    if (reach.open_error == 0 || is_closed(reach)) reach.read_error = read_error_of(mate);
-    if (reach.read_error != 0) reach.read_remedy = remedy_of_read(reach.read_error);
-    return reach;
-}
-
-bool is_closed(const Reach& reach) { return reach.open_error == EACCES || reach.open_error == EPERM; }
-
 namespace {
 
-constexpr const char* kCheck = "processes";
+// In another pid namespace another process may have the mate's number, and another object its descriptor's.
+constexpr int kNotIt = ESRCH;
 
-std::string text_of(int error) {
-    return error == kNotIt ? "no such process in this pid namespace" : std::strerror(error);
+int open_error_of(const Offer& mate) {
+    const std::string path = filled({mate.process, mate.descriptor}, "/proc/{}/fd/{}");
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return errno;
+    std::uint64_t cookie = 0;
+    const bool is_it = pread(fd, &cookie, sizeof cookie, 0) == sizeof cookie && cookie == mate.cookie;
+    close(fd);
+    return is_it ? 0 : kNotIt;
 }
 
-// who and whom: ranks, in words.
-std::string closed_in_words(const std::string& who, const std::string& whom, int error) {
-    return who + " cannot open the descriptors of " + whom + " in /proc (" + text_of(error) + ")";
+int read_error_of(const Offer& mate) {
+    std::uint64_t word = 0;
+    const auto process = static_cast<pid_t>(mate.process);
+    if (!os::read_process(process, reinterpret_cast<const void*>(mate.address), &word, sizeof word))
+        return errno;
+    return word == mate.cookie ? 0 : kNotIt;
 }
 
-void say_unopened(const std::string& who, const std::string& whom, int error, const std::string& remedy,
-                  bool passed, Findings& findings) {
-    const std::string what = closed_in_words(who, whom, error);
-    if (passed)
-        findings.note(kCheck, what + ": they are passed by sockets instead, which takes time at the start",
-                      remedy);
-    else
-        findings.problem(kCheck, what + ": such ranks share no memory", remedy);
+constexpr const char* kOneNamespace = "run all ranks of a host in one container, or in one pid namespace";
+
+std::string remedy_of_open(int error) {
+    if (error == ENOENT || error == kNotIt)
+        return access("/proc/self/fd", X_OK) == 0 ? kOneNamespace : "mount /proc";
+    if (error == EACCES || error == EPERM)
+        return "run all ranks of a host as one user, in one container or user namespace";
+    return "allow more open files (ulimit -n)";
 }
 
-void say_unread(const std::string& who, const std::string& whom, int error, const std::string& remedy,
-                Findings& findings) {
-    findings.note(kCheck,
-                  who + " cannot read the private memory of " + whom + " by process_vm_readv (" +
-                      text_of(error) + "): large private buffers go in pieces, which is slower",
-                  remedy);
+std::string remedy_of_read(int error) {
+    if (error == ENOSYS) return "use a kernel with process_vm_readv";
+    if (error == kNotIt) return kOneNamespace;
+    std::uint64_t scope = 0;
+    if (base::parse_number(first_line("/proc/sys/kernel/yama/ptrace_scope"), scope) && scope > 1)
+        return "as root: sysctl kernel.yama.ptrace_scope=0";
+    if (has_call_filter())
+        return "let the container's system call filter (seccomp) pass process_vm_readv (docker "
+               "--cap-add=SYS_PTRACE)";
+    return "run all ranks of a host as one user, in one user namespace, from a file that the user may read";
 }
 
-void say_all_well(Findings& findings) {
-    findings.ok(kCheck, "each opens the other's descriptors in /proc and reads the other's memory");
+// Passing descriptors may help.
+bool is_closed(const Failure& failure) {
+    return !failure.is_of_reading && (failure.error == EACCES || failure.error == EPERM);
 }
 
-// In a child: offers memory, tells of it and waits until the other has tried. In the other: tries.
-void be_tried(int tell, int wait) {
-    const Offered offered(0);
-    const Offer& offer = offered.offer();
-    const std::int64_t words[] = {offer.process, offer.descriptor, static_cast<std::int64_t>(offer.cookie),
-                                  static_cast<std::int64_t>(offer.address)};
-    char end = 0;
-    if (write(tell, words, sizeof words) == sizeof words) (void)!read(wait, &end, 1);
-    _exit(0);
-}
-
-void try_other(int hear, int tell) {
-    std::int64_t words[4];
-    if (read(hear, words, sizeof words) != sizeof words) _exit(1);
-    Offer offer{.rank = 0,
-                .host = {},
-                .process = words[0],
-                .descriptor = words[1],
-                .cookie = static_cast<std::uint64_t>(words[2]),
-                .address = static_cast<std::uint64_t>(words[3])};
-    const int errors[] = {open_error_of(offer), read_error_of(offer)};
-    _exit(write(tell, errors, sizeof errors) == sizeof errors ? 0 : 1);
+// is_there: the mate is known to be in this pid namespace. A process that is not the mate is not read.
+std::vector<Failure> try_mate(const Offer& mate, bool is_there) {
+    std::vector<Failure> failed;
+    if (const int error = open_error_of(mate); error != 0)
+        failed.push_back({mate.rank, false, error, remedy_of_open(error)});
+    if (is_there || failed.empty() || is_closed(failed[0]))
+        if (const int error = read_error_of(mate); error != 0)
+            failed.push_back({mate.rank, true, error, remedy_of_read(error)});
+    return failed;
 }
 
 }  // namespace
 
-void check_between_children(Findings& findings) {
-    enum { kRead, kWrite };
-    int offers[2], results[2], end[2];
-    if (pipe(offers) != 0 || pipe(results) != 0 || pipe(end) != 0) return;
-    const pid_t tried = fork();
-    if (tried == 0) {
-        close(end[kWrite]);
-        be_tried(offers[kWrite], end[kRead]);
-    }
-    const pid_t trying = fork();
-    if (trying == 0) try_other(offers[kRead], results[kWrite]);
-    close(results[kWrite]);
-    int errors[2] = {};
-    const bool told = read(results[kRead], errors, sizeof errors) == sizeof errors;
-    for (const int fd : {offers[0], offers[1], results[0], end[0], end[1]}) close(fd);
-    for (const pid_t child : {tried, trying})
-        if (child > 0) waitpid(child, nullptr, 0);
-    if (!told) return;
-    const std::string who = "a process", whom = "another process of this user";
-    if (errors[0] == EACCES || errors[0] == EPERM)
-        findings.note(kCheck, closed_in_words(who, whom, errors[0]),
-                      "under mpiexec, coco doctor tries whether they can be passed by sockets instead");
-    else if (errors[0] != 0)
-        say_unopened(who, whom, errors[0], remedy_of_open(errors[0]), false, findings);
-    if (errors[1] != 0) say_unread(who, whom, errors[1], remedy_of_read(errors[1]), findings);
-    if (errors[0] == 0 && errors[1] == 0) say_all_well(findings);
+std::optional<std::vector<Tried>> try_mates(Company& company, Offered& offered,
+                                            const std::vector<Offer>& all) {
+    const Offer& own = offered.offer();
+    std::vector<Offer> mates = all;
+    std::erase_if(mates, [&](const Offer& o) { return o.host != own.host || o.rank == own.rank; });
+    Tried mine{own.rank, {}};
+    for (const Offer& mate : mates) std::ranges::move(try_mate(mate, false), std::back_inserter(mine.failed));
+    const bool is_any_closed = std::ranges::any_of(mine.failed, is_closed);
+    const std::vector<std::string> all_closed = company.gather(is_any_closed ? "1" : "0");
+    const bool must_pass = std::ranges::find(all_closed, "1") != all_closed.end();
+    const std::optional<std::string> told = company.broadcast(must_pass ? "1" : "0");
+    if (!told) return std::nullopt;
+    const std::set<std::int64_t> came = *told == "1" ? offered.pass(mates) : std::set<std::int64_t>();
+    for (Failure& failure : mine.failed) failure.passed = is_closed(failure) && came.contains(failure.mate);
+    std::vector<Tried> tried;
+    for (const std::string& text : company.gather(text_of(mine)))
+        if (std::optional<Tried> one = read_tried(text)) tried.push_back(std::move(*one));
+    return tried;
 }
 
 namespace {
 
-// Who failed to reach whom, of those that failed alike.
-struct Pairs {
-    std::set<std::int64_t> who, whom;
-};
+// who and whom: processes, in words.
+Answers answer_of(const Failure& failure, const std::string& who, const std::string& whom) {
+    const std::string why =
+        failure.error == kNotIt ? "no such process in this pid namespace" : std::strerror(failure.error);
+    if (failure.is_of_reading)
+        return note({who, whom, why, failure.remedy},
+                    "{} cannot read the private memory of {} by process_vm_readv ({}): large private buffers "
+                    "go in pieces, which is slower -> {}");
+    const std::string what = filled({who, whom, why}, "{} cannot open the descriptors of {} in /proc ({})");
+    if (failure.passed)
+        return note({what, failure.remedy},
+                    "{}: they are passed by sockets instead, which takes time at the start -> {}");
+    if (failure.mate < 0 && is_closed(failure))
+        return note({what},
+                    "{} -> under mpiexec, coco doctor tries whether they can be passed by sockets instead");
+    return problem({what, failure.remedy}, "{}: such ranks share no memory -> {}");
+}
+
+Answers all_is_well() {
+    return ok("each opens the other's descriptors in /proc and reads the other's memory");
+}
 
 std::string ranks_in_words(const std::set<std::int64_t>& ranks) {
-    return std::string(ranks.size() == 1 ? "rank " : "ranks ") + numbers({ranks.begin(), ranks.end()});
-}
-std::string whom_in_words(const Pairs& pairs) {
-    return pairs.who == pairs.whom ? "each other" : ranks_in_words(pairs.whom);
+    return numbered("rank", {ranks.begin(), ranks.end()});
 }
 
 }  // namespace
 
-void check_between_ranks(const std::vector<Tried>& tried, Findings& findings) {
-    std::map<std::tuple<int, std::string, bool>, Pairs> unopened;
-    std::map<std::pair<int, std::string>, Pairs> unread;
-    auto add = [](Pairs& pairs, std::int64_t who, std::int64_t whom) {
-        pairs.who.insert(who);
-        pairs.whom.insert(whom);
-    };
-    for (const Tried& rank : tried)
-        for (const Reach& reach : rank.failed) {
-            if (reach.open_error != 0)
-                add(unopened[{reach.open_error, reach.open_remedy, reach.passed}], rank.rank, reach.mate);
-            if (reach.read_error != 0)
-                add(unread[{reach.read_error, reach.read_remedy}], rank.rank, reach.mate);
+Answers answers_of_child() {
+    const Offered offered(-1);
+    const std::optional<Tried> tried = read_tried(text_of_child([&] {
+        return text_of(Tried{-1, try_mate(offered.offer(), true)});
+    }));
+    if (!tried) return {};
+    Answers answers;
+    for (const Failure& failure : tried->failed)
+        answers += answer_of(failure, "a process", "another process of this user");
+    return answers.empty() ? all_is_well() : answers;
+}
+
+Answers answers_of_ranks(const std::vector<Tried>& tried) {
+    using Ranks = std::set<std::int64_t>;
+    std::map<std::tuple<bool, int, std::string, bool>, std::pair<Ranks, Ranks>> alike;
+    for (const Tried& one : tried)
+        for (const Failure& f : one.failed) {
+            auto& [who, whom] = alike[{f.is_of_reading, f.error, f.remedy, f.passed}];
+            who.insert(one.rank);
+            whom.insert(f.mate);
         }
-    for (const auto& [key, pairs] : unopened)
-        say_unopened(ranks_in_words(pairs.who), whom_in_words(pairs), std::get<0>(key), std::get<1>(key),
-                     std::get<2>(key), findings);
-    for (const auto& [key, pairs] : unread)
-        say_unread(ranks_in_words(pairs.who), whom_in_words(pairs), key.first, key.second, findings);
-    if (unopened.empty() && unread.empty()) say_all_well(findings);
+    Answers answers;
+    for (const auto& [kind, ranks] : alike) {
+        const auto& [is_of_reading, error, remedy, passed] = kind;
+        const auto& [who, whom] = ranks;
+        answers += answer_of({0, is_of_reading, error, remedy, passed}, ranks_in_words(who),
+                             who == whom ? "each other" : ranks_in_words(whom));
+    }
+    return answers.empty() ? all_is_well() : answers;
 }
 
 }  // namespace coco::tools

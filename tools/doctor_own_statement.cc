@@ -3,7 +3,6 @@
 
 #include <climits>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -13,9 +12,9 @@
 #include "settings/settings.h"
 #include "tools/doctor_statement.h"
 #include "tools/launch.h"
+#include "tools/words.h"
 
 namespace coco::tools {
-
 namespace {
 
 std::string hash_of_file(const std::string& path) {
@@ -27,16 +26,6 @@ std::string hash_of_file(const std::string& path) {
     char text[kDigits];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
     return text;
-}
-
-std::map<std::string, std::string> own_namespaces() {
-    std::map<std::string, std::string> found;
-    for (const char* kind : {"pid", "user", "ipc", "net"}) {
-        std::error_code error;
-        const std::string link = std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind, error);
-        if (!error) found[kind] = link;
-    }
-    return found;
 }
 
 std::map<std::string, std::string> common_settings() {
@@ -54,28 +43,25 @@ std::map<std::string, std::string> common_settings() {
 }  // namespace
 
 Statement own_statement(const Offer& offer, const std::string& mpi_version, const Findings& findings) {
-    Statement statement{.rank = offer.rank,
-                        .host = {},
-                        .namespaces = own_namespaces(),
-                        .user = static_cast<std::int64_t>(getuid()),
-                        .cpus = {},
-                        .libcoco = {},
-                        .mpi = mpi_version,
-                        .settings = common_settings(),
-                        .offer = offer,
-                        .findings = findings.all()};
-    char name[HOST_NAME_MAX + 1] = {};
-    gethostname(name, sizeof name - 1);
-    statement.host = name;
-    const os::Cpus cpus = os::usable_cpus();
-    for (std::int64_t cpu = 0; cpu < os::Cpus::kMost; ++cpu)
-        if ((cpus.mask[cpu / 64] >> (cpu % 64) & 1) != 0) statement.cpus.push_back(cpu);
-    statement.cpu_quota = cpus.quota;
-    statement.online_cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const std::string library = library_file();
-    statement.libcoco =
-        std::string("version " COCO_VERSION) + (library.empty() ? "" : " (" + hash_of_file(library) + ")");
-    return statement;
+    char host[HOST_NAME_MAX + 1] = {};
+    gethostname(host, sizeof host - 1);
+    Statement own{.rank = offer.rank,
+                  .host = host,
+                  .namespaces = {},
+                  .user = static_cast<std::int64_t>(getuid()),
+                  .cpus = own_cpus(),
+                  .cpu_quota = os::usable_cpus().quota,
+                  .online_cpus = sysconf(_SC_NPROCESSORS_ONLN),
+                  .libcoco = "version " COCO_VERSION,
+                  .mpi = mpi_version,
+                  .settings = common_settings(),
+                  .offer = offer,
+                  .findings = findings.all()};
+    if (!library.empty()) own.libcoco += filled({hash_of_file(library)}, " ({})");
+    for (const char* kind : {"pid", "user", "ipc", "net"})
+        if (const std::string name = own_namespace(kind); !name.empty()) own.namespaces[kind] = name;
+    return own;
 }
 
 }  // namespace coco::tools

@@ -1,97 +1,65 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a program's own file and the libraries that it is linked with tell: whether it takes a preload, which MPI library
-// serves it, and whose malloc.
+// What a program's file and its libraries tell: whether it takes a preload, which MPI library serves it, and
+// whose malloc.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
 
 #include "os/devices.h"
-#include "os/process.h"
-#include "tools/doctor_checks.h"
-#include "tools/doctor_preload.h"
+#include "tools/doctor_check.h"
 #include "tools/launch.h"
-#include "tools/mpi_found.h"
+#include "tools/preload.h"
 #include "tools/program_file.h"
-#include "tools/words.h"
 
 namespace coco::tools {
 namespace {
 
-// The file that the kernel starts for a program; empty if it is not there or takes no preload.
-std::string fit_binary(const std::string& program) {
-    std::string why;
-    const std::string file = find_program(program);
-    const std::string binary = file.empty() ? file : find_binary(file, &why);
-    return why.empty() ? binary : std::string();
-}
+std::string name_of_file(const std::string& file) { return std::filesystem::path(file).filename(); }
 
-// The files that the loader brings in for a program, itself first, and what is preloaded.
+// The files that the loader brings in for a program, and the program's own before them.
 std::vector<std::string> files_of(const std::string& binary) {
-    std::vector<std::string> files = {binary};
-    for (std::string& file : all_needed(binary)) files.push_back(std::move(file));
-    for (const Preload& preload : preloads()) files.push_back(find_library(preload.name));
+    std::vector<std::string> files = all_needed(binary);
+    files.insert(files.begin(), binary);
     return files;
-}
-
-std::vector<std::string> not_found(const std::string& binary) {
-    std::vector<std::string> names = all_needed(binary);
-    std::erase_if(names, [](const std::string& name) { return name.find('/') != std::string::npos; });
-    return names;
 }
 
 // The different files that define a name for others.
 std::vector<std::string> definers(const std::vector<std::string>& files, const std::string& name) {
     std::set<std::string> found;
+    std::error_code ignored;
     for (const std::string& file : files)
-        if (names_in(file, {name}).defined.contains(name)) {
-            std::error_code ignored;
+        if (names_in(file, {name}).defined.contains(name))
             found.insert(std::filesystem::weakly_canonical(file, ignored));
-        }
     return {found.begin(), found.end()};
 }
 
-// "is static: nothing can be preloaded; link it with ..." -> what is wrong, and what to do.
-void say_unfit(const std::string& binary, const std::string& why, Findings& findings) {
-    const std::size_t end = why.find("; ");
-    findings.problem(
-        "program", binary + " " + why.substr(0, end),
-        end != std::string::npos ? why.substr(end + 2) : "name a program that this machine can run");
-}
-
-}  // namespace
-
-void check_program(const std::string& program, Findings& findings) {
-    if (program.empty()) return;
-    const std::string file = find_program(program);
-    if (file.empty())
-        return findings.problem("program", program + ": not found", "name a file, or a command in PATH");
-    std::string why;
-    const std::string binary = find_binary(file, &why);
-    if (!why.empty()) return say_unfit(binary, why, findings);
+Answers ask_program(Patient& patient) {
+    const std::string &file = patient.file, &binary = patient.binary, &why = patient.why_unfit;
+    if (patient.program.empty()) return {};
+    if (file.empty()) return problem({patient.program}, "{}: not found -> name a file, or a command in PATH");
+    if (!why.empty()) return problem_in_line(binary + " " + why, "name a program that this machine can run");
     if (read_elf(binary).interpreter.find("ld-musl") != std::string::npos)
-        return findings.problem("program", binary + " uses the C library musl, which libcoco does not fit",
-                                "build it with the GNU C library");
-    if (const std::vector<std::string> names = not_found(binary); !names.empty())
-        return findings.problem("program",
-                                binary + " needs " + joined(names) + ", which the loader does not find",
-                                "load the module that the program was built with, or set LD_LIBRARY_PATH");
-    const std::string which = binary == file ? file : file + ", which " + binary + " runs,";
+        return problem(
+            {binary},
+            "{} uses the C library musl, which libcoco does not fit -> build it with the GNU C library");
+    std::vector<std::string> missing = all_needed(binary);
+    std::erase_if(missing, [](const std::string& name) { return name.find('/') != std::string::npos; });
+    if (!missing.empty())
+        return problem({binary, joined(missing)},
+                       "{} needs {}, which the loader does not find -> load the module that the program was "
+                       "built with, or set LD_LIBRARY_PATH");
+    const std::string which = binary == file ? file : filled({file, binary}, "{}, which {} runs,");
     if (access(binary.c_str(), R_OK) != 0)
-        return findings.note("program",
-                             which +
-                                 " cannot be read: other ranks read no memory of such a process, and large "
-                                 "private buffers go in pieces",
-                             "chmod +r " + binary);
-    findings.ok("program", which + " takes the preload");
+        return note({which, binary},
+                    "{} cannot be read: other ranks read no memory of such a process, and large private "
+                    "buffers go in pieces -> chmod +r {}");
+    return ok({which}, "{} takes the preload");
 }
 
-namespace {
-
-// Whose launcher started this process, by the variables that it sets: the name of a family, or empty.
+// The family whose launcher started this process, by the variables that it sets; empty: unknown.
 std::string family_of_launcher() {
     if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr) return "Open MPI";
     const bool is_hydra = std::getenv("HYDI_CONTROL_FD") != nullptr ||
@@ -101,9 +69,8 @@ std::string family_of_launcher() {
 
 // The maker of a library, whichever ABI it has.
 std::string maker_of(const MpiFound& mpi) {
-    return mpi.version.find("Open MPI") != std::string::npos ? "Open MPI"
-           : mpi.family == "MPI standard ABI"                ? "MPICH"
-                                                             : mpi.family;
+    if (mpi.version.find("Open MPI") != std::string::npos) return "Open MPI";
+    return mpi.family == "MPI standard ABI" ? "MPICH" : mpi.family;
 }
 
 bool fits_launcher(const MpiFound& mpi) {
@@ -112,124 +79,111 @@ bool fits_launcher(const MpiFound& mpi) {
 }
 
 std::string name_of(const MpiFound& mpi) {
-    return version_in_brief(mpi) + ", family " + mpi.family + ", " + mpi.file;
+    return filled({version_in_brief(mpi), mpi.family, mpi.file}, "{}, family {}, {}");
 }
 
-void check_found(const MpiFound& mpi, Findings& findings) {
+Answers answers_of_mpi(const MpiFound& mpi) {
     if (mpi.family.empty())
-        findings.problem("MPI", mpi.file + " is of no family that libcoco knows: all calls are left to it",
-                         "use an MPI library that docs/mpis.md names");
-    else if (!fits_launcher(mpi))
-        findings.problem("MPI",
-                         "the launcher is " + family_of_launcher() + "'s, the program's library is " +
-                             mpi.file + " (" + maker_of(mpi) + "): each rank would be alone",
-                         "start the program with the mpiexec of its own MPI library");
-    else
-        findings.ok("MPI", name_of(mpi));
+        return problem({mpi.file},
+                       "{} is of no family that libcoco knows: all calls are left to it -> use an MPI "
+                       "library that docs/mpis.md names");
+    if (!fits_launcher(mpi))
+        return problem({family_of_launcher(), mpi.file, maker_of(mpi)},
+                       "the launcher is {}'s, the program's library is {} ({}): each rank would be alone -> "
+                       "start the program with the mpiexec of its own MPI library");
+    return ok(name_of(mpi));
 }
 
-// The library by whose names the loader finds it, without a program that is linked with one.
-MpiFound check_known_mpis(Findings& findings) {
+// Without a program, the libraries that the loader finds by known names. found: the one that fits the
+// launcher.
+Answers answers_of_known_mpis(MpiFound& found) {
     std::vector<std::string> lines;
-    MpiFound fitting;
     for (const std::string& name : known_mpi_names())
-        if (std::optional<MpiFound> mpi = find_mpi(name)) {
+        if (const std::optional<MpiFound> mpi = find_mpi(name)) {
             lines.push_back(name_of(*mpi));
-            if (fitting.file.empty() && fits_launcher(*mpi)) fitting = *mpi;
+            if (found.file.empty() && fits_launcher(*mpi)) found = *mpi;
         }
-    if (lines.empty())
-        findings.note("MPI", "the loader finds no MPI library by the names that libcoco knows",
-                      "coco doctor PROGRAM looks at a program's own");
-    else
-        findings.ok("MPI", "the loader finds " + joined(lines, "; "));
-    return fitting;
+    if (!lines.empty()) return ok({joined(lines, "; ")}, "the loader finds {}");
+    return note(
+        "the loader finds no MPI library by the names that libcoco knows -> coco doctor PROGRAM looks at a "
+        "program's own");
 }
 
-void say_none(const std::string& program, const std::string& binary, Findings& findings) {
+Answers answers_without_mpi(const Patient& patient) {
     const std::set<std::string> starts = {"MPI_Init", "MPI_Init_thread", "MPI_Session_init", "mpi_init_",
                                           "mpi_init_thread_"};
-    if (names_in(binary, starts).wanted.empty())
-        findings.note("MPI",
-                      program +
-                          " is linked with no MPI library: it may open one late, as Python does, or have one "
-                          "inside, which libcoco does not see",
-                      "link the program with a shared MPI library, if it has one inside");
-    else
-        findings.problem("MPI", program + " calls MPI, but none of its libraries defines it",
-                         "load the module of the MPI library that it was built with");
+    if (!names_in(patient.binary, starts).wanted.empty())
+        return problem({patient.program},
+                       "{} calls MPI, but none of its libraries defines it -> load the module of the MPI "
+                       "library that it was built with");
+    return note(
+        {patient.program},
+        "{} is linked with no MPI library: it may open one late, as Python does, or have one inside, which "
+        "libcoco does not see -> link the program with a shared MPI library, if it has one inside");
 }
+
+Answers ask_mpi(Patient& patient) {
+    if (patient.program.empty()) return answers_of_known_mpis(patient.mpi);
+    if (!patient.has_fit_program()) return {};
+    std::vector<std::string> files = files_of(patient.binary);
+    for (const Preload& preload : preloads()) files.push_back(find_library(preload.name));
+    std::vector<std::string> libraries = definers(files, "PMPI_Alltoall");
+    std::erase_if(libraries, [](const auto& file) { return is_libcoco(file); });
+    if (libraries.empty()) return answers_without_mpi(patient);
+    if (libraries.size() > 1)
+        return problem({joined(libraries, " and ")},
+                       "two MPI libraries would be in one process, {}: all calls are left alone -> link the "
+                       "program and its libraries with one MPI library");
+    patient.mpi = find_mpi(libraries[0]).value_or(MpiFound{libraries[0], {}, {}, {}});
+    return answers_of_mpi(patient.mpi);
+}
+
+Answers ask_allocator(Patient& patient) {
+    if (!patient.has_fit_program()) return {};
+    std::vector<std::string> others = definers(files_of(patient.binary), "malloc"), sanitizers;
+    std::ranges::copy_if(others, std::back_inserter(sanitizers), is_sanitizer);
+    if (!sanitizers.empty())
+        return problem(
+            {joined(sanitizers), sanitizers[0], library_file()},
+            "{}, a sanitizer's runtime, has to come before libcoco -> instead of coco run: LD_PRELOAD={}:{}");
+    std::erase_if(others, [](const std::string& file) {
+        const bool is_of_libc = !names_in(file, {"gnu_get_libc_version"}).defined.empty();
+        return is_of_libc || is_libcoco(file) || name_of_file(file).starts_with("ld-");
+    });
+    if (others.empty()) return ok("the C library's malloc, in whose place libcoco's comes");
+    return note({joined(others)},
+                "{} serves malloc: the program's buffers are private, and copied or read through the kernel "
+                "-> link the program without it; libcoco brings an allocator");
+}
+
+Answers ask_devices(Patient& patient) {
+    if (!patient.has_fit_program()) return {};
+    std::vector<std::string> runtimes = all_needed(patient.binary);
+    std::erase_if(runtimes, [](const std::string& file) {
+        const std::string name = name_of_file(file);
+        return os::runtime_of(name) == os::Runtime::none && !name.starts_with("libcudart.so");
+    });
+    if (runtimes.empty()) return ok("the program is linked with no runtime of a device (GPU)");
+    return note(
+        {joined(runtimes)},
+        "{}: collectives on memory of a device are left to the MPI library, and so are those that follow on "
+        "the same communicator -> a communicator of its own for collectives on the processor's memory");
+}
+
+constexpr OwnCheck kProgramChecks[] = {
+    {"program", ask_program},
+    {"MPI", ask_mpi},
+    {"allocator", ask_allocator},
+    {"devices", ask_devices},
+};
 
 }  // namespace
 
-MpiFound check_mpi(const std::string& program, Findings& findings) {
-    if (program.empty()) return check_known_mpis(findings);
-    const std::string binary = fit_binary(program);
-    if (binary.empty()) return {};
-    const std::vector<std::string> libraries = definers(files_of(binary), "PMPI_Alltoall");
-    std::vector<std::string> others;
-    std::ranges::copy_if(libraries, std::back_inserter(others), [](const std::string& file) {
-        return file.find("libcoco.so") == std::string::npos;
-    });
-    if (others.empty()) {
-        say_none(program, binary, findings);
-        return {};
-    }
-    if (others.size() > 1) {
-        findings.problem("MPI",
-                         "two MPI libraries would be in one process, " + joined(others, " and ") +
-                             ": all calls are left alone",
-                         "link the program and its libraries with one MPI library");
-        return {};
-    }
-    const MpiFound mpi = find_mpi(others[0]).value_or(MpiFound{others[0], {}, {}, {}});
-    check_found(mpi, findings);
-    return mpi;
+Patient::Patient(const std::string& program) : program(program) {
+    if (!program.empty()) file = find_program(program);
+    if (!file.empty()) binary = find_binary(file, &why_unfit);
 }
 
-void check_allocators(const std::string& program, Findings& findings) {
-    const std::string binary = program.empty() ? program : fit_binary(program);
-    if (binary.empty()) return;
-    std::vector<std::string> own, sanitizers;
-    std::vector<std::string> files = all_needed(binary);
-    files.insert(files.begin(), binary);
-    for (const std::string& file : definers(files, "malloc")) {
-        const std::string name = std::filesystem::path(file).filename();
-        const bool is_of_libc =
-            !names_in(file, {"gnu_get_libc_version"}).defined.empty() || name.starts_with("ld-");
-        if (is_sanitizer(file))
-            sanitizers.push_back(file);
-        else if (!is_of_libc && !name.starts_with("libcoco.so"))
-            own.push_back(file);
-    }
-    if (!sanitizers.empty())
-        return findings.problem("allocator",
-                                joined(sanitizers) + ", a sanitizer's runtime, has to come before libcoco",
-                                "instead of coco run: LD_PRELOAD=" + sanitizers[0] + ":" + library_file());
-    if (!own.empty())
-        return findings.note(
-            "allocator",
-            joined(own) +
-                " serves malloc: the program's buffers are private, and copied or read through the kernel",
-            "link the program without it; libcoco brings an allocator");
-    findings.ok("allocator", "the C library's malloc, in whose place libcoco's comes");
-}
-
-void check_devices(const std::string& program, Findings& findings) {
-    const std::string binary = program.empty() ? program : fit_binary(program);
-    if (binary.empty()) return;
-    const auto is_of_device = [](const std::string& file) {
-        const std::string name = std::filesystem::path(file).filename();
-        return os::runtime_of(name) != os::Runtime::none || name.starts_with("libcudart.so");
-    };
-    std::vector<std::string> runtimes;
-    std::ranges::copy_if(all_needed(binary), std::back_inserter(runtimes), is_of_device);
-    if (runtimes.empty())
-        return findings.ok("devices", "the program is linked with no runtime of a device (GPU)");
-    findings.note("devices",
-                  joined(runtimes) +
-                      ": collectives on memory of a device are left to the MPI library, and "
-                      "so are those that follow on the same communicator",
-                  "a communicator of its own for collectives on the processor's memory");
-}
+OwnChecks program_checks() { return kProgramChecks; }
 
 }  // namespace coco::tools

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "base/one_line.h"
-#include "tools/doctor_checks.h"
 #include "tools/words.h"
 
 namespace coco::tools {
@@ -37,7 +36,7 @@ bool is_of_all(const Report& report, const Entry& entry) {
     return entry.ranks.empty() || entry.ranks.size() == report.ranks.size();
 }
 
-// " [ranks 2-3 on h1]" where not all ranks have found it.
+// " [ranks 2-3 on h1]" where not all ranks have made the finding.
 std::string where(const Report& report, const Entry& entry) {
     if (is_of_all(report, entry)) return {};
     std::map<std::string, std::vector<std::int64_t>> by_host;
@@ -47,8 +46,7 @@ std::string where(const Report& report, const Entry& entry) {
     std::vector<std::string> parts;
     const bool is_one_host = hosts_of(report).size() == 1;
     for (const auto& [host, ranks] : by_host)
-        parts.push_back((ranks.size() == 1 ? "rank " : "ranks ") + numbers(ranks) +
-                        (is_one_host ? "" : " on " + host));
+        parts.push_back(numbered("rank", ranks) + (is_one_host ? "" : " on " + host));
     return " [" + joined(parts) + "]";
 }
 
@@ -59,9 +57,10 @@ std::size_t count(const Report& report, Level level) {
 
 std::string verdict(const Report& report) {
     const std::size_t problems = count(report, Level::problem), notes = count(report, Level::note);
-    const std::string found = counted(problems, "problem") + ", " + counted(notes, "note");
-    if (problems != 0) return found + ": libcoco does not work here, or not everywhere\n";
-    return found + (notes != 0 ? ": libcoco works here, and could do better\n" : ": libcoco works here\n");
+    const char* works = problems != 0 ? "does not work here, or not everywhere"
+                        : notes != 0  ? "works here, and could do better"
+                                      : "works here";
+    return filled({counted(problems, "problem"), counted(notes, "note"), works}, "{}, {}: libcoco {}\n");
 }
 
 }  // namespace

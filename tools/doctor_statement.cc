@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/doctor_statement.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace coco::tools {
@@ -22,11 +21,11 @@ static void to_json(json& to, const Offer& o) {
 static void from_json(const json& from, Offer& o) {
     o = {from.at(0), from.at(1), from.at(2), from.at(3), from.at(4), from.at(5)};
 }
-static void to_json(json& to, const Reach& r) {
-    to = json::array({r.mate, r.open_error, r.read_error, r.open_remedy, r.read_remedy, r.passed});
+static void to_json(json& to, const Failure& f) {
+    to = json::array({f.mate, f.is_of_reading, f.error, f.remedy, f.passed});
 }
-static void from_json(const json& from, Reach& r) {
-    r = {from.at(0), from.at(1), from.at(2), from.at(3), from.at(4), from.at(5)};
+static void from_json(const json& from, Failure& f) {
+    f = {from.at(0), from.at(1), from.at(2), from.at(3), from.at(4)};
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tried, rank, failed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Statement, rank, host, namespaces, user, cpus, cpu_quota, online_cpus,
@@ -37,7 +36,7 @@ namespace {
 // Environments and names of files may hold bytes that are no text.
 std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-// Fractions are none of ours, and one beyond all integers must not become one.
+// No number of ours is a fraction, and a fraction beyond all integers must not become one.
 template <class Value>
 std::optional<Value> read(const std::string& text) {
     bool has_fraction = false;

@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/preload.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <string_view>
+#include <fstream>
 
 namespace coco::tools {
 namespace {
 
 constexpr std::string_view kEndsOfNames = " \t\n:";
 
-bool is_libcoco(std::string_view file) {
-    const std::string_view name = file.substr(file.rfind('/') + 1);
-    return name == "libcoco.so" || name.starts_with("libcoco.so.");
+std::vector<std::string> names_in_list(std::string_view list) {
+    std::vector<std::string> names;
+    while (!list.empty()) {
+        const std::string_view name = list.substr(0, list.find_first_of(kEndsOfNames));
+        list.remove_prefix(std::min(list.size(), name.size() + 1));
+        if (!name.empty()) names.emplace_back(name);
+    }
+    return names;
+}
+
+const char* list_before() {
+    const char* list = std::getenv("LD_PRELOAD");
+    return list != nullptr ? list : "";
 }
 
 }  // namespace
@@ -23,14 +34,33 @@ std::string unfit_to_preload(const std::string& library) {
 }
 
 std::string preload_list(const std::string& library) {
-    const char* before = std::getenv("LD_PRELOAD");
     std::string list = library;
-    for (std::string_view rest = before != nullptr ? before : ""; !rest.empty();) {
-        const std::string_view name = rest.substr(0, rest.find_first_of(kEndsOfNames));
-        rest.remove_prefix(name.size() + (name.size() < rest.size() ? 1 : 0));
-        if (!name.empty() && !is_libcoco(name)) list.append(":").append(name);
-    }
+    for (const std::string& name : names_in_list(list_before()))
+        if (!is_libcoco(name)) list.append(":").append(name);
     return list;
+}
+
+std::vector<Preload> preloads() {
+    constexpr const char* kFile = "/etc/ld.so.preload";
+    std::vector<Preload> all;
+    for (const std::string& name : names_in_list(list_before())) all.push_back({name, "LD_PRELOAD"});
+    std::ifstream in(kFile);
+    for (std::string line; std::getline(in, line);)
+        for (const std::string& name : names_in_list(line)) all.push_back({name, kFile});
+    return all;
+}
+
+bool is_libcoco(std::string_view file) {
+    const std::string_view name = file.substr(file.rfind('/') + 1);
+    return name == "libcoco.so" || name.starts_with("libcoco.so.");
+}
+
+bool is_sanitizer(std::string_view file) {
+    const std::string_view name = file.substr(file.rfind('/') + 1);
+    for (const char* sanitizer :
+         {"libasan.", "libhwasan.", "libtsan.", "libclang_rt.asan", "libclang_rt.hwasan", "libclang_rt.tsan"})
+        if (name.starts_with(sanitizer)) return true;
+    return false;
 }
 
 }  // namespace coco::tools

@@ -4,6 +4,8 @@
 // env`. Called by the command only, single-threaded. Fails: nowhere, but see the functions.
 #pragma once
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace coco::tools {
 
@@ -14,5 +16,14 @@ std::string unfit_to_preload(const std::string& library);
 // The library before all that LD_PRELOAD holds already, with colons between them. Another libcoco is left
 // out: two in one process would serve each other's calls.
 std::string preload_list(const std::string& library);
+
+struct Preload {
+    std::string name, where;  // where: LD_PRELOAD, or the file that names it
+};
+// What the loader preloads in processes that this one starts.
+std::vector<Preload> preloads();
+bool is_libcoco(std::string_view file);
+// Whether a library is a sanitizer's runtime that defines malloc, by the name of its file.
+bool is_sanitizer(std::string_view file);
 
 }  // namespace coco::tools

@@ -61,6 +61,13 @@ std::string own_namespace(const std::string& kind) {
     return error ? "" : link.string();
 }
 
+bool has_call_filter() {
+    std::ifstream in("/proc/self/status");
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with("Seccomp:")) return line.find_first_of("12") != std::string::npos;
+    return false;
+}
+
 std::vector<std::string> settings_in_force() {
     constexpr std::string_view kNotTheUsers = "COCO_RANK_PROCESS";
     std::vector<std::string> words;

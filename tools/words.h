@@ -24,6 +24,8 @@ std::map<std::int64_t, std::vector<std::int64_t>> cpus_of_domains();
 std::vector<std::int64_t> own_cpus();
 // This process's namespace of a kind, as "pid:[4026531836]"; empty: the kernel does not tell.
 std::string own_namespace(const std::string& kind);
+// Whether seccomp filters the system calls of this process.
+bool has_call_filter();
 // "COCO_STATS=1": the settings that are set.
 std::vector<std::string> settings_in_force();
 
