@@ -45,13 +45,14 @@ Answers ask_processes(const Heard& heard) {
 constexpr Check<const Heard> kMpiOfAll = {"MPI of all", ask_mpi_of_all};
 constexpr Check<const Heard> kProcesses = {"processes", ask_processes};
 
-std::vector<Statement> read_statements(const std::vector<std::string>& texts) {
-    std::vector<Statement> statements;
+// Those texts that say something of the kind, by rank.
+template <class Told>
+std::vector<Told> read_all(const Company::Texts& texts, std::optional<Told> (*read)(const std::string&)) {
+    std::vector<Told> all;
     for (const std::string& text : texts)
-        if (std::optional<Statement> statement = read_statement(text))
-            statements.push_back(std::move(*statement));
-    std::ranges::sort(statements, {}, &Statement::rank);
-    return statements;
+        if (std::optional<Told> told = read(text)) all.push_back(std::move(*told));
+    std::ranges::sort(all, {}, &Told::rank);
+    return all;
 }
 
 std::vector<Offer> offers_of(const std::vector<Statement>& statements) {
@@ -81,16 +82,6 @@ int lose_root() {
     return 1;
 }
 
-// The lowest rank prints. Nobody ends before it has, as some launchers then end the others.
-int print(Company& company, bool prints, const std::string& text, bool has_problem) {
-    const std::optional<std::string> told = company.broadcast((has_problem ? "1" : "0") + text);
-    if (!told || told->empty()) return lose_root();
-    if (prints) std::cout << told->substr(1) << std::flush;
-    company.gather("");
-    company.broadcast("");
-    return told->front() == '1' ? 1 : 0;
-}
-
 struct DoctorWords {
     std::string program;
     bool json = false, no_mpi = false, what_is_preloaded = false;
@@ -110,19 +101,27 @@ int examine(const DoctorWords& words) {
     const auto company = meet(launch, patient.mpi.file, !words.no_mpi, heard.trouble);
     Offered offered(launch.rank);
     const Statement own = own_statement(offered.offer(), patient.mpi.version, findings);
-    heard.statements = read_statements(company->gather(text_of(own)));
-    const std::optional<std::string> told = company->broadcast(text_of(offers_of(heard.statements)));
-    if (!told) return lose_root();
-    const std::vector<Offer> offers = read_offers(*told);
-    std::optional<std::vector<Tried>> tried = try_mates(*company, offered, offers);
+    const auto offers_text = company->confer(text_of(own), [&](const Company::Texts& texts) {
+        heard.statements = read_all(texts, read_statement);
+        return text_of(offers_of(heard.statements));
+    });
+    if (!offers_text) return lose_root();
+    const std::vector<Offer> offers = read_offers(*offers_text);
+    const std::optional<Tried> tried = try_mates(*company, offered, offers);
     if (!tried) return lose_root();
-    heard.tried = std::move(*tried);
-    const Report report = company->is_root() ? report_of(heard, launch) : Report();
-    const bool prints = !offers.empty() && offers.front().rank == launch.rank;
-    return print(*company, prints, words.json ? as_json(report) : for_people(report), has_problem(report));
+    const auto told = company->confer(text_of(*tried), [&](const Company::Texts& texts) {
+        heard.tried = read_all(texts, read_tried);
+        const Report report = report_of(heard, launch);
+        return (has_problem(report) ? "1" : "0") + (words.json ? as_json(report) : for_people(report));
+    });
+    if (!told || told->empty()) return lose_root();
+    // The lowest rank prints. Nobody ends before it has, as some launchers then end the others.
+    if (!offers.empty() && offers.front().rank == launch.rank) std::cout << told->substr(1) << std::flush;
+    company->confer("done", [](const Company::Texts&) { return ""; });
+    return told->front() == '1' ? 1 : 0;
 }
 
-int answer(const DoctorWords& words) {
+int run_doctor(const DoctorWords& words) {
     if (words.what_is_preloaded) return tell_what_is_preloaded(), 0;
     if (words.messages.empty()) return examine(words);
     return carry_messages(words.messages[1], std::atoi(words.messages[0].c_str()));
@@ -141,7 +140,7 @@ void add_doctor(CLI::App& app, int& status) {
     // The command starts itself with these options; "" hides them.
     command->add_flag("--what-is-preloaded", words->what_is_preloaded)->group("");
     command->add_option("--carry-messages", words->messages)->expected(2)->group("");
-    command->callback([words, &status] { status = answer(*words); });
+    command->callback([words, &status] { status = run_doctor(*words); });
 }
 
 }  // namespace coco::tools

@@ -23,39 +23,7 @@ namespace {
 // How long the others of this host may be late if their number is known, and if it is unknown.
 constexpr std::uint64_t kLate_ns = 10 * kSecond_ns, kQuiet_ns = 2 * kSecond_ns;
 
-// The root has a socket for each of the others, and they have one for the root. A root without sockets is
-// alone.
-class OfHost : public Company {
-  public:
-    explicit OfHost(bool is_root, std::vector<TextSocket> sockets = {})
-        : is_root_(is_root), sockets_(std::move(sockets)) {}
-    bool is_root() const override { return is_root_; }
-    std::vector<std::string> gather(const std::string& mine) override {
-        if (!is_root_) {
-            sockets_[0].send(mine);
-            return {};
-        }
-        std::vector<std::string> texts = {mine};
-        const std::uint64_t end_ns = os::now_ns() + kText_ns;
-        std::erase_if(sockets_, [&](TextSocket& socket) {  // Those who are silent are lost.
-            std::optional<std::string> text = socket.receive(end_ns - std::min(end_ns, os::now_ns()));
-            if (text) texts.push_back(std::move(*text));
-            return !text;
-        });
-        return texts;
-    }
-    std::optional<std::string> broadcast(const std::string& text) override {
-        if (!is_root_) return sockets_[0].receive(kText_ns + kText_ns);
-        for (TextSocket& socket : sockets_) socket.send(text);
-        return text;
-    }
-
-  private:
-    const bool is_root_;
-    std::vector<TextSocket> sockets_;
-};
-
-std::unique_ptr<Company> alone() { return std::make_unique<OfHost>(true); }
+std::unique_ptr<Company> alone() { return std::make_unique<Company>(true, std::vector<TextSocket>()); }
 
 // The variables by which launchers tell ranks apart, in a process's environment.
 std::string rank_variables(const std::string& process) {
@@ -135,14 +103,6 @@ std::vector<TextSocket> receive_others(int door, const std::string& launcher, st
     return others;
 }
 
-// All ranks of the job are in this company, as its root has counted. Called by all of them.
-bool is_complete(Company& company, const Launch& launch) {
-    const std::size_t ranks = company.gather("").size();
-    return company.broadcast(ranks >= launch.ranks ? "1" : "0") == "1";
-}
-
-}  // namespace
-
 // The first one is the root, as nobody else can bind the name, and the others come in at its door. A process
 // that comes when the door is closed makes a door of its own and is alone there.
 std::unique_ptr<Company> meet_host(const Launch& launch) {
@@ -155,16 +115,43 @@ std::unique_ptr<Company> meet_host(const Launch& launch) {
         const TextSocket door = new_socket();
         if (!door.is_open()) break;
         if (bind(door.fd(), address.get(), address.bytes) == 0 && listen(door.fd(), kBacklog) == 0)
-            return std::make_unique<OfHost>(true, receive_others(door.fd(), launcher, launch.node_ranks));
+            return std::make_unique<Company>(true, receive_others(door.fd(), launcher, launch.node_ranks));
         std::vector<TextSocket> root;
         root.push_back(new_socket());
         if (connect(root[0].fd(), address.get(), address.bytes) == 0) {
             if (!is_of_job(root[0], launcher)) break;
-            return std::make_unique<OfHost>(false, std::move(root));
+            return std::make_unique<Company>(false, std::move(root));
         }
         usleep(1000);  // The name is bound, and nobody listens yet.
     }
     return alone();
+}
+
+// All ranks of the job are in this company, as its root has counted.
+bool is_complete(Company& company, std::size_t ranks) {
+    auto count = [&](const Company::Texts& texts) { return texts.size() >= ranks ? "all" : "some"; };
+    return company.confer("here", count) == "all";
+}
+
+}  // namespace
+
+Company::Company(bool is_root, std::vector<TextSocket> sockets, std::int32_t messenger)
+    : is_root_(is_root), sockets_(std::move(sockets)), messenger_(messenger) {}
+
+std::optional<std::string> Company::confer(const std::string& mine,
+                                           const std::function<std::string(const Texts&)>& answer) {
+    if (!is_root_) return sockets_[0].send(mine) ? sockets_[0].receive(kText_ns + kText_ns) : std::nullopt;
+    Texts texts = {mine};
+    const std::uint64_t end_ns = os::now_ns() + kText_ns;
+    std::erase_if(sockets_, [&](TextSocket& socket) {  // A process that is silent is lost.
+        const std::optional<std::string> said = socket.receive(end_ns - std::min(end_ns, os::now_ns()));
+        std::istringstream all(said.value_or(""));
+        for (std::string text; std::getline(all, text, '\0');) texts.push_back(text);
+        return !said;
+    });
+    const std::string told = answer(texts);
+    for (TextSocket& socket : sockets_) socket.send(told);
+    return told;
 }
 
 // If some ranks do not come, as those in other containers, all know it and ask the MPI library.
@@ -173,7 +160,7 @@ std::unique_ptr<Company> meet(const Launch& launch, const std::string& mpi_file,
     if (launch.rank < 0) return alone();
     std::unique_ptr<Company> host, job;
     if (launch.ranks == launch.node_ranks || launch.ranks == 0) host = meet_host(launch);
-    if (host != nullptr && is_complete(*host, launch)) return host;
+    if (host != nullptr && is_complete(*host, launch.ranks)) return host;
     if (host != nullptr && may_use_mpi && host->is_root())
         std::cerr
             << "coco doctor: not all ranks of this host have come, so MPI is asked for the others. If it "

@@ -6,6 +6,7 @@
 // safety: none. Fails: by return value; nothing is waited for without end.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,25 +26,33 @@ struct Launch {
 
 class Company {
   public:
-    virtual ~Company() = default;
-    virtual bool is_root() const = 0;
-    // Called by all, with texts without zero bytes. Returns: at the root the texts that have come in time,
-    // its own among them.
-    virtual std::vector<std::string> gather(const std::string& mine) = 0;
-    // Called by all: the root's text. Returns: nothing if the root is lost.
-    virtual std::optional<std::string> broadcast(const std::string& text) = 0;
+    using Texts = std::vector<std::string>;
+    // sockets: the root's to the others, and another's to the root. A messenger's socket stands for all of
+    // them. messenger: the child process at the other end; -1: there is none.
+    Company(bool is_root, std::vector<TextSocket> sockets, std::int32_t messenger = -1);
+    ~Company();
+    Company(const Company&) = delete;
+    Company& operator=(const Company&) = delete;
+    bool is_root() const { return is_root_; }
+    // Called by all, with texts that have no zero byte and are not empty. The root hears those that come in
+    // time, its own among them, and all hear its answer; an empty answer is the last one. Returns: the
+    // answer; nothing if the root is lost.
+    std::optional<std::string> confer(const std::string& mine,
+                                      const std::function<std::string(const Texts&)>& answer);
+
+  private:
+    const bool is_root_;
+    std::vector<TextSocket> sockets_;
+    const std::int32_t messenger_;
 };
 
-// Finds the others of this host, as many as have come within some seconds; a process may stay alone.
-std::unique_ptr<Company> meet_host(const Launch& launch);
-// Finds all ranks of the job by the MPI library in this file. Returns: null if that fails, for the reason in
-// `trouble`.
-std::unique_ptr<Company> meet_job(const Launch& launch, const std::string& mpi_file, std::string& trouble);
-// Meets on the host where the whole job is there, and else by the MPI library, if that may be used and works.
+// Meets on the host where the whole job is there, and else by the MPI library in this file, if that may be
+// used and works. trouble: why it does not work. A process may stay alone.
 std::unique_ptr<Company> meet(const Launch& launch, const std::string& mpi_file, bool may_use_mpi,
                               std::string& trouble);
-// The child process's part of meet_job(), which talks to its parent by a descriptor. Returns: its exit
-// status.
+// Finds all ranks of the job by the MPI library. Returns: null if that fails, for the reason in `trouble`.
+std::unique_ptr<Company> meet_job(const Launch& launch, const std::string& mpi_file, std::string& trouble);
+// The messenger's part, which talks to its parent by a descriptor. Returns: its exit status.
 int carry_messages(const std::string& mpi_file, int descriptor);
 
 }  // namespace coco::tools

@@ -112,23 +112,22 @@ std::vector<Failure> try_mate(const Offer& mate, bool is_there) {
 
 }  // namespace
 
-std::optional<std::vector<Tried>> try_mates(Company& company, Offered& offered,
-                                            const std::vector<Offer>& all) {
+std::optional<Tried> try_mates(Company& company, Offered& offered, const std::vector<Offer>& all) {
     const Offer& own = offered.offer();
     std::vector<Offer> mates = all;
     std::erase_if(mates, [&](const Offer& o) { return o.host != own.host || o.rank == own.rank; });
-    Tried mine{own.rank, {}};
-    for (const Offer& mate : mates) std::ranges::move(try_mate(mate, false), std::back_inserter(mine.failed));
-    const bool is_any_closed = std::ranges::any_of(mine.failed, is_closed);
-    const std::vector<std::string> all_closed = company.gather(is_any_closed ? "1" : "0");
-    const bool must_pass = std::ranges::find(all_closed, "1") != all_closed.end();
-    const std::optional<std::string> told = company.broadcast(must_pass ? "1" : "0");
+    Tried tried{own.rank, {}};
+    for (const Offer& mate : mates)
+        std::ranges::move(try_mate(mate, false), std::back_inserter(tried.failed));
+    constexpr const char *kClosed = "closed", *kOpen = "open";
+    auto any = [&](const Company::Texts& all) {
+        return std::ranges::find(all, kClosed) != all.end() ? kClosed : kOpen;
+    };
+    const bool is_any_closed = std::ranges::any_of(tried.failed, is_closed);
+    const std::optional<std::string> told = company.confer(is_any_closed ? kClosed : kOpen, any);
     if (!told) return std::nullopt;
-    const std::set<std::int64_t> came = *told == "1" ? offered.pass(mates) : std::set<std::int64_t>();
-    for (Failure& failure : mine.failed) failure.passed = is_closed(failure) && came.contains(failure.mate);
-    std::vector<Tried> tried;
-    for (const std::string& text : company.gather(text_of(mine)))
-        if (std::optional<Tried> one = read_tried(text)) tried.push_back(std::move(*one));
+    const std::set<std::int64_t> came = *told == kClosed ? offered.pass(mates) : std::set<std::int64_t>();
+    for (Failure& failure : tried.failed) failure.passed = is_closed(failure) && came.contains(failure.mate);
     return tried;
 }
 

@@ -24,54 +24,24 @@
 namespace coco::tools {
 namespace {
 
-// How texts begin that the parent sends, and how the child's first one begins.
-constexpr char kGather = 'g', kBroadcast = 'b', kStarted = 's', kFailed = 'f';
+// The messenger's first text begins with one of these, and its last one is the third.
+constexpr char kStarted = 's', kFailed = 'f';
+constexpr const char* kEnd = "end";
 
-class OfJob : public Company {
-  public:
-    OfJob(pid_t child, TextSocket socket) : child_(child), socket_(std::move(socket)) {}
-    // A child that is at its end goes by itself, and one that hangs does not.
-    ~OfJob() override {
-        constexpr std::uint64_t kEnd_ns = 5 * kSecond_ns;
-        const bool ends = socket_.send("") && socket_.receive(kEnd_ns).has_value();
-        if (!ends) kill(child_, SIGKILL);
-        waitpid(child_, nullptr, 0);
-    }
-    OfJob(const OfJob&) = delete;
-    OfJob& operator=(const OfJob&) = delete;
-
-    // Returns: why the MPI library has not started as a job of so many ranks; empty if it has. 0 ranks: any
-    // number.
-    std::string trouble_at_start(std::uint64_t ranks) {
-        constexpr std::uint64_t kStart_ns = 60 * kSecond_ns;
-        const std::optional<std::string> told = socket_.receive(kStart_ns);
-        if (!told || told->empty())
-            return "MPI did not start within a minute, or ended the process that started it";
-        if (told->front() == kFailed) return told->substr(1);
-        std::uint64_t found = 0;
-        std::istringstream(told->substr(1)) >> rank_ >> found;
-        if (ranks == 0 || found == ranks) return {};
-        return filled({counted(found, "rank"), ranks}, "MPI_Init finds {} where the launcher speaks of {}");
-    }
-    bool is_root() const override { return rank_ == 0; }
-    std::vector<std::string> gather(const std::string& mine) override {
-        std::istringstream all(ask(kGather + mine + '\0').value_or(""));
-        std::vector<std::string> texts;
-        for (std::string text; std::getline(all, text, '\0');) texts.push_back(text);
-        return texts;
-    }
-    std::optional<std::string> broadcast(const std::string& text) override {
-        return ask(kBroadcast + (is_root() ? text : ""));
-    }
-
-  private:
-    std::optional<std::string> ask(const std::string& text) {
-        return socket_.send(text) ? socket_.receive(kText_ns) : std::nullopt;
-    }
-    const pid_t child_;
-    TextSocket socket_;
-    int rank_ = 0;
-};
+// Hears whether the MPI library has started as a job of so many ranks; 0: any number. Returns: why it has
+// not; empty if it has.
+std::string trouble_at_start(TextSocket& messenger, std::uint64_t ranks, bool& is_root) {
+    constexpr std::uint64_t kStart_ns = 60 * kSecond_ns;
+    const std::optional<std::string> told = messenger.receive(kStart_ns);
+    if (!told || told->empty())
+        return "MPI did not start within a minute, or ended the process that started it";
+    if (told->front() == kFailed) return told->substr(1);
+    std::uint64_t rank = 0, found = 0;
+    std::istringstream(told->substr(1)) >> rank >> found;
+    is_root = rank == 0;
+    if (ranks == 0 || found == ranks) return {};
+    return filled({counted(found, "rank"), ranks}, "MPI_Init finds {} where the launcher speaks of {}");
+}
 
 void become_messenger(const std::string& mpi_file, int descriptor) {
     fcntl(descriptor, F_SETFD, 0);
@@ -113,19 +83,49 @@ std::string broadcast_by_mpi(std::string text) {
     return text;
 }
 
+// Each round takes a text of each rank to the root and the root's answer to all, until the answer is empty. A
+// rank whose parent is lost has nothing to say.
+void carry_rounds(TextSocket& parent, int rank, int ranks) {
+    constexpr std::uint64_t kForever_ns = UINT64_MAX / 2;
+    for (std::string answer = "none yet"; !answer.empty();) {
+        const std::string mine = rank == 0 ? "" : parent.receive(kForever_ns).value_or("") + '\0';
+        const std::string all = gather_by_mpi(mine, rank, ranks);
+        answer.clear();
+        if (rank == 0 && parent.send(all)) answer = parent.receive(kForever_ns).value_or("");
+        answer = broadcast_by_mpi(answer);
+        if (rank != 0) parent.send(answer);
+    }
+}
+
 }  // namespace
+
+// A messenger whose parent is silent comes to its end by itself, and one that hangs does not.
+Company::~Company() {
+    if (messenger_ < 0) return;
+    constexpr std::uint64_t kEnd_ns = 5 * kSecond_ns;
+    bool ends = false;
+    for (TextSocket& socket : sockets_) {
+        shutdown(socket.fd(), SHUT_WR);
+        for (std::optional<std::string> text; !ends && (text = socket.receive(kEnd_ns));)
+            ends = *text == kEnd;
+    }
+    if (!ends) kill(messenger_, SIGKILL);
+    waitpid(messenger_, nullptr, 0);
+}
 
 std::unique_ptr<Company> meet_job(const Launch& launch, const std::string& mpi_file, std::string& trouble) {
     int ends[2];
     if (mpi_file.empty()) trouble = "no MPI library is known that fits the launcher";
     if (mpi_file.empty() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return nullptr;
-    TextSocket own_end(ends[0]);
+    std::vector<TextSocket> messenger;
+    messenger.emplace_back(ends[0]);
     const pid_t child = fork();
     if (child == 0) become_messenger(mpi_file, ends[1]);
     close(ends[1]);
     if (child < 0) return nullptr;
-    auto company = std::make_unique<OfJob>(child, std::move(own_end));
-    trouble = company->trouble_at_start(launch.ranks);
+    bool is_root = false;
+    trouble = trouble_at_start(messenger[0], launch.ranks, is_root);
+    auto company = std::make_unique<Company>(is_root, std::move(messenger), child);
     if (trouble.empty()) return company;
     // A launcher may end the job when such a child is killed: it stays until the report is out.
     static std::vector<std::unique_ptr<Company>> failed;
@@ -147,13 +147,9 @@ int carry_messages(const std::string& mpi_file, int descriptor) {
     gather_by_mpi("", rank, ranks);
     broadcast_by_mpi("");
     if (!parent.send(kStarted + filled({rank, ranks}, "{} {}"))) return 1;
-    constexpr std::uint64_t kForever_ns = UINT64_MAX / 2;
-    for (std::optional<std::string> asked; (asked = parent.receive(kForever_ns)) && !asked->empty();) {
-        const std::string text = asked->substr(1);
-        parent.send(asked->front() == kGather ? gather_by_mpi(text, rank, ranks) : broadcast_by_mpi(text));
-    }
+    carry_rounds(parent, rank, ranks);
     mpi.Finalize();
-    parent.send("end");
+    parent.send(kEnd);
     return 0;
 }
 

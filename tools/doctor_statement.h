@@ -92,10 +92,9 @@ class Offered {
     std::unique_ptr<os::DescriptorDoor> door_;
 };
 
-// Tries to reach those mates among `all` that are on this host; called by all of a company. Returns: at the
-// root what all have tried; nothing if the root is lost.
-std::optional<std::vector<Tried>> try_mates(Company& company, Offered& offered,
-                                            const std::vector<Offer>& all);
+// Tries to reach those mates among `all` that are on this host. Called by all of a company, who pass
+// descriptors if some are closed. Returns: nothing if the root is lost.
+std::optional<Tried> try_mates(Company& company, Offered& offered, const std::vector<Offer>& all);
 
 Answers answers_of_ranks(const std::vector<Tried>& tried);
 // For a process without mates: a child process tries to reach it.
