@@ -94,8 +94,7 @@ int examine(const DoctorWords& words) {
     if (launch.rank >= 0) signal(SIGTERM, SIG_IGN);
     Patient patient(words.program);
     Findings findings;
-    for (const OwnChecks& checks :
-         {preload_checks(), program_checks(), settings_checks(), memory_checks(), machine_checks()})
+    for (const OwnChecks& checks : {preload_checks(), program_checks(), settings_checks(), machine_checks()})
         for (const OwnCheck& check : checks) findings.ask(check, patient);
     Heard heard;
     const auto company = meet(launch, patient.mpi.file, !words.no_mpi, heard.trouble);

@@ -109,8 +109,7 @@ using OwnChecks = std::span<const OwnCheck>;
 OwnChecks preload_checks();   // whether the loader takes libcoco, and what else it is told to preload
 OwnChecks program_checks();   // the program's file and its libraries
 OwnChecks settings_checks();  // COCO_ variables, and learned rules
-OwnChecks memory_checks();    // what a shared heap needs
-OwnChecks machine_checks();   // this host, and what a container leaves of it
+OwnChecks machine_checks();   // what this host gives to a process
 
 // What a process prints that the first check starts, by a hidden option of the command.
 void tell_what_is_preloaded();

@@ -46,8 +46,8 @@ class Company {
     const std::int32_t messenger_;
 };
 
-// Meets on the host where the whole job is there, and else by the MPI library in this file, if that may be
-// used and works. trouble: why it does not work. A process may stay alone.
+// Meets on the host where the whole job is there. Else it meets by the MPI library in this file, if that may
+// be used and works. trouble: why it does not work. A process may stay alone.
 std::unique_ptr<Company> meet(const Launch& launch, const std::string& mpi_file, bool may_use_mpi,
                               std::string& trouble);
 // Finds all ranks of the job by the MPI library. Returns: null if that fails, for the reason in `trouble`.

@@ -1,26 +1,147 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this host is, and what a container or a control group leaves of it.
+// What this host gives to a process: memory for a shared heap, CPUs, and what limits and a container leave of
+// them.
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <tuple>
 
 #include "os/cpu.h"
 #include "os/numa.h"
 #include "os/probe.h"
 #include "os/process.h"
+#include "os/shared_memory.h"
 #include "tools/doctor_check.h"
+#include "tools/heap_size.h"
+#include "tools/program_file.h"
 #include "tools/words.h"
 
 namespace coco::tools {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr std::uint64_t kLeastHeapBytes = 4u << 20;  // heap/segment.cc makes no smaller one.
+
+// Makes, fills and empties an object of the size of a heap, as a rank does. Returns: 0, or errno of what
+// failed.
+int try_object(int fd, std::uint64_t bytes) {
+    if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return errno;
+    void* mapped =
+        mmap(nullptr, os::kHugePageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (mapped == MAP_FAILED) return errno;
+    auto* base = static_cast<std::byte*>(mapped);
+    *base = std::byte{1};
+    const bool gives_back = os::punch_hole(base, os::kHugePageBytes) && *base == std::byte{0};
+    const int error = gives_back ? 0 : errno != 0 ? errno : EINVAL;
+    munmap(base, os::kHugePageBytes);
+    return error;
+}
+
+// Without memfd the heap lies in /dev/shm.
+Answers answers_of_mount(const std::string& why_no_memfd) {
+    struct statvfs mount {};
+    const bool is_there = statvfs("/dev/shm", &mount) == 0, can_write = access("/dev/shm", W_OK | X_OK) == 0;
+    const std::uint64_t bytes =
+        is_there ? mount_heap_bytes(mount.f_blocks * mount.f_frsize, mount.f_bavail * mount.f_frsize) : 0;
+    const std::string why = "memfd_create fails: " + why_no_memfd;
+    const std::string advice =
+        std::string(has_call_filter() ? "let the container's system call filter (seccomp) pass memfd_create"
+                                      : "use a kernel that has memfd_create") +
+        ", or make /dev/shm larger (docker --shm-size=8g)";
+    if (!can_write || bytes < kLeastHeapBytes)
+        return problem({why, can_write ? in_words(bytes) : "no room", advice},
+                       "{}, and /dev/shm has {} for the heap of a rank -> {}");
+    return note({why, in_words(bytes), advice},
+                "{}: the heap of a rank lies in /dev/shm, with {} at most -> {}");
+}
+
+Answers ask_shared_memory(Patient&) {
+    const std::uint64_t bytes = heap_bytes();
+    const int fd = memfd_create("coco-doctor", MFD_CLOEXEC);
+    if (fd < 0) return answers_of_mount(std::strerror(errno));
+    const int error = bytes >= kLeastHeapBytes ? try_object(fd, bytes) : 0;
+    close(fd);
+    if (error != 0)
+        return problem({in_words(bytes), std::strerror(error)},
+                       "a heap of {} cannot be mapped and given back: {} -> set a smaller COCO_HEAP_LIMIT; "
+                       "emulators and some sandboxes cannot do it at all");
+    const std::string what = "memfd works, also with " + in_words(bytes);
+    struct statvfs mount {};
+    if (statvfs("/dev/shm", &mount) != 0) return ok(what);
+    return ok({what, in_words(mount.f_blocks * mount.f_frsize)},
+              "{}; /dev/shm, for the MPI library's own, has {}");
+}
+
+// Empty: there is none.
+std::string limit_in_words(__rlimit_resource resource) {
+    rlimit limit{};
+    const bool is_known = getrlimit(resource, &limit) == 0;
+    return is_known && limit.rlim_cur != RLIM_INFINITY ? in_words(limit.rlim_cur) : "";
+}
+
+Answers answers_of_locked(const std::string& binary) {
+    const std::string limit = limit_in_words(RLIMIT_MEMLOCK), advice = "ulimit -l unlimited";
+    if (limit.empty()) return {};
+    if (!binary.empty() && !names_in(binary, {"mlockall"}).wanted.empty())
+        return note({binary, limit, advice},
+                    "{} calls mlockall, which fails where locked memory is limited to {}, as it counts the "
+                    "whole heap -> {}");
+    if (!fs::exists("/sys/class/infiniband")) return {};
+    return note({limit, advice},
+                "this host has a network that locks memory, and locked memory is limited to {} -> {}");
+}
+
+Answers answers_of_heap_limits() {
+    std::vector<std::string> limits;
+    if (const std::string limit = limit_in_words(RLIMIT_AS); !limit.empty())
+        limits.push_back(filled({limit}, "address space to {} (ulimit -v)"));
+    if (const std::string limit = limit_in_words(RLIMIT_FSIZE); !limit.empty())
+        limits.push_back(filled({limit}, "files to {} (ulimit -f)"));
+    if (limits.empty()) return {};
+    const std::uint64_t bytes = heap_bytes();
+    const std::string what =
+        filled({joined(limits, " and "), in_words(bytes)}, "the system limits {}: the heap of a rank has {}");
+    const std::string advice = "ulimit -v unlimited; ulimit -f unlimited";
+    return bytes < kLeastHeapBytes ? problem({what, advice}, "{}, which is too little -> {}")
+                                   : note({what, advice}, "{} at most -> {}");
+}
+
+Answers ask_limits(Patient& patient) {
+    constexpr rlim_t kFewFiles = 256;
+    Answers answers;
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kFewFiles)
+        answers = note({files.rlim_cur},
+                       "a process may open {} files, which libcoco shares with the MPI library and the "
+                       "program -> ulimit -n 1024");
+    answers += answers_of_heap_limits();
+    answers += answers_of_locked(patient.binary);
+    if (!answers.empty()) return answers;
+    const std::string locked = limit_in_words(RLIMIT_MEMLOCK);
+    return ok({files.rlim_cur, locked.empty() ? "unlimited" : locked},
+              "open files {}, locked memory {}, address space and file size unlimited");
+}
+
+Answers ask_huge_pages(Patient&) {
+    const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
+    const std::string enabled = choice_in_force(folder + "enabled"),
+                      shared = choice_in_force(folder + "shmem_enabled");
+    if (enabled.empty()) return note("this kernel has none -> use a kernel with CONFIG_TRANSPARENT_HUGEPAGE");
+    if (enabled != "never" && shared != "deny") return ok({enabled, shared}, "{}, and in shared memory {}");
+    return note({enabled == "never" ? "enabled is never" : "shmem_enabled is deny", folder, folder},
+                "the system gives none ({}): programs that use much memory are slower, and buffers of more "
+                "than 256 KiB are private and read through the kernel -> as root: echo madvise > {}enabled; "
+                "echo never > {}shmem_enabled");
+}
 
 Answers ask_kernel(Patient&) {
     const std::string name = kernel_name();
@@ -106,8 +227,14 @@ Answers ask_container(Patient&) {
 }
 
 constexpr OwnCheck kMachineChecks[] = {
-    {"kernel", ask_kernel}, {"CPUs", ask_cpus},           {"NUMA", ask_domains},
-    {"memory", ask_memory}, {"container", ask_container},
+    {"shared memory", ask_shared_memory},
+    {"limits", ask_limits},
+    {"huge pages", ask_huge_pages},
+    {"kernel", ask_kernel},
+    {"CPUs", ask_cpus},
+    {"NUMA", ask_domains},
+    {"memory", ask_memory},
+    {"container", ask_container},
 };
 
 }  // namespace
