@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Alltoalls whose size, or whose communicator, is another one from call to call, so that no call repeats the one before: what it takes
-// to find the choice for each. Prints the median of some rounds, of the slowest rank; the library below is measured by a run of the same
-// program without libcoco.
+// Alltoalls whose size, or whose communicator, is another one from call to call, so that no call repeats the
+// one before: what it takes to find the choice for each. Prints the median of some rounds, of the slowest
+// rank; the library below is measured by a run of the same program without libcoco.
 //
 //     mpiexec -n 2 bench/alternating [--calls N] [--sizes N] [--communicators N] [--v]; the same behind coco run
 //     mpiexec -n 2 bench/alternating --rules N > FILE: only writes a policy of N rules for other numbers of ranks, before the built-in ones
-// --calls: of a round; 100,000 by itself. --sizes: 8 B, 16 B, 24 B and so on, in turns; 2 by itself. --communicators: duplicates of
-// MPI_COMM_WORLD, the next one after each turn of sizes; 1 by itself. --v: MPI_Alltoallv with blocks of the same sizes.
+// --calls: of a round; 100,000 by itself. --sizes: 8 B, 16 B, 24 B and so on, in turns; 2 by itself.
+// --communicators: duplicates of MPI_COMM_WORLD, the next one after each turn of sizes; 1 by itself. --v:
+// MPI_Alltoallv with blocks of the same sizes.
 #include <cstdio>
 #include <vector>
 

@@ -19,7 +19,8 @@ struct Blocks {
     std::vector<MPI_Datatype> types;
 };
 
-// The two ways to call one collective with blocks of `bytes`. comm: has as many ranks as MPI_COMM_WORLD. The arrays of `b` are written to, and used by the calls.
+// The two ways to call one collective with blocks of `bytes`. comm: has as many ranks as MPI_COMM_WORLD. The
+// arrays of `b` are written to, and used by the calls.
 Pair calls_of(const std::string& name, Blocks& b, long bytes, MPI_Comm comm = MPI_COMM_WORLD);
 
 }  // namespace bench

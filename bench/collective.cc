@@ -6,10 +6,10 @@
 //   mpiexec -n 4 coco run build/mpich/bench/collective alltoall bcast --to 1M
 //
 // Options: --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --figure-us T (about so long
-// for a size: fewer rounds, 3 at least, and fewer calls in each), --settle-us T (about so long
-// MPI_X is called before a size is measured, and learns), --csv, --cold (the paper's method: caches flushed, own
-// buffers touched, barrier, one call), --fresh (each rank writes to its send buffer before each call, its buffer of a bcast), --private
-// (static buffers instead of heap).
+// for a size: fewer rounds, 3 at least, and fewer calls in each), --settle-us T (about so long MPI_X is
+// called before a size is measured, and learns), --csv, --cold (the paper's method: caches flushed, own
+// buffers touched, barrier, one call), --fresh (each rank writes to its send buffer before each call, its
+// buffer of a bcast), --private (static buffers instead of heap).
 #include <mpi.h>
 
 #include <cstdlib>

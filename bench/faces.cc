@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The faces of cubes of doubles that ranks in a ring give their neighbours, by MPI_Neighbor_alltoallw and subarrays of the
-// array that holds the cube and its ghost cells: cut along the last axis, so that a face is runs of 8 bytes, or along the
-// first, so that it is one run. Against the MPI library's own function, in turns.
+// The faces of cubes of doubles that ranks in a ring give their neighbours, by MPI_Neighbor_alltoallw and
+// subarrays of the array that holds the cube and its ghost cells: cut along the last axis, so that a face is
+// runs of 8 bytes, or along the first, so that it is one run. Against the MPI library's own function, in
+// turns.
 //
 // usage: mpiexec -n N coco run faces [--from EDGE] [--to EDGE] [bench/turns.h's options]
 //   edges are powers of two times --from; by default 50, 100 and 200

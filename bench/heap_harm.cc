@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The cost of the heap to a program that knows nothing of us: run it with and without the preload and compare.
+// The cost of the heap to a program that knows nothing of us: run it with and without the preload and
+// compare.
 //   heap_harm [REPEATS]     one line a measurement, the best of REPEATS (default 7); needs 5 GiB of memory
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@ double seconds(const std::function<void()>& work, clockid_t clock) {
     return now_s(clock) - begin;
 }
 
-// Processor time of this process, unless the clock is another one: other processes on the machine do not count.
+// Processor time of this process, unless the clock is another one: other processes on the machine do not
+// count.
 void measure(const char* name, int repeats, const char* unit, double units, const std::function<void()>& work,
              clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
     double best = 1e30;

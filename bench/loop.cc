@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A plain loop of one collective, as a program has it: no barrier in it, no other candidate in turns. For grid.py, which runs it once
-// for each candidate.
+// A plain loop of one collective, as a program has it: no barrier in it, no other candidate in turns. For
+// grid.py, which runs it once for each candidate.
 //
-// usage: mpiexec -n N coco run loop COLLECTIVE BYTES CALLS COMPUTING_US
-// Prints what a call took in the whole loop and in its last quarter, in microseconds of the slowest rank, computing left out.
+// usage: mpiexec -n N coco run loop COLLECTIVE BYTES CALLS COMPUTING_US Prints what a call took in the whole
+// loop and in its last quarter, in microseconds of the slowest rank, computing left out.
 #include <mpi.h>
 
 #include <cstdio>

@@ -6,10 +6,11 @@
 //
 //   mpiexec -n 8 coco run build/mpich/bench/neighbor alltoall --graph random:0.2 --graph moore:2:1 --to 16K
 //
-// Words: allgather allgatherv alltoall alltoallv alltoallw; the v and w forms with blocks from half of
-// to one and a half times the size. Options: --graph NAME (several), --shuffle (neighbours named in any
-// order), --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --settle-us T, --csv, --cold, --fresh as in
-// bench/collective, --private (buffers from mmap instead of malloc), --check (checks the sizes and times nothing).
+// Words: allgather allgatherv alltoall alltoallv alltoallw; the v and w forms with blocks from half of to one
+// and a half times the size. Options: --graph NAME (several), --shuffle (neighbours named in any order),
+// --from BYTES --to BYTES (powers of two), --rounds N, --batch-us T, --settle-us T, --csv, --cold, --fresh as
+// in bench/collective, --private (buffers from mmap instead of malloc), --check (checks the sizes and times
+// nothing).
 //
 // Below a table: what the first three calls on a new communicator take, when libcoco makes itself ready, and
 // what later ones take, each timed alone. The first table's also make libcoco ready in the process.
@@ -58,8 +59,9 @@ struct Block {
     std::size_t start, bytes;
 };
 
-// The blocks in the send or the receive buffer, and the lists that MPI is given. These end with an entry too many:
-// both MPIs look for the first one (Open MPI refuses a null pointer) where there are no neighbours, too.
+// The blocks in the send or the receive buffer, and the lists that MPI is given. These end with an entry too
+// many: both MPIs look for the first one (Open MPI refuses a null pointer) where there are no neighbours,
+// too.
 struct Side {
     std::vector<Block> blocks;
     std::vector<int> counts = {0}, starts = {0};

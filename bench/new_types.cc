@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bcasts as BLACS, and so ScaLAPACK, makes them: of a small block of a matrix, by a type that is made for the call and freed behind
-// it, from each rank in turns. A call is all of that, in both editions.
+// Bcasts as BLACS, and so ScaLAPACK, makes them: of a small block of a matrix, by a type that is made for the
+// call and freed behind it, from each rank in turns. A call is all of that, in both editions.
 //
 //     mpiexec -n 4 coco run bench/new_types [--rows N] and options of bench/collective
-// --rows: of the matrix of complex numbers, 64 by itself, no fewer than the block has; a block is 1 x 1, 2 x 2 and so on up to 8 x 8.
-// With 1 row blocks are whole columns, without holes.
+// --rows: of the matrix of complex numbers, 64 by itself, no fewer than the block has; a block is 1 x 1, 2 x
+// 2 and so on up to 8 x 8. With 1 row blocks are whole columns, without holes.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The redistributions of a parallel FFT by MPI_Alltoallw and subarrays, without packing: a cube of complex doubles that is
-// cut along one axis comes to be cut along another. Against the MPI library's own function, in turns.
+// The redistributions of a parallel FFT by MPI_Alltoallw and subarrays, without packing: a cube of complex
+// doubles that is cut along one axis comes to be cut along another. Against the MPI library's own function,
+// in turns.
 //
 // usage: mpiexec -n N coco run redistribute [--from EDGE] [--to EDGE] [--private] [bench/turns.h's options]
 //   edges are powers of two times --from; by default 64, 128 and 256. --private: buffers from mmap instead of malloc.
@@ -17,8 +18,8 @@ namespace {
 
 using Complex = double[2];
 
-// Of a cube with edges of `edge`, what a rank has when it is cut along `axis`: its blocks for or from all ranks, cut
-// along `across`.
+// Of a cube with edges of `edge`, what a rank has when it is cut along `axis`: its blocks for or from all
+// ranks, cut along `across`.
 struct Side {
     Side(int edge, int axis, int across) {
         const int ranks = bench::ranks();

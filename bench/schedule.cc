@@ -131,8 +131,8 @@ bool has_plain_curve(int ranks) {
     return std::has_single_bit(static_cast<unsigned>(ranks)) && __builtin_cpu_supports("bmi2");
 }
 
-// Times works that each do a rank's part: rank by rank, as each rank has its schedule and its blocks in its own
-// cache, in turns, the best of many.
+// Times works that each do a rank's part: rank by rank, as each rank has its schedule and its blocks in its
+// own cache, in turns, the best of many.
 std::vector<double> best_ns_per_block(const World& w, const std::vector<std::function<void(int)>>& works) {
     std::vector<double> sums(works.size());
     for (int r = 0; r < w.ranks; ++r) {

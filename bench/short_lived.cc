@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The cost of a communicator that is made, used a few times and freed: processor time and wall time of a turn, of
-// the slowest rank. The library below is measured by a run of the same program without libcoco: to duplicate a
-// communicator is to meet what libcoco keeps on it, so that there is nothing to compare with in the same process.
+// The cost of a communicator that is made, used a few times and freed: processor time and wall time of a
+// turn, of the slowest rank. The library below is measured by a run of the same program without libcoco: to
+// duplicate a communicator is to meet what libcoco keeps on it, so that there is nothing to compare with in
+// the same process.
 //
 //     mpiexec -n 2 bench/short_lived [--turns N] [--uses N] [--words N]; the same behind coco run
 // --uses: calls on each communicator; 1 to 64 by itself.

@@ -41,8 +41,8 @@ struct Timing {
 // it is known.
 using Taker = std::function<bool(const std::string& word, const std::function<std::string()>& value)>;
 
-// Reads a command line: --from --to (8, 64K, 1M), --rounds, --batch-us, --figure-us, --settle-us, --cold, --fresh, --csv,
-// the rest by `take`.
+// Reads a command line: --from --to (8, 64K, 1M), --rounds, --batch-us, --figure-us, --settle-us, --cold,
+// --fresh, --csv, the rest by `take`.
 Timing read_timing(int argc, char** argv, Timing defaults, const Taker& take);
 
 // The MPI library's own function, asked from the library itself: libcoco takes PMPI_ names, too.
@@ -83,8 +83,8 @@ struct Figure {
 };
 Figure measure(const Pair& pair, const Timing& t, const Buffers& b);
 
-// The table that rank 0 prints: a row for each size, at the end geometric means and the worst. As CSV: rows alone,
-// which open with `key`.
+// The table that rank 0 prints: a row for each size, at the end geometric means and the worst. As CSV: rows
+// alone, which open with `key`.
 class Table {
   public:
     Table(const std::string& title, std::string key, bool csv);

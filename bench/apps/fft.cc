@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The three-dimensional FFT of the papers as a program: complex transforms by FFTW, forward and back, of a box that the ranks hold
-// as slabs (divided along one axis) or as pencils (along two). Between the axes all ranks exchange blocks: by MPI_Alltoall, by
-// MPI_Alltoallv, both packed and unpacked, or by MPI_Alltoallw with subarrays, from and to where the data lie.
+// The three-dimensional FFT of the papers as a program: complex transforms by FFTW, forward and back, of a
+// box that the ranks hold as slabs (divided along one axis) or as pencils (along two). Between the axes all
+// ranks exchange blocks: by MPI_Alltoall, by MPI_Alltoallv, both packed and unpacked, or by MPI_Alltoallw
+// with subarrays, from and to where the data lie.
 //
 // usage: mpiexec -n N [coco run] fft [OPTION]...
 //   --class S|W|A|B    the boxes of the NAS benchmark FT: 64x64x64, 128x128x32, 256x256x128, 512x256x256; S if not given
@@ -11,8 +12,8 @@
 //   --arrays heap|static    malloc's or static arrays, as Fortran's are; heap if not given
 //   --steps N          transforms, forward and back, 10 if not given; --check: say only whether the results are right
 //
-// Prints for each way the time of the slowest rank for a transform forward and back: the first one's, the median of all, and of that
-// the exchanges; then whether the last one gave back what it was given.
+// Prints for each way the time of the slowest rank for a transform forward and back: the first one's, the
+// median of all, and of that the exchanges; then whether the last one gave back what it was given.
 #include <fftw3.h>
 #include <mpi.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The common part of heat2d and heat3d: the grid of ranks, each rank's box of points, the loop and its times, and the
-// proof that the result is right, to the bit, against a serial run on rank 0. The programs say how neighbours
-// exchange what lies at their borders, and how a point changes. They know nothing of libcoco.
+// The common part of heat2d and heat3d: the grid of ranks, each rank's box of points, the loop and its times,
+// and the proof that the result is right, to the bit, against a serial run on rank 0. The programs say how
+// neighbours exchange what lies at their borders, and how a point changes. They know nothing of libcoco.
 #pragma once
 #include <mpi.h>
 

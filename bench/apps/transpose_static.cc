@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transpose of a matrix that the ranks hold by rows, as codes do it whose arrays are static (the older NAS benchmarks,
-// Fortran's COMMON) or automatic (on the stack): what such arrays cost against the same ones on the heap. The three take
-// turns, and transpose back and forth, so that each array is sent and received.
+// The transpose of a matrix that the ranks hold by rows, as codes do it whose arrays are static (the older
+// NAS benchmarks, Fortran's COMMON) or automatic (on the stack): what such arrays cost against the same ones
+// on the heap. The three take turns, and transpose back and forth, so that each array is sent and received.
 //
-// usage: mpiexec -n N coco run transpose_static [EDGE] [TURNS]       by default 1024 and 60; at most 1024 rows and columns
+// usage: mpiexec -n N coco run transpose_static [EDGE] [TURNS]       by default 1024 and 60; at most 1024
+// rows and columns
 //
-// Prints for each kind the median of the slowest rank's time from the tenth turn on, and its speed against the heap's; then
-// whether all results were right.
+// Prints for each kind the median of the slowest rank's time from the tenth turn on, and its speed against
+// the heap's; then whether all results were right.
 #include <mpi.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -125,7 +126,8 @@ int run(std::size_t edge, int turns) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // Automatic arrays of 24 MiB want a larger stack than the usual one: the program begins once more with it.
+    // Automatic arrays of 24 MiB want a larger stack than the usual one: the program begins once more with
+    // it.
     rlimit stack{};
     getrlimit(RLIMIT_STACK, &stack);
     constexpr rlim_t kStackBytes = 64u << 20;

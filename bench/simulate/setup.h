@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The set-up that the ranks of a graph do together before their first call: who combines what, which bundles go
-// between nodes. All ranks' makers run here, in one process, and letters go from hand to hand; what that
+// The set-up that the ranks of a graph do together before their first call: who combines what, which bundles
+// go between nodes. All ranks' makers run here, in one process, and letters go from hand to hand; what that
 // would cost on the simulated machine is counted and computed, not simulated. Thread safety: none.
 #pragma once
 #include <list>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The state that the simulated ranks of a run share: where they sit, how far each has come in a call, where its areas
-// are. All ranks are coroutines of one thread of one process whose globals are not made private, so plain
-// memory is shared memory; but a rank that waits must sleep in SimGrid, as no other runs meanwhile.
+// The state that the simulated ranks of a run share: where they sit, how far each has come in a call, where
+// its areas are. All ranks are coroutines of one thread of one process whose globals are not made private, so
+// plain memory is shared memory; but a rank that waits must sleep in SimGrid, as no other runs meanwhile.
 #pragma once
 #include <mpi.h>
 

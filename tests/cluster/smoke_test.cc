@@ -21,7 +21,8 @@ namespace {
 
 using Inode = unsigned long;
 
-// The inodes of heaps that are mapped here: `ADDRESSES RIGHTS OFFSET DEVICE INODE /memfd:coco-heap (deleted)`.
+// The inodes of heaps that are mapped here: `ADDRESSES RIGHTS OFFSET DEVICE INODE /memfd:coco-heap
+// (deleted)`.
 std::set<Inode> mapped_heaps() {
     std::set<Inode> found;
     std::ifstream maps("/proc/self/maps");

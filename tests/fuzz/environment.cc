@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzz target: the environment, as entries NAME=VALUE that a zero byte ends. POLICY_FILE=TEXT is what is in the file that
-// COCO_POLICY=@ names: other names would let an input read any file of this machine.
+// Fuzz target: the environment, as entries NAME=VALUE that a zero byte ends. POLICY_FILE=TEXT is what is in
+// the file that COCO_POLICY=@ names: other names would let an input read any file of this machine.
 #include <cstdlib>
 
 #include "base/env.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the fuzz targets of this folder share. A target defines LLVMFuzzerTestOneInput(), gets any bytes as an outsider might
-// give them to libcoco, and requires of the code what its header promises: REQUIRE_TRUE ends the process, which the fuzzer, and
-// the replay of the corpus, take for a finding. Thread safety: none; a process fuzzes in one thread.
+// What the fuzz targets of this folder share. A target defines LLVMFuzzerTestOneInput(), gets any bytes as an
+// outsider might give them to libcoco, and requires of the code what its header promises: REQUIRE_TRUE ends
+// the process, which the fuzzer, and the replay of the corpus, take for a finding. Thread safety: none; a
+// process fuzzes in one thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +26,8 @@ namespace fuzz {
     std::abort();
 }
 
-// Splits an input: numbers come from its end and text from its front, so that a file of text is an input, too, and what is
-// inserted there does not change the numbers. When nothing is left, numbers are 0.
+// Splits an input: numbers come from its end and text from its front, so that a file of text is an input,
+// too, and what is inserted there does not change the numbers. When nothing is left, numbers are 0.
 class Input {
   public:
     Input(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}

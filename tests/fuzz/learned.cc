@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzz target: a file of learned rules, as found in the cache, and names of MPI libraries and machines that are written there.
+// Fuzz target: a file of learned rules, as found in the cache, and names of MPI libraries and machines that
+// are written there.
 #include "policy/learned.h"
 
 #include <sys/stat.h>

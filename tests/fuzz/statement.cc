@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzz target: what other processes of `coco doctor` say over sockets, a statement a line, and the report that is made of it.
+// Fuzz target: what other processes of `coco doctor` say over sockets, a statement a line, and the report
+// that is made of it.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

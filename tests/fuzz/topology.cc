@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzz target: an invented machine, "nodes=N,domains=M" or a synthetic description of hwloc's, and ranks that are dealt to it.
+// Fuzz target: an invented machine, "nodes=N,domains=M" or a synthetic description of hwloc's, and ranks that
+// are dealt to it.
 #include "fuzz.h"
 #include "os/probe.h"
 #include "topology/node_map.h"

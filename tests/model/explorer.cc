@@ -198,7 +198,8 @@ bool Explorer::is_stale(EventId look) const {
     return graph_.rank_of(load.read_from) != stores_to(graph_, load.location).size();
 }
 
-// Whether its next look, if all that is stored by now is seen, would find another value than the last one did.
+// Whether its next look, if all that is stored by now is seen, would find another value than the last one
+// did.
 bool Explorer::would_go_on(const Thread& thread) const {
     if (thread.state == State::sleeps) return is_stale(thread.looks.back());
     return std::ranges::any_of(thread.looks, [this](EventId look) { return is_stale(look); });

@@ -2,18 +2,18 @@
 //
 // Runs a scenario, a few ranks that call the library's code, in every way that the C++ memory model allows.
 //
-// The explorer goes through execution graphs (graph.h). A run follows one graph and then adds events, one thread after
-// the other. Where a load may read several stores, or a store may come at several places, copies of the graph are
-// put by for later runs. So are, when a store is added, graphs in which loads that are there already read it: what
-// was added after such a load and does not lead to the store is taken away. That each graph comes about once only
-// is due to the rule by which this is done: nothing is taken away that is not as it would have been added last
-// (M. Kokologiannakis, I. Marmanis, V. Gladstein, V. Vafeiadis: Truly stateless, optimal dynamic partial order
-// reduction, POPL 2022).
+// The explorer goes through execution graphs (graph.h). A run follows one graph and then adds events, one
+// thread after the other. Where a load may read several stores, or a store may come at several places, copies
+// of the graph are put by for later runs. So are, when a store is added, graphs in which loads that are there
+// already read it: what was added after such a load and does not lead to the store is taken away. That each
+// graph comes about once only is due to the rule by which this is done: nothing is taken away that is not as
+// it would have been added last (M. Kokologiannakis, I. Marmanis, V. Gladstein, V. Vafeiadis: Truly
+// stateless, optimal dynamic partial order reduction, POPL 2022).
 //
-// A look that fails while a thread waits changes nothing, so a thread need not look in vain more often than it takes
-// to run the code that waits: behind that it stops (look_again()), and the run counts only if it would have gone
-// on. A thread whose last look has seen the last store there is would wait for ever: that is a deadlock. One that
-// has slept for the doorbell without need wakes by its bound: that is a missed wake.
+// A look that fails while a thread waits changes nothing, so a thread need not look in vain more often than
+// it takes to run the code that waits: behind that it stops (look_again()), and the run counts only if it
+// would have gone on. A thread whose last look has seen the last store there is would wait for ever: that is
+// a deadlock. One that has slept for the doorbell without need wakes by its bound: that is a missed wake.
 #pragma once
 #include <cstdint>
 #include <functional>

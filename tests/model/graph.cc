@@ -27,8 +27,8 @@ std::vector<EventId> stores_to(const Graph& graph, int location) {
 
 namespace {
 
-// The last store, in their order, that this thread has seen or whose reader it knows of: coherence lets it read
-// none before that, and write none before it.
+// The last store, in their order, that this thread has seen or whose reader it knows of: coherence lets it
+// read none before that, and write none before it.
 std::uint16_t last_known(const Graph& graph, int location, const Clock& known) {
     std::uint16_t last = 0;
     for (std::size_t t = 0; t < graph.threads.size(); ++t)

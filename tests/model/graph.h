@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An execution graph: the atomic operations that each thread has done, which store each load has read from, and
-// the order of the stores to each location. What the C++ memory model allows is told by the graph alone, whatever
-// order its events were found in. The model is that of C++20 for relaxed, acquire, release and seq_cst operations
-// (RC11): coherence, read-modify-writes without a store in between, release sequences made of these, one order of
-// all seq_cst operations, and no cycle of program order and reads-from. There are no fences.
+// An execution graph: the atomic operations that each thread has done, which store each load has read from,
+// and the order of the stores to each location. What the C++ memory model allows is told by the graph alone,
+// whatever order its events were found in. The model is that of C++20 for relaxed, acquire, release and
+// seq_cst operations (RC11): coherence, read-modify-writes without a store in between, release sequences made
+// of these, one order of all seq_cst operations, and no cycle of program order and reads-from. There are no
+// fences.
 //
 // A read-modify-write is two events: its load and, right behind it, its store.
 #pragma once
@@ -81,8 +82,8 @@ std::vector<EventId> stores_to(const Graph& graph, int location);
 std::vector<EventId> readable(const Graph& graph, int location, const Clock& known);
 bool may_read(const Graph& graph, int location, const Clock& known, EventId store);
 
-// Where a store may come in the order of its location, by ranks. modified: what its load has read from, for the
-// second half of a read-modify-write.
+// Where a store may come in the order of its location, by ranks. modified: what its load has read from, for
+// the second half of a read-modify-write.
 std::vector<std::uint16_t> places_for_store(const Graph& graph, int location, const Clock& known,
                                             const EventId* modified);
 // Adds a store; those from its rank on move up.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The functions that the code under test calls. This code is compiled for the thread sanitizer, and so calls a
-// function for each access to memory and each atomic operation; these functions are not the sanitizer's here, but
-// hand all of that to the explorer. The code itself is the library's, as it is. Waiting (pause, sched_yield, futex)
-// is the explorer's, too.
+// The functions that the code under test calls. This code is compiled for the thread sanitizer, and so calls
+// a function for each access to memory and each atomic operation; these functions are not the sanitizer's
+// here, but hand all of that to the explorer. The code itself is the library's, as it is. Waiting (pause,
+// sched_yield, futex) is the explorer's, too.
 #include <cstring>
 
 #include "explorer.h"

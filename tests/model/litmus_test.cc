@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The test of the test: what the explorer finds in programs of a few operations, of which it is known what the C++
-// memory model allows; and that it finds each execution of programs drawn by chance, and each once, as a search
-// does that knows no shortcut.
+// The test of the test: what the explorer finds in programs of a few operations, of which it is known what
+// the C++ memory model allows; and that it finds each execution of programs drawn by chance, and each once,
+// as a search does that knows no shortcut.
 #include <catch2/catch.hpp>
 #include <random>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory of a run. What threads share lies in one region, zeros in the beginning, with a part for each rank;
-// what they allocate for themselves comes from an arena. Both are as new at the begin of each run.
+// The memory of a run. What threads share lies in one region, zeros in the beginning, with a part for each
+// rank; what they allocate for themselves comes from an arena. Both are as new at the begin of each run.
 #pragma once
 #include <cstddef>
 #include <cstdint>

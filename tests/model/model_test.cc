@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The protocols of the channel in every way that the C++ memory model allows, on two and three ranks and with small
-// rings; and the test of that: what is broken on purpose in the library's code, one atomic operation at a time, must
-// be found.
+// The protocols of the channel in every way that the C++ memory model allows, on two and three ranks and with
+// small rings; and the test of that: what is broken on purpose in the library's code, one atomic operation at
+// a time, must be found.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -81,7 +81,8 @@ Mutation mutation_at(Fault fault, const std::vector<Where>& all_where) {
     return mutation;
 }
 
-// Decision 10: a raise has no fence, and so may miss a sleeper. With one order of these operations it could not.
+// Decision 10: a raise has no fence, and so may miss a sleeper. With one order of these operations it could
+// not.
 const std::vector<Where> kRaise = {{"sync/flag.h", "word.store(value"}, {"sync/flag.h", "sleepers.load("}};
 const std::vector<Where> kRaiseAndLook = {kRaise[0], kRaise[1], {"sync/flag.cc", "word.load("}};
 
@@ -115,7 +116,8 @@ std::string finding(const Mutation& mutation) {
     return {};
 }
 
-// A fault that no scenario finds because it is no mistake. (Weaker orders: the code's are stronger than needed.)
+// A fault that no scenario finds because it is no mistake. (Weaker orders: the code's are stronger than
+// needed.)
 struct Excused {
     Where where;
     Fault fault;
@@ -206,7 +208,8 @@ TEST_CASE("a raise without a fence may miss a sleeper, and nothing else may", "[
         INFO(scenario.name);
         CHECK((result.missed != 0) == sleeps);
         if (!sleeps) continue;
-        // By the memory model a fence in the raise alone would not do: the sleeper's look needs its order, too.
+        // By the memory model a fence in the raise alone would not do: the sleeper's look needs its order,
+        // too.
         CHECK(explore(scenario, mutation_at(Fault::stronger, kRaise)).missed != 0);
         CHECK(explore(scenario, mutation_at(Fault::stronger, kRaiseAndLook)).missed == 0);
     }

@@ -54,8 +54,8 @@ Line line_at(const fs::path& path, int number) {
     return line;
 }
 
-// "PATH:NUMBER", perhaps with more behind it. PATH begins with the folder that the compiler ran in. A cache of the
-// compiler's may have kept that from another checkout, so the source is looked for in this one.
+// "PATH:NUMBER", perhaps with more behind it. PATH begins with the folder that the compiler ran in. A cache
+// of the compiler's may have kept that from another checkout, so the source is looked for in this one.
 bool read_line(const std::string& text, Line& line) {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos) return false;

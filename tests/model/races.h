@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds races on what is read and written without atomics: of two accesses to a cell by different threads, one of
-// them a write and not both atomic, one has to happen before the other. As a run goes along program order and
-// reads-from, an access that does not know of the last conflicting one is a race, and without races each load of
-// plain memory finds the value that the C++ model says.
+// Finds races on what is read and written without atomics: of two accesses to a cell by different threads,
+// one of them a write and not both atomic, one has to happen before the other. As a run goes along program
+// order and reads-from, an access that does not know of the last conflicting one is a race, and without races
+// each load of plain memory finds the value that the C++ model says.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +20,8 @@ class Races {
     enum class Access : std::uint8_t { read, write, atomic_read, atomic_write };
     // A new run: nothing has been accessed.
     void begin();
-    // known: so many atomic operations of each thread happen before this access. Returns: what is wrong; empty:
-    // nothing.
+    // known: so many atomic operations of each thread happen before this access. Returns: what is wrong;
+    // empty: nothing.
     std::string note(int thread, const Clock& known, int cell, std::size_t cells, Access access);
 
   private:

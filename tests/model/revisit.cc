@@ -7,8 +7,8 @@
 namespace coco::model {
 namespace {
 
-// How many events of each thread stay when `load` is read anew: those added before it, it, and those that lead to
-// the store.
+// How many events of each thread stay when `load` is read anew: those added before it, it, and those that
+// lead to the store.
 Clock kept_for(const Graph& graph, const Event& load, const Clock& causes) {
     Clock kept{};
     for (std::size_t t = 0; t < kept.size(); ++t) {

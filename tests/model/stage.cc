@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The stage ring: blocks of half of it and of all of it, which come round sooner than the slots that name them.
+// The stage ring: blocks of half of it and of all of it, which come round sooner than the slots that name
+// them.
 #include "ranks.h"
 
 namespace coco::model {

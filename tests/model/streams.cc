@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Streams: pieces that one rank shows others in two places of its stage, which it fills again once they are read.
+// Streams: pieces that one rank shows others in two places of its stage, which it fills again once they are
+// read.
 #include "ranks.h"
 
 namespace coco::model {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that come back to the same buffers: middle and large blocks of malloc's, static data, stacks of main and of another
-// thread, mappings. The same buffers again and again with other bytes,
-// parts that begin anywhere, bytes beside them that another thread writes all the time, blocks that are freed, grown and
-// taken again in between, mappings that are dropped, moved and replaced, children that write to all of it.
+// Calls that come back to the same buffers: middle and large blocks of malloc's, static data, stacks of main
+// and of another thread, mappings. The same buffers again and again with other bytes, parts that begin
+// anywhere, bytes beside them that another thread writes all the time, blocks that are freed, grown and taken
+// again in between, mappings that are dropped, moved and replaced, children that write to all of it.
 #include <mpi.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -253,8 +253,8 @@ inline std::size_t difference(const char* a, const char* b, std::size_t bytes) {
                : static_cast<std::size_t>(std::mismatch(a, a + bytes, b).first - a);
 }
 
-// Makes the bytes of long doubles that hold no value zero: those after the first ten of sixteen on x86. MPICH 4.0's alltoall of
-// small blocks on 16 ranks and more leaves them as they were.
+// Makes the bytes of long doubles that hold no value zero: those after the first ten of sixteen on x86. MPICH
+// 4.0's alltoall of small blocks on 16 ranks and more leaves them as they were.
 inline void forget_padding(const Call& c, char* buffer, std::size_t bytes) {
     constexpr std::size_t kItem = sizeof(long double), kValue = LDBL_MANT_DIG == 64 ? 10 : kItem;
     if (c.recv.types[0] != MPI_LONG_DOUBLE) return;
@@ -262,7 +262,8 @@ inline void forget_padding(const Call& c, char* buffer, std::size_t bytes) {
         std::fill(buffer + item + kValue, buffer + item + kItem, 0);
 }
 
-// Bytes that later calls of the thread use again: the kernel would take long to give fresh pages for each call.
+// Bytes that later calls of the thread use again: the kernel would take long to give fresh pages for each
+// call.
 class Kept {
   public:
     char* of(std::size_t bytes) {

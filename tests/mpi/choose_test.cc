@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coco_choose(): choices that stand in the place of the policy's, changed between any two calls, on one communicator and not on
-// the other, repeated calls among them. Each result is looked at. Calls with blocks of 40 bytes and of 64 KiB come in turns.
+// coco_choose(): choices that stand in the place of the policy's, changed between any two calls, on one
+// communicator and not on the other, repeated calls among them. Each result is looked at. Calls with blocks
+// of 40 bytes and of 64 KiB come in turns.
 //
 //   choose_test CHOICE...    choices for alltoall; each has kCalls calls on the world
 #include <dlfcn.h>

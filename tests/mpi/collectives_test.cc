@@ -145,8 +145,8 @@ void sizes(MPI_Comm comm) {
     const Type type{"byte", MPI_BYTE, 1};
     for (int bytes : {0, 1, 7, 8, 9, 63, 64, 65, 255, 511, 512, 1000, 4095, 4096, 4097, 16384, 70001, 262144})
         if (!g_short || bytes % 2 != 0) run_kinds(comm, type, type, bytes);
-    // Bcast has ways of its own for buffers that are longer than its segments together. Exchanges that exceed the last cache are copied
-    // past it; it is enough that those of two and three ranks do.
+    // Bcast has ways of its own for buffers that are longer than its segments together. Exchanges that exceed
+    // the last cache are copied past it; it is enough that those of two and three ranks do.
     Kinds exchanges = kAllKinds;
     std::erase(exchanges, Kind::bcast);
     const auto large = [&](int mebibytes) { return (mebibytes << 20) / size_of(comm) + 5; };

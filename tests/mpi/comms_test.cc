@@ -82,8 +82,8 @@ void churn(const char* what, int times, int calls, MPI_Comm (*make)(int), void (
                 settled.kib, now.kib, settled.descriptors, now.descriptors, settled.mappings, now.mappings);
 }
 
-// Calls that the delete functions of a communicator's attributes make on it, in its last moment, are not remembered
-// for the next communicator, which may have its handle and other ranks.
+// Calls that the delete functions of a communicator's attributes make on it, in its last moment, are not
+// remembered for the next communicator, which may have its handle and other ranks.
 int call_on_dying(MPI_Comm comm, int, void*, void*) {
     use(comm, 1);
     return MPI_SUCCESS;

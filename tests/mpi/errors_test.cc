@@ -75,7 +75,8 @@ std::vector<Case> cases() {
     };
 }
 
-// The facts read for a call are remembered for the next one like it: an error of that next one alone must be found.
+// The facts read for a call are remembered for the next one like it: an error of that next one alone must be
+// found.
 void check_after_its_like(const Functions& f) {
     const MPI_Comm w = MPI_COMM_WORLD;
     auto alltoallv = [&](const int* some) {

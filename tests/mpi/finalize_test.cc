@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is left of libcoco when MPI has ended: the heaps of other ranks are mapped no more, so that the memory of each is given back
-// when its own process ends, by all processes at once, and not by the last one; this rank's heap goes on. Usage: finalize_test
-// [session]: with a session that is still open, whose calls may go on, all heaps stay.
+// What is left of libcoco when MPI has ended: the heaps of other ranks are mapped no more, so that the memory
+// of each is given back when its own process ends, by all processes at once, and not by the last one; this
+// rank's heap goes on. Usage: finalize_test [session]: with a session that is still open, whose calls may go
+// on, all heaps stay.
 #include <mpi.h>
 
 #include <cstdio>

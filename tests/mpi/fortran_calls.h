@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls of call.h as Fortran programs make them: by names with an underscore, all by reference, with Fortran's handles.
+// Calls of call.h as Fortran programs make them: by names with an underscore, all by reference, with
+// Fortran's handles.
 #pragma once
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that a rank has freed goes back to the system while it allocates nothing, and only calls collectives.
-// usage: given_back_test trim: by malloc_trim, at once
+// Memory that a rank has freed goes back to the system while it allocates nothing, and only calls
+// collectives. usage: given_back_test trim: by malloc_trim, at once
 //        given_back_test unlike: where ranks have unequal settings, so that all calls are left to the MPI library
 #include <fcntl.h>
 #include <malloc.h>

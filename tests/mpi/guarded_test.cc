@@ -60,7 +60,8 @@ void exchange(MPI_Comm comm, int block) {
     for (int at = 0; at < ranks * block; ++at) CHECK(recv[static_cast<std::size_t>(at)] == at / block);
 }
 
-// Each rank's matrix, whose columns go to the ranks in turns: blocks with holes, which together are the whole matrix.
+// Each rank's matrix, whose columns go to the ranks in turns: blocks with holes, which together are the whole
+// matrix.
 void exchange_columns() {
     constexpr int kRows = 1000, kWidth = 300;  // of a block, in ints
     constexpr int kCalls = 4;

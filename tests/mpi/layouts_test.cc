@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large blocks of derived types, which go from layout to layout: subarrays, vectors, indexed and structured types of one
-// another, other ones on each rank and for each block, on the heap, in static memory and in the program's own mappings.
-// Every byte of the receive buffer is looked at, those between the elements too. usage: layouts_test [ROUNDS]
+// Large blocks of derived types, which go from layout to layout: subarrays, vectors, indexed and structured
+// types of one another, other ones on each rank and for each block, on the heap, in static memory and in the
+// program's own mappings. Every byte of the receive buffer is looked at, those between the elements too.
+// usage: layouts_test [ROUNDS]
 #include <mpi.h>
 #include <sys/mman.h>
 
@@ -176,7 +177,8 @@ std::vector<int> values(int seed, int sender, int receiver, int ints) {
     return made;
 }
 
-// Lays out blocks one after the other. Returns: their displacements in bytes, and how much they need together.
+// Lays out blocks one after the other. Returns: their displacements in bytes, and how much they need
+// together.
 std::size_t lay_out(Random& random, const std::vector<Block>& blocks, std::vector<int>& displacements) {
     MPI_Aint at = 64 + 4 * pick(random, 0, 500);
     for (const Block& block : blocks) {
@@ -193,7 +195,8 @@ void put(const Block& block, const std::vector<int>& from, unsigned char* to) {
                block.type, MPI_COMM_WORLD);
 }
 
-// Every rank is everyone's neighbour, in the order of ranks, so that calls on neighbours do the same as those among all.
+// Every rank is everyone's neighbour, in the order of ranks, so that calls on neighbours do the same as those
+// among all.
 MPI_Comm all_neighbors() {
     static const MPI_Comm comm = [] {
         std::vector<int> all;
@@ -335,7 +338,8 @@ void bcast(int seed) {
     MPI_Type_free(&block.type);
 }
 
-// What all ranks send of a type, so that each knows what comes: one block for each rank, and this rank's block packed.
+// What all ranks send of a type, so that each knows what comes: one block for each rank, and this rank's
+// block packed.
 struct Sent {
     Sent(const test::Type& type, int units) : count(units / type.units) {
         MPI_Aint lower, extent;

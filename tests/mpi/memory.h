@@ -108,7 +108,8 @@ inline std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// Random bytes. Their number is a prime, so that blocks of usual sizes do not begin at a multiple of it behind one another.
+// Random bytes. Their number is a prime, so that blocks of usual sizes do not begin at a multiple of it
+// behind one another.
 inline constexpr std::size_t kNoiseBytes = 65'521;
 inline const char* noise() {
     static const std::vector<char> bytes = [] {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random calls of the five collectives among neighbours, on Cartesian, graph and distributed graph communicators that come and go:
-// borders, dimensions of one and two ranks, repeated edges, edges to oneself, ranks without edges, neighbours in any order.
+// Random calls of the five collectives among neighbours, on Cartesian, graph and distributed graph
+// communicators that come and go: borders, dimensions of one and two ranks, repeated edges, edges to oneself,
+// ranks without edges, neighbours in any order.
 #pragma once
 #include <mpi.h>
 #include <unistd.h>
@@ -126,14 +127,16 @@ inline bool library_can_w(MPI_Comm comm) {
     return all_even != 0;
 }
 
-// Open MPI 4.1's alltoallw for Fortran reads as many types as the communicator has ranks, whatever the neighbours.
+// Open MPI 4.1's alltoallw for Fortran reads as many types as the communicator has ranks, whatever the
+// neighbours.
 inline bool library_can_fortran(const Call& c) {
     const NeighborLists lists = neighbors_of(c.comm);
     return c.kind != Kind::alltoallw || std::max(lists.sources.size(), lists.destinations.size()) <=
                                             static_cast<std::size_t>(peers_of(c.comm));
 }
 
-// Plays random calls among neighbours on topologies of the ranks of `base`, which come and go. One thread at a time.
+// Plays random calls among neighbours on topologies of the ranks of `base`, which come and go. One thread at
+// a time.
 struct NeighborPlayer {
     MPI_Comm base;
     Random common, own;

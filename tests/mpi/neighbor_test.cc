@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Seeded differential test of the five collectives among neighbours, against the MPI library's own functions, and some topologies
-// of which one of the libraries is not capable. Usage: neighbor_test [SEED [CALLS]].
+// Seeded differential test of the five collectives among neighbours, against the MPI library's own functions,
+// and some topologies of which one of the libraries is not capable. Usage: neighbor_test [SEED [CALLS]].
 #include <mpi.h>
 
 #include <algorithm>

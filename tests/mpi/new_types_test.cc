@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Types that are made for one call, or for a few, and freed behind it, as BLACS makes them, or behind the next one's calls: the next one often
-// has the same handle, and another layout. Each rank has types of its own over the same ints; some lie backwards, some with holes, some
-// as one run. Each int that arrives is compared, and each that must stay.
+// Types that are made for one call, or for a few, and freed behind it, as BLACS makes them, or behind the
+// next one's calls: the next one often has the same handle, and another layout. Each rank has types of its
+// own over the same ints; some lie backwards, some with holes, some as one run. Each int that arrives is
+// compared, and each that must stay.
 #include <mpi.h>
 
 #include <algorithm>
@@ -229,8 +230,9 @@ void call_with_new_types(int calls) {
     MPI_Comm_free(&comms[1]);
 }
 
-// The first exchanges of a communicator weigh by their sizes, until it is set up: at the same call on all ranks, though half of them free
-// a type behind the next one's call, so that their handles do not come back when the others' do.
+// The first exchanges of a communicator weigh by their sizes, until it is set up: at the same call on all
+// ranks, though half of them free a type behind the next one's call, so that their handles do not come back
+// when the others' do.
 void call_on_new_communicators() {
     constexpr int kInts = 2, kManyInts = 8196;
     std::mt19937 draw(12);

@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     constexpr int kLarge = 4096;  // blocks of so many ints open a communicator at once
     std::vector<int> sent(static_cast<std::size_t>(kLarge * (ranks + 2))), came(sent.size());
-    // These calls make what is made once in a process: the MPI library may not bear to lack memory for its part.
+    // These calls make what is made once in a process: the MPI library may not bear to lack memory for its
+    // part.
     for (int i = 0; i < 6; ++i)
         MPI_Alltoall(sent.data(), kLarge, MPI_INT, came.data(), kLarge, MPI_INT,
                      in_use ? comm : MPI_COMM_WORLD);

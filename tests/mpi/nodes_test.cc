@@ -165,7 +165,8 @@ void surplus() {
         if (b.recv[static_cast<std::size_t>(r) * kBytes + kBytes - 1] != mark(r, 0)) ++g_failures;
 }
 
-// Blocks that neighbours on a node cannot read come by messages: two from each rank in each call that is ours.
+// Blocks that neighbours on a node cannot read come by messages: two from each rank in each call that is
+// ours.
 void private_ring() {
     constexpr int kBytes = 300'000, kCalls = 10;
     static char sent[2 * kBytes], came[2 * kBytes];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A wrong program whose receive buffer on rank 0 is a byte too short: a libcoco that was built with the address
-// sanitizer must say so where it writes that byte. Else the sanitized runs would prove nothing. (One rank is wrong, as
-// MPICH's launcher was seen to hang where two ranks ended at the same moment.)
+// A wrong program whose receive buffer on rank 0 is a byte too short: a libcoco that was built with the
+// address sanitizer must say so where it writes that byte. Else the sanitized runs would prove nothing. (One
+// rank is wrong, as MPICH's launcher was seen to hang where two ranks ended at the same moment.)
 #include <mpi.h>
 
 #include <vector>

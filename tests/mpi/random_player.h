@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random calls of the six collectives that are not among neighbours, interleaved, on communicators that come and go. What all
-// ranks of a call must agree on is drawn from a common generator, what each may choose alone from its own.
+// Random calls of the six collectives that are not among neighbours, interleaved, on communicators that come
+// and go. What all ranks of a call must agree on is drawn from a common generator, what each may choose alone
+// from its own.
 #pragma once
 #include <mpi.h>
 #include <unistd.h>
@@ -55,8 +56,9 @@ inline int pair_units(std::uint64_t salt, int from, int to, int units, int multi
                : static_cast<int>(draw / 4 % static_cast<std::uint64_t>(units / multiple + 1)) * multiple;
 }
 
-// Plays random calls of the six collectives on communicators of the ranks of `base`, which come and go. Usable from any thread
-// that no other player of the same base runs in, but for play() of a player without pools, which may run beside others.
+// Plays random calls of the six collectives on communicators of the ranks of `base`, which come and go.
+// Usable from any thread that no other player of the same base runs in, but for play() of a player without
+// pools, which may run beside others.
 struct RandomPlayer {
     MPI_Comm base;
     bool alone;  // no other thread plays: then communicators may be made, and regions lie in the pools

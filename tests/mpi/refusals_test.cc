@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that the MPI library refuses stay refused, and calls that it takes are taken: wrong calls by the program and by
-// the library's own function, which must return the same error class. Then calls that are wrong on one rank
-// alone, where MPICH leaves the others waiting: with libcoco that rank hears the error, and the others are
-// served.
+// Calls that the MPI library refuses stay refused, and calls that it takes are taken: wrong calls by the
+// program and by the library's own function, which must return the same error class. Then calls that are
+// wrong on one rank alone, where MPICH leaves the others waiting: with libcoco that rank hears the error, and
+// the others are served.
 #include <mpi.h>
 
 #include <algorithm>

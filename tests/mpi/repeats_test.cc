@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that are like earlier ones but for their counts, communicators, types and roots, in an order drawn by chance: what is remembered
-// of a call must serve the next one that is like it, and no other. Each rank has two threads that take turns, on each rank in another
-// order, so that ranks remember unlike things; types and communicators are freed, and others made, whose handles may be the same. Each byte
-// that arrives is compared, and each that must stay. Then wrong calls that differ from right ones in their counts alone.
+// Calls that are like earlier ones but for their counts, communicators, types and roots, in an order drawn by
+// chance: what is remembered of a call must serve the next one that is like it, and no other. Each rank has
+// two threads that take turns, on each rank in another order, so that ranks remember unlike things; types and
+// communicators are freed, and others made, whose handles may be the same. Each byte that arrives is
+// compared, and each that must stay. Then wrong calls that differ from right ones in their counts alone.
 #include <mpi.h>
 
 #include <algorithm>

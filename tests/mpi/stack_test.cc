@@ -140,7 +140,8 @@ void check_bound() {
     const std::size_t none = run_on_stack(kAmple, [] {});
     std::size_t most = 0;
     for_all_forms(MPI_COMM_WORLD, [&](const Form& form) {
-        // Calls that are left to the MPI library come first; and what the thread keeps is made in its first call.
+        // Calls that are left to the MPI library come first; and what the thread keeps is made in its first
+        // call.
         repeat(100, form);
         const std::size_t used = run_on_stack(kAmple, [&] { repeat(20, form); }) - none;
         if (used > kBoundBytes) std::fprintf(stderr, "%s: %zu bytes on the stack\n", form.name.c_str(), used);

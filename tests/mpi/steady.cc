@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that makes the same calls again and again. usage: steady TURNS [session|late|bounded]
-// With "session" a session is open before MPI_Init, where the MPI library has sessions; with "late" MPI ends when the program does, in an
-// exit handler that is older than MPI_Init. With "bounded" the program writes no files any more when MPI ends.
+// A program that makes the same calls again and again. usage: steady TURNS [session|late|bounded] With
+// "session" a session is open before MPI_Init, where the MPI library has sessions; with "late" MPI ends when
+// the program does, in an exit handler that is older than MPI_Init. With "bounded" the program writes no
+// files any more when MPI ends.
 #include <mpi.h>
 #include <sys/resource.h>
 

@@ -186,8 +186,8 @@ constexpr int kLacking = MPI_SUCCESS;
 constexpr int kLacking = MPI_ERR_OTHER;
 #endif
 
-// Checks what has come: prefixes of what was sent, and nothing else changed. Returns: the error class that the
-// rank must have heard.
+// Checks what has come: prefixes of what was sent, and nothing else changed. Returns: the error class that
+// the rank must have heard.
 int check_received(const Case& c, const Ints& to) {
     const int me = world_rank(), blocks = static_cast<int>(to.counts().size());
     bool truncated = false, lacking = false;
@@ -240,8 +240,9 @@ void check_all(const std::vector<Kind>& kinds, const std::vector<int>& victims, 
                 for (int victim : victims)
                     for (int stride : {1, 2})
                         for (Placement at : {Placement::heap, Placement::mapped}) {
-                            // The MPI library serves large exchanges with gaps and, over several nodes, with private
-                            // buffers; neighbours' private buffers go as messages, whose errors end the job.
+                            // The MPI library serves large exchanges with gaps and, over several nodes, with
+                            // private buffers; neighbours' private buffers go as messages, whose errors end
+                            // the job.
                             bool large = static_cast<std::size_t>(ints) * 6 * sizeof(int) *
                                              static_cast<std::size_t>(world_size()) >
                                          100'000;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Two threads of a rank use one communicator, strictly in turns, as MPI allows: what one thread remembers of
-// the communicator must not outlive what the other does there. Small exchanges, which leave a new communicator
-// without state, and large ones, which make it, alternate between the threads. So do bcasts of two sizes, among them empty ones, which
-// may have no buffer, so that what a thread remembers differs from rank to rank, and alltoallv, which goes by the largest block of the
-// call before, whichever thread made that.
+// the communicator must not outlive what the other does there. Small exchanges, which leave a new
+// communicator without state, and large ones, which make it, alternate between the threads. So do bcasts of
+// two sizes, among them empty ones, which may have no buffer, so that what a thread remembers differs from
+// rank to rank, and alltoallv, which goes by the largest block of the call before, whichever thread made
+// that.
 //
 //   turns_test        every rank uses both threads
 //   turns_test mixed  rank 0 uses both, the others one
@@ -58,7 +59,8 @@ void bcast(MPI_Comm comm, int ints, int root, int turn) {
     for (const int value : data) CHECK(value == turn);
 }
 
-// More bcasts than ranks make before they compare lengths, each kind of which is the last before that in some round.
+// More bcasts than ranks make before they compare lengths, each kind of which is the last before that in some
+// round.
 void bcast_in_turns(Helper& helper, bool both, int round) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);

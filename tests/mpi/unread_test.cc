@@ -7,7 +7,8 @@
 //   first_ended                the ranks' first threads have ended
 //   filter                     a filter of system calls refuses process_vm_readv
 //   setuid, seteuid, setgid    the ranks have given up rights (by root alone)
-// neighbors: exchanges among neighbours, too. They then go by messages, which the MPI library must not read as we do.
+// neighbors: exchanges among neighbours, too. They then go by messages, which the MPI library must not read
+// as we do.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <mpi.h>

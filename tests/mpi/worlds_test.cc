@@ -142,9 +142,9 @@ void use_both_worlds(MPI_Comm inter, int side) {
     MPI_Comm_disconnect(&inter);
 }
 
-// The launcher does not hand our environment on. The spawned world's report gets a file of its own: a launcher may forward a part
-// of one world's table in the midst of a line of the other's.
-// Returns: false where the MPI library cannot spawn.
+// The launcher does not hand our environment on. The spawned world's report gets a file of its own: a
+// launcher may forward a part of one world's table in the midst of a line of the other's. Returns: false
+// where the MPI library cannot spawn.
 bool spawn(char* program, bool preload) {
     std::vector<std::string> words;
     if (const char* libraries = std::getenv("LD_PRELOAD"); libraries != nullptr && preload)

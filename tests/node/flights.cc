@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Several calls of one communicator under way at once. Each rank has two lanes and begins two calls, one on each;
-// then their flights are advanced while their channels poll.
+// Several calls of one communicator under way at once. Each rank has two lanes and begins two calls, one on
+// each; then their flights are advanced while their channels poll.
 //   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which they can
 //                           get ahead, or in MOST of them (default 1500)
 //   flights threads [TURNS] a thread for each rank, which takes its flights in a random order, so many times (600)
@@ -52,8 +52,9 @@ struct Kind {
     bool odd_holes = false;  // only on odd ranks
 };
 
-// Small ones in slots, on the stage and in place; calls whose ranks read one another, and write one another; calls that
-// agree first, and that refuse; bcasts on the tape, on the stage, in place and in trains of segments.
+// Small ones in slots, on the stage and in place; calls whose ranks read one another, and write one another;
+// calls that agree first, and that refuse; bcasts on the tape, on the stage, in place and in trains of
+// segments.
 constexpr Kind kKinds[] = {
     {"alltoall in slots", Collective::alltoall, "eager", 8, true},
     {"alltoall on the stage", Collective::alltoall, "eager", 3000, false},
@@ -514,7 +515,8 @@ class Orders {
         std::size_t taken, of;
     };
     void play(std::uint32_t number, std::mt19937* random) {
-        // The number decides the sizes of v forms and the root: it must be the same for all orders of one tree.
+        // The number decides the sizes of v forms and the root: it must be the same for all orders of one
+        // tree.
         Together together(world_, first_, second_, random != nullptr ? number : 1);
         for (std::size_t depth = 0; !together.all_over(); ++depth) {
             const std::vector<std::size_t> ready = together.ready();
@@ -558,9 +560,9 @@ void play_orders(std::uint64_t most) {
                 static_cast<unsigned long long>(whole));
 }
 
-// A root that polls runs ahead until its tape is full, and then wants all of its stage and a record: it gets the one, and
-// asks for the other again and again, until its reader comes. (It once took another piece of the stage each time, and then
-// waited for readers of a call that had not begun.)
+// A root that polls runs ahead until its tape is full, and then wants all of its stage and a record: it gets
+// the one, and asks for the other again and again, until its reader comes. (It once took another piece of the
+// stage each time, and then waited for readers of a call that had not begun.)
 void play_ahead() {
     static constexpr Kind kLarge{
         "bcast behind a full tape", Collective::bcast, "segmented", 300'000, false, false, 64 * 1024};

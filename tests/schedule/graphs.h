@@ -33,8 +33,8 @@ Graph moore(const std::vector<std::int32_t>& extents, std::int32_t radius);
 // random order on both sides.
 Graph random_graph(std::int32_t ranks, double density, bool repeat, std::mt19937& random);
 
-// The neighbourhood that each rank knows. Where two ranks have several edges, the n-th sent is the n-th received,
-// or, crossed, the n-th last (MPI libraries differ).
+// The neighbourhood that each rank knows. Where two ranks have several edges, the n-th sent is the n-th
+// received, or, crossed, the n-th last (MPI libraries differ).
 std::vector<schedule::Neighborhood> neighborhoods_of(const Graph& graph, bool crossed = false);
 // By rank, all edges weighing the same; or, for the curves, as much as `weight` says.
 std::vector<schedule::EdgeShare> shares_of(const topology::NodeMap& map,

@@ -71,9 +71,10 @@ using Calls = std::vector<std::reference_wrapper<const Call>>;
 
 Verdict simulate(const topology::NodeMap& map, const Calls& calls, const Executor& executor = {});
 
-// Several calls of each rank under way at once, a lane for each of `lanes`: whenever a rank does one thing more, it
-// may be of any lane, as `seed` draws. Lanes share nothing, and what a rank learns in one lane counts for nothing in
-// another, so that no order helps. Returns: the first lane's verdict with a fault, or the first lane's.
+// Several calls of each rank under way at once, a lane for each of `lanes`: whenever a rank does one thing
+// more, it may be of any lane, as `seed` draws. Lanes share nothing, and what a rank learns in one lane
+// counts for nothing in another, so that no order helps. Returns: the first lane's verdict with a fault, or
+// the first lane's.
 Verdict simulate_together(const topology::NodeMap& map, const std::vector<Calls>& lanes, std::uint32_t seed);
 
 }  // namespace coco::simulator

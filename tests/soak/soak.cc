@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random calls of all eleven collectives for as long as is asked, against the MPI library's own functions, with all that programs
-// do beside them: communicators, topologies and datatypes come and go, memory of every kind is allocated, grown and freed, C's
-// names and Fortran's take turns, and threads call at the same time, each on communicators of its own. What the ranks have of the
-// machine must be flat: the last third of the time has no more than the third before it, of memory half of the time, else the most.
+// Random calls of all eleven collectives for as long as is asked, against the MPI library's own functions,
+// with all that programs do beside them: communicators, topologies and datatypes come and go, memory of every
+// kind is allocated, grown and freed, C's names and Fortran's take turns, and threads call at the same time,
+// each on communicators of its own. What the ranks have of the machine must be flat: the last third of the
+// time has no more than the third before it, of memory half of the time, else the most.
 //
 // usage: soak SECONDS [SEED]
 #include <mpi.h>
@@ -29,7 +30,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPlays = 30;  // of each player in a round
 constexpr int kThreads = 2;
 constexpr int kMostFailures = 5;
-// What may come and go by itself: pools of the MPI libraries, pages that are kept for the next turn of a loop.
+// What may come and go by itself: pools of the MPI libraries, pages that are kept for the next turn of a
+// loop.
 constexpr long kSlackKib = 16 << 10;
 // In a short run the largest calls may come late, and with them what ranks keep for calls of that size.
 constexpr double kLongRunSeconds = 600;
@@ -40,7 +42,8 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Blocks of the heap that live from round to round, each full of its own number, while others come, grow and go.
+// Blocks of the heap that live from round to round, each full of its own number, while others come, grow and
+// go.
 class HeapBlocks {
   public:
     explicit HeapBlocks(std::uint64_t seed) : random_(seed), blocks_(kBlocks) {}
@@ -146,7 +149,8 @@ class Third {
     }
     const Most& most() const { return most_; }
     bool has_rounds() const { return !kib_.empty(); }
-    // What is there half of the time: a round with large calls raises the most, and only what stays raises this.
+    // What is there half of the time: a round with large calls raises the most, and only what stays raises
+    // this.
     int usual_kib() {
         if (!has_rounds()) return 0;
         const auto middle = kib_.begin() + static_cast<std::ptrdiff_t>(kib_.size() / 2);
@@ -181,7 +185,8 @@ class Soak {
     }
 
   private:
-    // The time since the start on rank 0, so that all end in the same round; that at which any has failed often is the end.
+    // The time since the start on rank 0, so that all end in the same round; that at which any has failed
+    // often is the end.
     double common_second() {
         double second = seconds_since(start_);
         MPI_Bcast(&second, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The verdict of an MPI test program: checks that count and print, and one exit status that all ranks share.
-// Every rank calls finish() last, before MPI_Finalize. Checks may be made by any thread, once world_rank() was asked.
+// Every rank calls finish() last, before MPI_Finalize. Checks may be made by any thread, once world_rank()
+// was asked.
 #pragma once
 #include <mpi.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A thread that counts in the eight bytes right before and right behind a range, as a program may while a collective uses
-// the range. It loses a count where somebody moves these bytes to other memory. Called by tests, which check done().
+// A thread that counts in the eight bytes right before and right behind a range, as a program may while a
+// collective uses the range. It loses a count where somebody moves these bytes to other memory. Called by
+// tests, which check done().
 #pragma once
 #include <atomic>
 #include <chrono>

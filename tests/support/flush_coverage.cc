@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// For builds that count which code runs (scripts/coverage): each library and program writes its counts when it exits, but not when a
-// process ends at once, as forked children and failed checks do. So these functions write them first. Called by whoever ends
-// a process. Thread safety: any thread.
+// For builds that count which code runs (scripts/coverage): each library and program writes its counts when
+// it exits, but not when a process ends at once, as forked children and failed checks do. So these functions
+// write them first. Called by whoever ends a process. Thread safety: any thread.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A whole object of shared memory mapped once more, as another process might. Called by tests; never unmapped but by them.
+// A whole object of shared memory mapped once more, as another process might. Called by tests; never unmapped
+// but by them.
 #pragma once
 #include <sys/mman.h>
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Test equipment, preloaded where tests run side by side. A rank that waits gives the CPU away again and again, and where more
-// ranks than CPUs wait, the kernel is busy with that alone. Here a thread that has given the CPU away 25 times in a row
-// is to rest, so that the ranks of the other test have the CPU: in the MPI library it takes a nap each time after. Where ranks
-// outnumber the CPUs, libcoco lets them fall asleep by itself after 2,000 attempts: these attempts are cut short. Ranks of
-// libcoco's that do not sleep give the CPU away again after 4,000.
+// Test equipment, preloaded where tests run side by side. A rank that waits gives the CPU away again and
+// again, and where more ranks than CPUs wait, the kernel is busy with that alone. Here a thread that has
+// given the CPU away 25 times in a row is to rest, so that the ranks of the other test have the CPU: in the
+// MPI library it takes a nap each time after. Where ranks outnumber the CPUs, libcoco lets them fall asleep
+// by itself after 2,000 attempts: these attempts are cut short. Ranks of libcoco's that do not sleep give the
+// CPU away again after 4,000.
 //
-// In MPICH's MPI_Init ranks wait for one another and never give the CPU away, so that it goes to the others with the kernel's next
-// tick, some milliseconds later. There a signal makes the rank give it away, at first twice in a millisecond.
+// In MPICH's MPI_Init ranks wait for one another and never give the CPU away, so that it goes to the others
+// with the kernel's next tick, some milliseconds later. There a signal makes the rank give it away, at first
+// twice in a millisecond.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -66,8 +68,8 @@ int sched_yield(void) {
 static timer_t g_timer;
 static volatile sig_atomic_t g_period_ns = 500000;
 
-// A step that takes longer than the period, and begins anew behind a signal, would never end: so each period is a little longer than the
-// one before.
+// A step that takes longer than the period, and begins anew behind a signal, would never end: so each period
+// is a little longer than the one before.
 static void await_next(void) {
     const struct itimerspec next = {{0, 0}, {0, g_period_ns}};
     timer_settime(g_timer, 0, &next, NULL);
@@ -96,7 +98,8 @@ static int start_timer(void) {
     return 1;
 }
 
-// The function that would have been called without this library, of an MPI library that the program has opened by itself, too.
+// The function that would have been called without this library, of an MPI library that the program has
+// opened by itself, too.
 static void* next_function(const char* name) {
     void* next = dlsym(RTLD_NEXT, name);
     if (next == NULL) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a program under a filter of system calls as containers have them: the calls that are named fail with EPERM.
-// usage: without_calls CALL[,CALL...] PROGRAM ARGUMENTS     CALL: ioctl, mbind, memfd_create, process_vm_readv
+// Runs a program under a filter of system calls as containers have them: the calls that are named fail with
+// EPERM. usage: without_calls CALL[,CALL...] PROGRAM ARGUMENTS     CALL: ioctl, mbind, memfd_create,
+// process_vm_readv
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

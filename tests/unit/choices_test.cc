@@ -138,10 +138,12 @@ namespace {
 
 constexpr auto kMpiIsFaster = [](const std::string& name) { return name == "mpi" ? 1000u : 15'000u; };
 
-// The communicators of a process, one after the other: each has its own choices, and is told what the journal knows when it is set up.
+// The communicators of a process, one after the other: each has its own choices, and is told what the journal
+// knows when it is set up.
 class Process {
   public:
-    // Makes calls on a new communicator, and frees it. Returns: the names of the first call's choice but one, and of the last one's.
+    // Makes calls on a new communicator, and frees it. Returns: the names of the first call's choice but one,
+    // and of the last one's.
     std::pair<std::string, std::string> live(const policy::Facts& facts, int calls, std::size_t room = 1024) {
         Alone alone;
         alone.known.assign(room, -1);
@@ -328,8 +330,8 @@ struct FirstBcasts {
     std::uint64_t made = 0, chosen = 0;
 };
 
-// Bcasts of two sizes in turns until ranks compare lengths; each is chosen for, or goes by the last choice for its size while that holds,
-// as where a thread makes all calls of a size, and another all of the other.
+// Bcasts of two sizes in turns until ranks compare lengths; each is chosen for, or goes by the last choice
+// for its size while that holds, as where a thread makes all calls of a size, and another all of the other.
 FirstBcasts bcasts_before_comparison(bool by_last_choice) {
     const policy::Policy policy = policy_of(kBcastRules);
     Choices choices;
@@ -441,7 +443,8 @@ policy::Facts unknown_sizes() {
     return facts;
 }
 
-// Makes calls without learning, as the ranks of a node would: a call of ours tells its size class. Returns: by which each went.
+// Makes calls without learning, as the ranks of a node would: a call of ours tells its size class. Returns:
+// by which each went.
 std::string call_and_tell(Choices& choices, const policy::Policy& policy, int size_class, int calls) {
     std::string all;
     for (int i = 0; i < calls; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small, middle and large blocks: where they lie, what is populated of them, and that they keep their bytes. Run as a rank.
+// Small, middle and large blocks: where they lie, what is populated of them, and that they keep their bytes.
+// Run as a rank.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

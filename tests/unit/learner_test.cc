@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The learner alone, in a world of virtual time in which ranks have clocks of their own, arrive apart and run ahead. What a program
-// spends is when its last rank is through; what a learner sees is what a rank can see. So the time that learning takes can be held
-// against the best fixed choice.
+// The learner alone, in a world of virtual time in which ranks have clocks of their own, arrive apart and run
+// ahead. What a program spends is when its last rank is through; what a learner sees is what a rank can see.
+// So the time that learning takes can be held against the best fixed choice.
 #include "choose/learner.h"
 
 #include <algorithm>
@@ -35,7 +35,8 @@ constexpr std::uint64_t kManyCalls = 200'000;
 
 using Random = std::minstd_rand;
 
-// The learner's time: so many nanoseconds are one of the programs below, so that a short one has the length of a real job.
+// The learner's time: so many nanoseconds are one of the programs below, so that a short one has the length
+// of a real job.
 constexpr double kNs = 20;
 
 // How a program's calls go. Candidate 0 is the rules' choice.
@@ -56,7 +57,8 @@ struct Program {
     std::function<double(int candidate)> transient_ns = [](int) { return 0.0; };
     // The first call behind a change of candidates takes so much longer: caches hold the other one's data.
     double change_ns = 0;
-    // The part of this candidate's time that does not pass in its call, but in a barrier of the program's behind it.
+    // The part of this candidate's time that does not pass in its call, but in a barrier of the program's
+    // behind it.
     int hiding = -1;
     double hidden_share = 0;
     // Not 0: rank 0, the root, does not wait for the others, but is not so many calls ahead of them.
@@ -311,7 +313,8 @@ TEST_CASE("the best of three is found", "[learner]") {
 }
 
 TEST_CASE("a transient behind meetings does not fool it", "[learner]") {
-    // By the figures of 8 ranks on 2 processors, in which each candidate's first calls behind a barrier are slow.
+    // By the figures of 8 ranks on 2 processors, in which each candidate's first calls behind a barrier are
+    // slow.
     for (bool swapped : {false, true}) {
         auto of = [swapped](int c, double eager, double naive) {
             return (c == 0) == swapped ? eager : naive;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The schedules of bcasts that a communicator keeps: however many roots and lengths there are, they take no more
-// memory than a hundred or so do, and the one that is given is always the one that was asked for.
+// The schedules of bcasts that a communicator keeps: however many roots and lengths there are, they take no
+// more memory than a hundred or so do, and the one that is given is always the one that was asked for.
 #include <malloc.h>
 
 #include <catch2/catch.hpp>

@@ -90,8 +90,8 @@ TEST_CASE("a ring whose readers are never known to be done has no short laps", "
     }
 }
 
-// A call that polls asks for its stage again, though it was given the piece, where something else is not there yet. Each
-// further piece would be one that the same call may still have to wait for.
+// A call that polls asks for its stage again, though it was given the piece, where something else is not
+// there yet. Each further piece would be one that the same call may still have to wait for.
 TEST_CASE("a call that asks twice for its stage gets one piece", "[tape]") {
     auto control = std::make_unique<coco::channel::Control>();
     control->flag.value = coco::schedule::kDone;  // as blocks of the pool are: epoch 0 is finished

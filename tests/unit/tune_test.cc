@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// coco tune, without MPI: what is tried, who stays in the comparison, and which rules and files come of invented figures.
+// coco tune, without MPI: what is tried, who stays in the comparison, and which rules and files come of
+// invented figures.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -87,7 +88,8 @@ class Invented {
 
 Column column_of(std::vector<double> costs, std::size_t preferred = 0) { return {costs, costs, preferred}; }
 
-// The worth of a way to choose for all columns, as fewest_stretches() has it; infinite stretches where a column does not allow it.
+// The worth of a way to choose for all columns, as fewest_stretches() has it; infinite stretches where a
+// column does not allow it.
 struct Worth {
     std::size_t stretches = SIZE_MAX, unpreferred = 0;
     double cost = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI libraries that remember registered memory hear, by munmap(), of all memory of the heap whose pages have gone, before
-// anybody may have it again.
+// MPI libraries that remember registered memory hear, by munmap(), of all memory of the heap whose pages have
+// gone, before anybody may have it again.
 #include <malloc.h>
 #include <sys/syscall.h>
 #include <unistd.h>

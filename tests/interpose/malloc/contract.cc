@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The promises of malloc's family, as a list of outcomes on stdout, without addresses: contract.sh compares the
-// list of the C library with ours. usage: contract [shared]: blocks must lie on the shared heap
+// The promises of malloc's family, as a list of outcomes on stdout, without addresses: contract.sh compares
+// the list of the C library with ours. usage: contract [shared]: blocks must lie on the shared heap
 #include <malloc.h>
 #include <unistd.h>
 

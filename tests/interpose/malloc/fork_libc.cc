@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory to which glibc itself writes in a forked child, before any handler of fork: other threads' values of keys
-// beyond the first 32, and the locks of open files. The parent's must stay as they were.
+// Memory to which glibc itself writes in a forked child, before any handler of fork: other threads' values of
+// keys beyond the first 32, and the locks of open files. The parent's must stay as they were.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

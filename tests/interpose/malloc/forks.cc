@@ -137,8 +137,8 @@ void check_no_descriptors() {
     EXPECT(exit_code(child) == 0);
 }
 
-// Memory in thousands of mappings, as collectors and checkpointers make them that watch pages: each is copied, and stays
-// shut. (That this takes no longer than plain is for bench/heap_harm.)
+// Memory in thousands of mappings, as collectors and checkpointers make them that watch pages: each is
+// copied, and stays shut. (That this takes no longer than plain is for bench/heap_harm.)
 void check_many_mappings() {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     constexpr std::size_t kPages = 8000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A program maps something over malloc's memory, shuts or drops some of it: a forked child sees what its parent sees,
-// and freed memory that is used again touches nothing of it.
+// A program maps something over malloc's memory, shuts or drops some of it: a forked child sees what its
+// parent sees, and freed memory that is used again touches nothing of it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A debugger, or a core dump, reads all memory that is not left out of dumps. That fills no large hole of the heap.
+// A debugger, or a core dump, reads all memory that is not left out of dumps. That fills no large hole of the
+// heap.
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A rank that has all that ranks have (a heap that its mates map, large blocks that they read), says so by a file ready.RANK
-// in the folder that its argument names, and goes on to its end when there is a file `go`.
+// A rank that has all that ranks have (a heap that its mates map, large blocks that they read), says so by a
+// file ready.RANK in the folder that its argument names, and goes on to its end when there is a file `go`.
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <stdio.h>
