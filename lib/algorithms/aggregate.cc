@@ -15,6 +15,7 @@
 #include <map>
 
 #include "algorithms/nodes.h"
+#include "base/check.h"
 #include "schedule/bundles.h"
 
 namespace coco::algorithms {
@@ -49,7 +50,10 @@ class AggregateScheme {
     }
 
   private:
-    Place own(std::int32_t index) const { return {shape_.rank, Area::scratch, index}; }
+    Place own(std::int32_t index) const {
+        COCO_CHECK(index >= 0 && index < all_.scratch_blocks, "a bundle lies in the scratch of its leader");
+        return {shape_.rank, Area::scratch, index};
+    }
     std::int32_t block_of(std::int32_t sent) const { return personal_ ? sent : 0; }
     bool is_other_mate(std::int32_t rank) const {
         return rank >= 0 && rank != shape_.rank &&
@@ -70,6 +74,8 @@ class AggregateScheme {
 
     void fill() {
         for (const Bundled& b : all_.filled) {
+            COCO_CHECK(b.leader == shape_.rank || is_other_mate(b.leader),
+                       "a bundle is filled by the node of its leader");
             arrivals_.await(steps_, b.leader);
             steps_.copy({shape_.rank, Area::send, block_of(b.edge.sent)}, {b.leader, Area::scratch, b.index});
             fills_others_ = fills_others_ || b.leader != shape_.rank;
@@ -105,6 +111,9 @@ class AggregateScheme {
     void take_from_other_nodes() {
         std::map<std::int32_t, std::int32_t> seen;  // by leader: how many of its bundles were waited for
         for (const Bundled& b : all_.taken) {
+            COCO_CHECK(b.leader == shape_.rank || is_other_mate(b.leader),
+                       "a bundle is emptied by the node of its leader");
+            COCO_CHECK(b.turn >= 0, "a bundle that comes has a turn");
             if (b.leader != shape_.rank && seen[b.leader] <= b.turn) {
                 arrivals_.await(steps_, b.leader);
                 steps_.wait(b.leader, kFirstBundle + static_cast<Milestone>(b.turn));
@@ -126,6 +135,11 @@ class AggregateScheme {
 
 }  // namespace
 
-schedule::Schedule make_aggregate(const Shape& shape) { return AggregateScheme(shape).take(); }
+schedule::Schedule make_aggregate(const Shape& shape) {
+    COCO_CHECK(shape.neighborhood != nullptr && shape.share != nullptr,
+               "nodes aggregate what neighbours know of");
+    COCO_CHECK(shape.bundles != nullptr, "nodes aggregate where bundles were made");
+    return AggregateScheme(shape).take();
+}
 
 }  // namespace coco::algorithms

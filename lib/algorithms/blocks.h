@@ -4,11 +4,13 @@
 // allgather. Thread safety: pure functions.
 #pragma once
 #include "algorithms/algorithm.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 
 // The block that `sender` owes `receiver`. Requires (all here): the exchange is not bcast.
 inline schedule::Place sent(Exchange exchange, std::int32_t sender, std::int32_t receiver) {
+    COCO_CHECK(exchange != Exchange::bcast, "a bcast has segments in place of blocks");
     return {sender, schedule::Area::send, exchange == Exchange::alltoall ? receiver : 0};
 }
 // Where the block from `sender` ends on `receiver`.

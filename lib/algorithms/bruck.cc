@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "algorithms/exchange.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 namespace {
@@ -149,6 +150,11 @@ class Gather {
 }  // namespace
 
 void exchange_bruck(const Participants& all, std::int32_t radix, Courier& courier) {
+    COCO_CHECK(radix >= 2, "digits have a base of two or more");
+    COCO_CHECK(all.me >= 0 && all.me < all.count(), "who exchanges is a participant");
+    COCO_CHECK(all.weight.size() == all.rank.size(), "each participant has a weight");
+    COCO_CHECK(!all.personal || all.readers.size() == all.rank.size(),
+               "each participant of a personal exchange has readers");
     if (all.personal)
         Personal(all, radix, courier).run();
     else

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/check.h"
+
 namespace coco::algorithms {
 
 using schedule::Area;
@@ -30,6 +32,7 @@ Place behind(Place place, std::size_t blocks) {
 }
 
 void Carried::own(std::int32_t neighbor, std::int32_t origin, Place place) {
+    COCO_CHECK(neighbor >= 0 && place.index >= 0, "what a rank owes has a receiver and lies inside an area");
     if (personal_)
         by_neighbor_[{neighbor, kBeforeTrades}].push_back(place);
     else {
@@ -39,6 +42,8 @@ void Carried::own(std::int32_t neighbor, std::int32_t origin, Place place) {
 }
 
 void Carried::carry(const CombinedSends& all, const Ready& ready, const Receive& receive) {
+    COCO_CHECK_DEAR(std::ranges::is_sorted(all.trades, {}, &Trade::level), "trades are sorted by level");
+    COCO_CHECK_DEAR(std::ranges::is_sorted(all.cargoes, {}, &Cargo::level), "cargoes are sorted by level");
     auto cargo = all.cargoes.begin();
     auto send_below = [&](std::int32_t level) {
         std::int32_t sent = 0;
@@ -82,6 +87,7 @@ void Carried::post(Trades level, const Ready& ready) {
 }
 
 void Carried::take_over(Trades level) {
+    COCO_CHECK(coming_.size() == level.size(), "each trade of a level has a place for what it brings");
     for (std::size_t i = 0; i < level.size(); ++i) take_over(level[i], coming_[i]);
 }
 
@@ -121,9 +127,12 @@ Place Carried::place_of(std::int32_t neighbor, std::int32_t origin) const {
 
 void Carried::add(const Cargo& cargo, std::set<std::int32_t>& origins, Places& to) const {
     if (personal_) {
+        const std::size_t before = to.size();
         for (auto at = by_neighbor_.lower_bound({cargo.rank, kBeforeTrades});
              at != by_neighbor_.end() && at->first.first == cargo.rank; ++at)
             to.insert(to.end(), at->second.begin(), at->second.end());
+        COCO_CHECK(std::ssize(to) - static_cast<std::ptrdiff_t>(before) == blocks_in(cargo, true),
+                   "a rank has the blocks that it owes a neighbour by the pattern");
         return;
     }
     for (const Load& load : cargo.loads)
@@ -137,6 +146,7 @@ void Carried::send(std::int32_t to, const Places& blocks) {
 // A place where these blocks lie one after the other: their own, if they do so in scratch; else they are
 // packed.
 Place Carried::together(const Places& blocks) {
+    COCO_CHECK(!blocks.empty(), "a message has blocks");
     auto is_next = [&](const Place& place) {
         return place.area == Area::scratch &&
                place == behind(blocks[0], static_cast<std::size_t>(&place - blocks.data()));

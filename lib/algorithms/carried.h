@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "schedule/combining.h"
 #include "schedule/schedule.h"
 
@@ -19,8 +20,11 @@ namespace coco::algorithms {
 // Gives out the blocks of a rank's scratch one after the other, beginning with block `first`.
 class ScratchBlocks {
   public:
-    ScratchBlocks(std::int32_t rank, std::int32_t first) : rank_(rank), next_(first) {}
+    ScratchBlocks(std::int32_t rank, std::int32_t first) : rank_(rank), next_(first) {
+        COCO_CHECK(rank >= 0 && first >= 0, "the scratch of a rank begins with block 0 or behind it");
+    }
     schedule::Place take(std::int32_t blocks) {
+        COCO_CHECK(blocks >= 0, "blocks of scratch are given out, not taken back");
         next_ += blocks;
         return {rank_, schedule::Area::scratch, next_ - blocks};
     }

@@ -19,6 +19,7 @@
 
 #include "algorithms/carried.h"
 #include "algorithms/edges.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 namespace {
@@ -38,13 +39,17 @@ class Arriving {
         : shape_(shape), walk_(walk), scratch_(scratch), personal_(shape.exchange == Exchange::alltoall) {}
 
     void receive(const Cargo& cargo) {
+        COCO_CHECK(!cargo.loads.empty(), "cargo has loads");
         std::int32_t blocks = blocks_in(cargo, personal_);
         Place at = blocks == 1 ? target(shape_.neighborhood->incoming_from(cargo.loads[0].origin)[0])
                                : scratch_.take(blocks);
         walk_.steps.receive(cargo.rank, at, blocks);
         for (const Load& load : cargo.loads) {
+            const auto edges = shape_.neighborhood->incoming_from(load.origin);
+            COCO_CHECK(!edges.empty(), "what comes has an edge to come along");
+            COCO_CHECK(!personal_ || std::ssize(edges) == load.blocks, "a load has a block for each edge");
             // In an allgather all edges from an origin bring the same block.
-            for (const Edge& edge : shape_.neighborhood->incoming_from(load.origin)) {
+            for (const Edge& edge : edges) {
                 if (at != target(edge)) copies_.emplace_back(at, target(edge));
                 if (personal_) at = behind(at, 1);
             }
@@ -83,6 +88,8 @@ class Combined {
         if (!shape_.share->touching.empty()) walk_.steps.raise(kArrived);
         if (shape_.combined_sends == nullptr) walk_.send_to_other_nodes();
         carry();
+        COCO_CHECK(arrivals_scratch_.end() == walk_.send_extent() + arriving_blocks(shape_),
+                   "what comes fills its part of the scratch");
         walk_.copy_staged_share();
         walk_.steps.complete();
         arriving_.copy();
@@ -123,6 +130,10 @@ class Combined {
 
 }  // namespace
 
-schedule::Schedule make_combining(const Shape& shape) { return Combined(shape).make(); }
+schedule::Schedule make_combining(const Shape& shape) {
+    COCO_CHECK(shape.neighborhood != nullptr && shape.share != nullptr,
+               "neighbours combine what they know of");
+    return Combined(shape).make();
+}
 
 }  // namespace coco::algorithms

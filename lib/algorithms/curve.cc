@@ -5,6 +5,7 @@
 #include <set>
 
 #include "algorithms/blocks.h"
+#include "base/check.h"
 #include "schedule/order.h"
 #include "topology/share.h"
 
@@ -48,7 +49,12 @@ Membership find_rank(const std::vector<Group>& groups, std::int32_t rank) {
 class Walk {
   public:
     Walk(const Shape& shape, const std::vector<Group>& groups)
-        : shape_(shape), groups_(groups), me_(find_rank(groups, shape.rank)) {}
+        : shape_(shape), groups_(groups), me_(find_rank(groups, shape.rank)) {
+        COCO_CHECK(me_.group >= 0, "every rank is in a group");
+        std::int32_t members = 0;
+        for (const Group& one : groups_) members += GroupPair::size_of(one);
+        COCO_CHECK(members == shape.map->ranks(), "every rank is in one group only");
+    }
 
     schedule::Schedule take() {
         steps_.raise(schedule::kArrived);

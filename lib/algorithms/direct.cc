@@ -10,10 +10,13 @@
 // Scratch:    none
 // Good for:   large buffers on the shared heap
 #include "algorithms/algorithm.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 
 schedule::Schedule make_direct(const Shape& shape) {
+    COCO_CHECK(shape.exchange == Exchange::bcast, "a root has a buffer for all in a bcast");
+    COCO_CHECK(shape.root >= 0 && shape.root < shape.map->ranks(), "the root is one of the ranks");
     using schedule::Area;
     schedule::Builder steps;
     if (shape.rank != shape.root) {

@@ -14,6 +14,7 @@
 // Good for:   small blocks, where a synchronisation costs more than a copy; buffers outside the shared heap
 #include "algorithms/blocks.h"
 #include "algorithms/edges.h"
+#include "base/check.h"
 #include "schedule/order.h"
 
 namespace coco::algorithms {
@@ -25,11 +26,13 @@ using schedule::kDone;
 
 // Where `sender` leaves the block for `receiver`.
 schedule::Place staged(Exchange exchange, std::int32_t sender, std::int32_t receiver) {
+    COCO_CHECK(sender != receiver, "a rank leaves no block for itself");
     if (exchange != Exchange::alltoall) return {sender, Area::scratch, 0};
     return {sender, Area::scratch, receiver > sender ? receiver - 1 : receiver};
 }
 
 schedule::Schedule make_bcast(const Shape& shape) {
+    COCO_CHECK(shape.root >= 0 && shape.root < shape.map->ranks(), "the root is one of the ranks");
     schedule::Builder steps;
     const std::int32_t root = shape.root;
     if (shape.rank != root)

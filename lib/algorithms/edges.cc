@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/edges.h"
 
+#include "base/check.h"
+
 namespace coco::algorithms {
 
 using schedule::Area;
@@ -38,6 +40,8 @@ void EdgeWalk::fill_scratch() {
 
 void EdgeWalk::copy_share() {
     for (const Edge& edge : shape_.share->edges) {
+        COCO_CHECK(!is_on_other_node(edge.sender) && !is_on_other_node(edge.receiver),
+                   "a rank copies edges within its node");
         await_arrival(edge.sender);
         await_arrival(edge.receiver);
         steps.copy({edge.sender, Area::send, block_of(edge.sent)},
@@ -47,6 +51,8 @@ void EdgeWalk::copy_share() {
 
 void EdgeWalk::copy_staged_share() {
     for (const Edge& edge : shape_.share->edges) {
+        COCO_CHECK(edge.receiver == shape_.rank, "what is staged is copied by its receiver");
+        COCO_CHECK(!is_on_other_node(edge.sender), "what is staged lies on the same node");
         await_arrival(edge.sender);
         Area from = edge.sender == shape_.rank ? Area::send : Area::scratch;
         steps.copy({edge.sender, from, block_of(edge.sent)}, {edge.receiver, Area::recv, edge.received});
@@ -58,6 +64,8 @@ void EdgeWalk::await_arrival(std::int32_t rank) {
 }
 
 schedule::Schedule copy_edges(const Shape& shape) {
+    COCO_CHECK(shape.neighborhood != nullptr && shape.share != nullptr,
+               "a schedule of neighbours has a neighbourhood and a share");
     EdgeWalk walk(shape);
     walk.receive_from_other_nodes();
     walk.steps.raise(kArrived);
@@ -65,11 +73,16 @@ schedule::Schedule copy_edges(const Shape& shape) {
     walk.copy_share();
     walk.steps.complete();
     walk.steps.raise(kDone);
-    for (std::int32_t rank : shape.share->touching) walk.steps.wait(rank, kDone);
+    for (std::int32_t rank : shape.share->touching) {
+        COCO_CHECK(rank != shape.rank, "a rank does not wait for itself");
+        walk.steps.wait(rank, kDone);
+    }
     return walk.steps.take();
 }
 
 schedule::Schedule stage_edges(const Shape& shape) {
+    COCO_CHECK(shape.neighborhood != nullptr && shape.share != nullptr,
+               "a schedule of neighbours has a neighbourhood and a share");
     EdgeWalk walk(shape);
     walk.receive_from_other_nodes();
     walk.fill_scratch();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 
@@ -24,10 +25,13 @@ struct Participants {
     std::int32_t count() const { return static_cast<std::int32_t>(rank.size()); }
     // The participant `distance` places behind `from` (before it, if negative), modulo count().
     std::int32_t at_distance(std::int32_t from, std::int32_t distance) const {
+        COCO_CHECK_DEAR(from >= 0 && from < count(), "a distance begins at a participant");
         return (from + distance % count() + count()) % count();
     }
     // The number of blocks in the bundle from one participant to another.
     std::int32_t blocks(std::int32_t from, std::int32_t to) const {
+        COCO_CHECK_DEAR(from >= 0 && from < count(), "a bundle comes from a participant");
+        COCO_CHECK_DEAR(!personal || (to >= 0 && to < count()), "a bundle goes to a participant");
         std::int32_t own = weight[static_cast<std::size_t>(from)];
         return personal ? own * readers[static_cast<std::size_t>(to)] : own;
     }

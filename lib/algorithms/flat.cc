@@ -6,6 +6,7 @@
 
 #include "algorithms/blocks.h"
 #include "algorithms/exchange.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 namespace {
@@ -21,6 +22,7 @@ class FlatCourier final : public Courier {
     Place wanted(std::int32_t from) override { return received(from, shape_.rank); }
     bool is_ring() const override { return false; }
     Place new_scratch(std::int32_t blocks) override {
+        COCO_CHECK(blocks > 0, "what is laid into scratch has blocks");
         return {shape_.rank, Area::scratch, std::exchange(scratch_, scratch_ + blocks)};
     }
     void copy(Place source, Place target, std::int32_t blocks) override {
@@ -32,21 +34,28 @@ class FlatCourier final : public Courier {
     }
     void complete(std::int32_t left) override { steps.complete(left); }
     void arrived(std::int32_t from, Place at) override {
+        COCO_CHECK(from != shape_.rank, "a bundle comes from another rank");
+        ++arrived_;
         if (at != wanted(from)) steps.copy(at, wanted(from));
     }
 
-    schedule::Schedule take() { return steps.scratch(scratch_).raise(schedule::kDone).take(); }
+    schedule::Schedule take() {
+        COCO_CHECK(arrived_ == shape_.map->ranks() - 1, "a bundle comes from each other rank, once");
+        return steps.scratch(scratch_).raise(schedule::kDone).take();
+    }
 
     schedule::Builder steps;
 
   private:
     const Shape& shape_;
-    std::int32_t scratch_ = 0;
+    std::int32_t scratch_ = 0, arrived_ = 0;
 };
 
 }  // namespace
 
 schedule::Schedule make_flat(const Shape& shape, Inner inner) {
+    COCO_CHECK(shape.rank >= 0 && shape.rank < shape.map->ranks(), "a schedule is for a rank of the map");
+    COCO_CHECK(shape.neighborhood == nullptr, "neighbours do not exchange with all ranks");
     Participants all;
     all.rank.resize(static_cast<std::size_t>(shape.map->ranks()));
     std::iota(all.rank.begin(), all.rank.end(), 0);

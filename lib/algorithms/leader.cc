@@ -33,6 +33,7 @@
 
 #include "algorithms/blocks.h"
 #include "algorithms/nodes.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 namespace {
@@ -63,6 +64,7 @@ class Team {
     std::int32_t leader() const { return members()[0]; }
     // The index of this rank, which is a member, in its team.
     std::int32_t row(std::int32_t rank) const {
+        COCO_CHECK(has(rank), "a rank with a row is in the team");
         return static_cast<std::int32_t>(std::ranges::find(members(), rank) - members().begin());
     }
     bool has(std::int32_t rank) const { return std::ranges::count(members(), rank) != 0; }
@@ -94,9 +96,13 @@ class LeaderCourier final : public Courier {
           steps_(steps) {}
 
     Place outgoing(std::int32_t to) override {
+        COCO_CHECK(!all_.personal || to != all_.me, "a leader has no bundle for its own node");
         return all_.personal ? first_.outgoing[static_cast<std::size_t>(to)] : wanted(all_.me);
     }
-    Place wanted(std::int32_t from) override { return first_.wanted[static_cast<std::size_t>(from)]; }
+    Place wanted(std::int32_t from) override {
+        COCO_CHECK(!all_.personal || from != all_.me, "a leader wants no bundle of its own node");
+        return first_.wanted[static_cast<std::size_t>(from)];
+    }
     bool is_ring() const override { return true; }
     Place new_scratch(std::int32_t blocks) override { return {leader_, Area::scratch, take(blocks)}; }
     void copy(Place source, Place target, std::int32_t blocks) override {
@@ -117,7 +123,11 @@ class LeaderCourier final : public Courier {
         use_for_leader();
         if (is_leader()) steps_.complete(left);
     }
-    void arrived(std::int32_t from, Place at) override { arrived_.push_back({from, at}); }
+    void arrived(std::int32_t from, Place at) override {
+        COCO_CHECK(at.owner == leader_ && at.area == Area::scratch,
+                   "a bundle comes into the scratch of a leader");
+        arrived_.push_back({from, at});
+    }
 
     bool is_leader() const { return shape_.rank == leader_; }
     void use_rest() {
@@ -149,6 +159,7 @@ class LeaderCourier final : public Courier {
     }
 
     std::int32_t take(std::int32_t blocks) {
+        COCO_CHECK(blocks > 0, "what is laid into scratch has blocks");
         next_ += blocks;
         return next_ - blocks;
     }
@@ -204,6 +215,8 @@ class LeaderScheme {
             teams_.emplace_back(nodes_, count, i, personal_);
             if (teams_.back().has(shape.rank)) own_ = static_cast<std::size_t>(i);
         }
+        COCO_CHECK(shape.parameters.leaders >= 0, "a number of leaders is a count");
+        COCO_CHECK(teams_[own_].has(shape.rank), "each rank is in one of the teams of its node");
         for (const Team& team : teams_) couriers_.emplace_back(shape_, nodes_, team, steps_);
     }
 

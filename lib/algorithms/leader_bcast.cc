@@ -17,6 +17,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace coco::algorithms {
 
 using schedule::Area;
@@ -30,35 +32,46 @@ BcastLeader::BcastLeader(const Shape& shape, const Nodes& nodes)
       ring_(std::min(shape.segments, kBcastRing)),
       root_node_(shape.map->node[static_cast<std::size_t>(shape.root)]),
       own_((nodes.own() - root_node_ + nodes.count()) % nodes.count()) {
+    COCO_CHECK(rank_at(own_) == shape.rank, "a leader of a bcast leads its node");
     if (nodes.own_size() > 1) steps_.scratch(ring_);
 }
 
 std::int32_t BcastLeader::rank_at(std::int32_t node) const {
+    COCO_CHECK(node >= 0 && node < nodes_.count(), "a leader is of one of the nodes");
     return node == 0 ? shape_.root : nodes_.ranks_of((root_node_ + node) % nodes_.count())[0];
 }
 
 void BcastLeader::complete_first(std::int32_t messages) {
+    COCO_CHECK(messages <= started_, "messages are completed that were started");
     if (messages <= completed_) return;
     steps_.complete(started_ - messages);
     completed_ = messages;
 }
 
 void BcastLeader::start() {
+    COCO_CHECK(started_ - completed_ <= kMostUnderWay, "a bounded number of messages is under way");
     if (started_ - completed_ == kMostUnderWay) complete_first(completed_ + kMostUnderWay / 2 + 1);
     ++started_;
 }
 
 void BcastLeader::send(std::int32_t to_node, std::int32_t first_segment, std::int32_t blocks) {
+    COCO_CHECK(first_segment >= 0 && blocks > 0 && blocks <= segments() - first_segment,
+               "a message of a bcast has segments of its buffer");
+    COCO_CHECK(to_node != own_, "a leader sends to another node");
     start();
     steps_.send(rank_at(to_node), own(first_segment), blocks);
 }
 
 void BcastLeader::receive(std::int32_t from_node, std::int32_t first_segment, std::int32_t blocks) {
+    COCO_CHECK(first_segment >= 0 && blocks > 0 && blocks <= segments() - first_segment,
+               "a message of a bcast has segments of its buffer");
+    COCO_CHECK(from_node != own_, "a leader receives from another node");
     start();
     steps_.receive(rank_at(from_node), own(first_segment), blocks);
 }
 
 void BcastLeader::show(std::int32_t segment) {
+    COCO_CHECK(segment >= 0 && segment < segments(), "a leader shows a segment of the buffer");
     auto turn = static_cast<std::int32_t>(shown_.size());
     shown_.push_back(segment);
     if (nodes_.own_size() == 1) return;
@@ -68,9 +81,13 @@ void BcastLeader::show(std::int32_t segment) {
     steps_.raise(static_cast<Milestone>(turn));
 }
 
-schedule::Schedule BcastLeader::take() { return steps_.complete().raise(schedule::kDone).take(); }
+schedule::Schedule BcastLeader::take() {
+    COCO_CHECK(std::ssize(shown_) == segments(), "a leader shows each segment once");
+    return steps_.complete().raise(schedule::kDone).take();
+}
 
 void pass_along(const NodeTree& tree, BcastLeader& leader) {
+    COCO_CHECK(tree.nodes() == leader.nodes(), "the tree of a bcast has all nodes");
     const std::vector<std::int32_t> children = tree.children(leader.node());
     // The messages of four segments, received and sent on, may be under way at once.
     std::size_t messages = 4 * (children.size() + 1);
@@ -106,6 +123,7 @@ void send_over_nodes(const Shape& shape, BcastLeader& leader) {
 }
 
 schedule::Schedule follow(const Shape& shape, std::int32_t leader, const std::vector<std::int32_t>& shown) {
+    COCO_CHECK(std::ssize(shown) == shape.segments, "a leader shows each segment once");
     Builder steps;
     std::int32_t ring = std::min(shape.segments, kBcastRing);
     for (std::int32_t i = 0; i < shape.segments; ++i) {
@@ -120,6 +138,9 @@ schedule::Schedule follow(const Shape& shape, std::int32_t leader, const std::ve
 }  // namespace
 
 schedule::Schedule make_leader_bcast(const Shape& shape) {
+    COCO_CHECK(shape.root >= 0 && shape.root < shape.map->ranks(), "the root is one of the ranks");
+    COCO_CHECK(shape.segments >= 1 && static_cast<schedule::Milestone>(shape.segments) < schedule::kUnread,
+               "each segment has a milestone of its own");
     const Nodes nodes(shape);
     Shape leaders = shape;
     bool with_root = shape.map->node[static_cast<std::size_t>(shape.root)] == nodes.own();

@@ -9,6 +9,7 @@
 // A leader shows its mates the segments that it has once the messages that it can start are under way.
 #include "algorithms/exchange.h"
 #include "algorithms/leader_bcast.h"
+#include "base/check.h"
 #include "topology/share.h"
 
 namespace coco::algorithms {
@@ -43,6 +44,8 @@ class PartCourier final : public Courier {
     }
     void complete(std::int32_t left) override {
         show_new();
+        COCO_CHECK(left >= 0 && static_cast<std::size_t>(left) <= started_until_.size(),
+                   "no more messages are left than were started");
         std::size_t gone = started_until_.size() - static_cast<std::size_t>(left);
         if (gone != 0) leader_.complete_first(started_until_[gone - 1]);
     }
@@ -57,6 +60,7 @@ class PartCourier final : public Courier {
 
   private:
     topology::Share share(std::int32_t part) const {
+        COCO_CHECK(part >= 0 && part < tree_.nodes(), "there is a part for each node");
         return topology::share_of(leader_.segments(), tree_.nodes(), part);
     }
     // Whether the node has had the part since the scatter.
@@ -90,6 +94,8 @@ void scatter(const NodeTree& tree, const PartCourier& parts, BcastLeader& leader
 }  // namespace
 
 void scatter_and_gather(const NodeTree& tree, BcastLeader& leader) {
+    COCO_CHECK(tree.nodes() == leader.nodes(), "the tree of a bcast has all nodes");
+    COCO_CHECK(leader.segments() >= tree.nodes(), "each node gets a part of the segments");
     PartCourier parts(tree, leader);
     scatter(tree, parts, leader);
     Participants all;

@@ -20,6 +20,7 @@
 
 #include "algorithms/blocks.h"
 #include "algorithms/nodes.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 namespace {
@@ -55,10 +56,12 @@ class MultileaderScheme {
     };
 
     std::int32_t leaders_of(std::int32_t node) const {
+        COCO_CHECK(shape_.parameters.leaders >= 0, "a number of leaders is a count");
         std::int32_t wanted = shape_.parameters.leaders, size = nodes_.size_of(node);
         return wanted == 0 ? size : std::min(wanted, size);
     }
     std::int32_t leader_for(std::int32_t node, std::int32_t distance) const {
+        COCO_CHECK(distance >= 1, "leaders speak to other nodes");
         return nodes_.ranks_of(node)[static_cast<std::size_t>((distance - 1) % leaders_of(node))];
     }
     std::int32_t out(const Partner& p) const {
@@ -150,6 +153,7 @@ class MultileaderScheme {
     }
     // Takes this rank's blocks from the bundles of all partners up to `last` that it has not taken before.
     void take_up_to(std::ptrdiff_t last) {
+        COCO_CHECK(last < std::ssize(partners_), "blocks come from partners");
         for (; taken_ <= last; ++taken_) {
             const Partner& p = partners_[static_cast<std::size_t>(taken_)];
             if (p.leader != shape_.rank) steps_.wait(p.leader, kFirstBundle + static_cast<Milestone>(p.turn));

@@ -19,6 +19,7 @@
 #include <set>
 
 #include "algorithms/exchange.h"
+#include "base/check.h"
 #include "schedule/order.h"
 #include "topology/share.h"
 
@@ -61,6 +62,7 @@ struct Bundles {
     Numbers blocks;
 
     void add(Place place, std::int32_t count) {
+        COCO_CHECK(count > 0, "a bundle has blocks");
         at.push_back(place);
         blocks.push_back(count);
     }
@@ -83,6 +85,7 @@ struct Bundles {
 };
 
 void send(Courier& courier, std::int32_t to, const Bundles& load) {
+    COCO_CHECK(!load.at.empty(), "a message has bundles");
     if (load.lies_together()) return courier.send(to, load.at[0], load.total());
     Bundles packed = load;
     packed.lay(courier.new_scratch(load.total()));
@@ -92,6 +95,7 @@ void send(Courier& courier, std::int32_t to, const Bundles& load) {
 
 // If the places do not lie one after the other, new scratch takes their place.
 void receive(Courier& courier, std::int32_t from, Bundles& load) {
+    COCO_CHECK(!load.at.empty(), "a message has bundles");
     if (!load.lies_together()) load.lay(courier.new_scratch(load.total()));
     courier.receive(from, load.at[0], load.total());
 }
@@ -134,7 +138,10 @@ class MortonExchange {
                 at_[{all_.me, receivers[i]}] = load.at[i];
         }
         courier_.complete(0);
-        for (std::int32_t s : columns_of_[all_.me]) courier_.arrived(s, at_[{s, all_.me}]);
+        for (std::int32_t s : columns_of_[all_.me]) {
+            COCO_CHECK(at_.contains({s, all_.me}), "the bundles of the own share were fetched");
+            courier_.arrived(s, at_[{s, all_.me}]);
+        }
     }
 
     void send_on() {
@@ -149,7 +156,10 @@ class MortonExchange {
         for (const auto& [receiver, senders] : columns_of_) {
             if (receiver == all_.me) continue;
             Bundles load;
-            for (std::int32_t s : senders) load.add(at_[{s, receiver}], all_.blocks(s, receiver));
+            for (std::int32_t s : senders) {
+                COCO_CHECK(at_.contains({s, receiver}), "what is sent on was fetched");
+                load.add(at_[{s, receiver}], all_.blocks(s, receiver));
+            }
             send(courier_, receiver, load);
         }
         courier_.complete(0);
@@ -247,6 +257,10 @@ class MortonGather {
 }  // namespace
 
 void exchange_morton(const Participants& all, Courier& courier) {
+    COCO_CHECK(all.me >= 0 && all.me < all.count(), "who exchanges is a participant");
+    COCO_CHECK(all.weight.size() == all.rank.size(), "each participant has a weight");
+    COCO_CHECK(!all.personal || all.readers.size() == all.rank.size(),
+               "each participant of a personal exchange has readers");
     if (all.personal)
         MortonExchange(all, courier).run();
     else

@@ -3,16 +3,20 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace coco::algorithms {
 
 // The weight r^k of the lowest digit that is not 0. For the root: a weight that no node's digits have.
 std::int64_t NodeTree::lowest_weight(std::int32_t node) const {
+    COCO_CHECK(node >= 0 && node < nodes_, "a node is in its tree");
     std::int64_t weight = 1;
     while (node == 0 ? weight < nodes_ : node / weight % radix_ == 0) weight *= radix_;
     return weight;
 }
 
 std::int32_t NodeTree::parent(std::int32_t node) const {
+    COCO_CHECK(node > 0 && node < nodes_, "the root of a tree has no parent");
     if (chain_) return node - 1;
     std::int64_t weight = lowest_weight(node);
     return static_cast<std::int32_t>(node - node / weight % radix_ * weight);

@@ -8,13 +8,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
+
 namespace coco::algorithms {
 
 class NodeTree {
   public:
     // Requires: radix >= 2.
     NodeTree(std::int32_t nodes, std::int32_t radix, bool chain)
-        : nodes_(nodes), radix_(radix), chain_(chain) {}
+        : nodes_(nodes), radix_(radix), chain_(chain) {
+        COCO_CHECK(nodes >= 1, "a tree has nodes");
+        COCO_CHECK(radix >= 2, "digits have a base of two or more");
+    }
 
     std::int32_t nodes() const { return nodes_; }
     // Requires: node != 0.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "algorithms/blocks.h"
+#include "base/check.h"
 #include "topology/share.h"
 
 namespace coco::algorithms {
@@ -21,21 +22,28 @@ Nodes::Nodes(const Shape& shape)
 }
 
 std::int32_t Nodes::index_in(const std::vector<std::int32_t>& ranks) const {
-    return static_cast<std::int32_t>(std::ranges::find(ranks, shape_.rank) - ranks.begin());
+    const auto at = std::ranges::find(ranks, shape_.rank);
+    COCO_CHECK(at != ranks.end(), "a rank with an index is among the ranks");
+    return static_cast<std::int32_t>(at - ranks.begin());
 }
 
 std::span<const std::int32_t> Nodes::team(std::int32_t node, std::int32_t teams, std::int32_t number) const {
+    COCO_CHECK(teams >= 1 && teams <= size_of(node), "no node has more teams than ranks");
+    COCO_CHECK(number >= 0 && number < teams, "a team is one of the teams of its node");
     auto share = topology::share_of(size_of(node), teams, number);
     return std::span(ranks_of(node))
         .subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count));
 }
 
 std::int32_t Nodes::smallest() const {
+    COCO_CHECK(!ranks_.empty(), "there is a node");
     auto least = std::ranges::min_element(ranks_, {}, &std::vector<std::int32_t>::size);
     return static_cast<std::int32_t>(least->size());
 }
 
 void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle, std::int32_t row) const {
+    COCO_CHECK(node != own_, "a bundle goes to another node");
+    COCO_CHECK(row >= 0 && row < own_size(), "a bundle has a row for each rank of its node");
     Place target = behind(bundle, row * size_of(node));
     for (std::int32_t receiver : ranks_of(node)) {
         steps.copy(sent(shape_.exchange, shape_.rank, receiver), target);
@@ -44,6 +52,7 @@ void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle, std::int32
 }
 
 void Nodes::take_column(Builder& steps, std::span<const std::int32_t> senders, Place bundle) const {
+    COCO_CHECK(!senders.empty(), "a bundle comes from ranks");
     Place source = behind(bundle, index_on_node());
     for (std::int32_t sender : senders) {
         steps.copy(source, received(sender, shape_.rank));

@@ -12,6 +12,7 @@
 
 #include "algorithms/algorithm.h"
 #include "algorithms/exchange.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 
@@ -35,6 +36,7 @@ class Nodes {
 
     std::int32_t count() const { return static_cast<std::int32_t>(ranks_.size()); }
     const std::vector<std::int32_t>& ranks_of(std::int32_t node) const {
+        COCO_CHECK_DEAR(node >= 0 && node < count(), "a node with ranks is one of the nodes");
         return ranks_[static_cast<std::size_t>(node)];
     }
     std::int32_t size_of(std::int32_t node) const { return static_cast<std::int32_t>(ranks_of(node).size()); }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "algorithms/exchange.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 namespace {
@@ -15,6 +16,10 @@ constexpr std::int32_t kPersonalWindow = 16, kGatherWindow = 4;
 }  // namespace
 
 void exchange_pairwise(const Participants& all, Courier& courier) {
+    COCO_CHECK(all.me >= 0 && all.me < all.count(), "who exchanges is a participant");
+    COCO_CHECK(all.weight.size() == all.rank.size(), "each participant has a weight");
+    COCO_CHECK(!all.personal || all.readers.size() == all.rank.size(),
+               "each participant of a personal exchange has readers");
     const std::int32_t window = all.personal ? kPersonalWindow : kGatherWindow;
     for (std::int32_t i = 1; i < all.count(); ++i) {
         std::int32_t to = all.at_distance(all.me, i), from = all.at_distance(all.me, -i);
@@ -33,6 +38,7 @@ void exchange_pairwise(const Participants& all, Courier& courier) {
 }
 
 void exchange_by(Inner inner, const Participants& all, std::int32_t radix, Courier& courier) {
+    COCO_CHECK(static_cast<int>(inner) < kInners, "an exchange is one of those that there are");
     using Exchanger = void (*)(const Participants&, std::int32_t radix, Courier&);
     // One for each value of Inner, in their order.
     constexpr Exchanger kExchangers[kInners] = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/algorithm.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 
@@ -93,11 +94,17 @@ std::optional<Enum> find_name(const std::string_view (&names)[count], std::strin
 
 }  // namespace
 
-std::string_view name_of(Inner inner) { return kInnerNames[static_cast<int>(inner)]; }
+std::string_view name_of(Inner inner) {
+    COCO_CHECK(static_cast<int>(inner) < kInners, "an exchange is one of those that have a name");
+    return kInnerNames[static_cast<int>(inner)];
+}
 
 std::optional<Inner> inner_of(std::string_view name) { return find_name<Inner>(kInnerNames, name); }
 
-std::string_view name_of(Route route) { return kRouteNames[static_cast<int>(route)]; }
+std::string_view name_of(Route route) {
+    COCO_CHECK(static_cast<int>(route) < kRoutes, "a route is one of those that have a name");
+    return kRouteNames[static_cast<int>(route)];
+}
 
 std::optional<Route> route_of(std::string_view name) { return find_name<Route>(kRouteNames, name); }
 

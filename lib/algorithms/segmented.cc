@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "algorithms/algorithm.h"
+#include "base/check.h"
 
 namespace coco::algorithms {
 namespace {
@@ -62,6 +63,9 @@ schedule::Schedule take(const Pipe& pipe) {
 }  // namespace
 
 schedule::Schedule make_segmented(const Shape& shape) {
+    COCO_CHECK(shape.root >= 0 && shape.root < shape.map->ranks(), "the root is one of the ranks");
+    COCO_CHECK(shape.segments >= 1 && static_cast<schedule::Milestone>(shape.segments) < schedule::kUnread,
+               "each segment has a milestone of its own");
     if (shape.map->ranks() == 1) return schedule::Builder().raise(schedule::kDone).take();
     Pipe pipe{shape};
     return shape.rank == shape.root ? fill(pipe) : take(pipe);

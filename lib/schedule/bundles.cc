@@ -4,16 +4,21 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/check.h"
+
 namespace coco::schedule {
 namespace {
 
 std::int32_t places_after(std::int32_t rank, std::int32_t other, std::int32_t ranks) {
+    COCO_CHECK(rank >= 0 && rank < ranks && other >= 0 && other < ranks,
+               "a place on a ring is one of its places");
     return (other - rank + ranks) % ranks;
 }
 
 }  // namespace
 
 Leaders::Leaders(const topology::NodeMap& map, std::int32_t leaders) : map_(map), leaders_(leaders) {
+    COCO_CHECK(leaders >= 0, "a number of leaders is a count");
     ranks_on_.resize(static_cast<std::size_t>(map.nodes()));
     for (std::int32_t r = 0; r < map.ranks(); ++r)
         ranks_on_[static_cast<std::size_t>(node_of(r))].push_back(r);
@@ -24,7 +29,9 @@ std::int32_t Leaders::distance(std::int32_t from, std::int32_t to) const {
 }
 
 std::int32_t Leaders::of(std::int32_t node, std::int32_t number) const {
+    COCO_CHECK(number >= 0, "a bundle goes to another node");
     const auto& ranks = ranks_on_[static_cast<std::size_t>(node)];
+    COCO_CHECK(!ranks.empty(), "each node has ranks");
     auto leaders = static_cast<std::int32_t>(ranks.size());
     if (leaders_ != 0) leaders = std::min(leaders, leaders_);
     return ranks[static_cast<std::size_t>(number % leaders)];
@@ -52,6 +59,7 @@ bool Bundling::is_same_block(const Edge& a, const Edge& b) const {
 Bundling::Mail Bundling::ask() const {
     Mail mail;
     for (const Edge& edge : neighborhood_.incoming) {
+        COCO_CHECK(edge.receiver == rank_, "incoming edges end at the rank that knows them");
         const std::int32_t from = leaders_.node_of(edge.sender);
         if (from == own_node_) continue;
         mail.send({edge, -1, -1, -1}, leaders_.receiver(from, own_node_));
@@ -68,6 +76,9 @@ Bundling::Mail Bundling::assign(std::vector<Bundled> asked) {
     const Edge* last = nullptr;
     for (Bundled& block : asked) {
         const std::int32_t from = leaders_.node_of(block.edge.sender);
+        COCO_CHECK(leaders_.node_of(block.edge.receiver) == own_node_, "a leader receives for its own node");
+        COCO_CHECK(leaders_.receiver(from, own_node_) == rank_,
+                   "a leader is asked for the bundles that it receives");
         if (last == nullptr || leaders_.node_of(last->sender) != from) begin_incoming(from);
         const bool is_new = last == nullptr || !is_same_block(*last, block.edge);
         last = &block.edge;
@@ -90,7 +101,10 @@ void Bundling::begin_incoming(std::int32_t from) {
 
 Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
     for (const Bundled& block : assigned)
-        if (leaders_.node_of(block.edge.receiver) == own_node_) bundles_.taken.push_back(block);
+        if (leaders_.node_of(block.edge.receiver) == own_node_) {
+            COCO_CHECK(block.edge.receiver == rank_, "a receiver is told of its own blocks");
+            bundles_.taken.push_back(block);
+        }
     std::erase_if(assigned, [&](const Bundled& b) { return leaders_.node_of(b.edge.receiver) == own_node_; });
     // Sorted in the order in which the receiving leader wants the blocks.
     std::ranges::sort(assigned, {}, [&](const Bundled& b) {
@@ -99,6 +113,9 @@ Bundling::Mail Bundling::lay_out(std::vector<Bundled> assigned) {
     Mail mail;
     for (Bundled& block : assigned) {
         auto& outgoing = bundles_.outgoing;
+        COCO_CHECK(leaders_.node_of(block.edge.sender) == own_node_, "a leader sends for its own node");
+        COCO_CHECK(leaders_.sender(own_node_, leaders_.node_of(block.edge.receiver)) == rank_,
+                   "a leader lays out the bundles that it sends");
         if (outgoing.empty() || outgoing.back().peer != block.leader)
             outgoing.push_back({block.leader, bundles_.scratch_blocks, 0, 0, {}});
         load(outgoing.back(), block.edge);
@@ -117,6 +134,8 @@ void Bundling::load(Bundle& bundle, const Edge& edge) const {
 }
 
 Bundles Bundling::finish(std::vector<Bundled> laid_out) {
+    for (const Bundled& block : laid_out)
+        COCO_CHECK(block.edge.sender == rank_, "a sender is told of its own blocks");
     bundles_.filled = std::move(laid_out);
     const std::int32_t ranks = leaders_.ranks();
     std::ranges::sort(bundles_.filled, {}, [&](const Bundled& b) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "schedule/edges.h"
 #include "topology/node_map.h"
 
@@ -49,7 +50,10 @@ class Leaders {
     // leaders: of each node (fewer on a smaller node); 0: all its ranks.
     Leaders(const topology::NodeMap& map, std::int32_t leaders);
 
-    std::int32_t node_of(std::int32_t rank) const { return map_.node[static_cast<std::size_t>(rank)]; }
+    std::int32_t node_of(std::int32_t rank) const {
+        COCO_CHECK(rank >= 0 && rank < map_.ranks(), "a rank of a bundle is in the map");
+        return map_.node[static_cast<std::size_t>(rank)];
+    }
     std::int32_t ranks() const { return map_.ranks(); }
     std::int32_t distance(std::int32_t from, std::int32_t to) const;
     // The leaders of the bundle from one node to another: on the first node, and on the second.

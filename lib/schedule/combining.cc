@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/check.h"
+
 namespace coco::schedule {
 namespace {
 
@@ -16,6 +18,7 @@ void append(std::vector<Load>& to, const std::vector<Load>& more) {
 }
 
 bool is_on_other_node(const topology::NodeMap& map, std::int32_t rank, std::int32_t other) {
+    COCO_CHECK(rank >= 0 && rank < map.ranks() && other < map.ranks(), "neighbours are ranks of the map");
     return other >= 0 &&
            map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
 }
@@ -56,6 +59,7 @@ CombiningMaker::CombiningMaker(const topology::NodeMap& map, std::int32_t rank,
     : rank_(rank),
       threshold_(threshold == 0 ? kUsualThreshold : threshold),
       depth_(depth == 0 ? INT32_MAX : depth) {
+    COCO_CHECK(threshold >= 0 && depth >= 0, "a threshold and a depth are counts");
     for (const auto& [to, blocks] : blocks_to(map, rank, neighborhood)) out_[to].loads = {{rank, blocks}};
     for (const auto& [from, blocks] : blocks_from(map, rank, neighborhood)) in_[from] = {{from, blocks}};
 }
@@ -86,7 +90,12 @@ std::vector<Letter> CombiningMaker::speak() {
 void CombiningMaker::hear(std::span<const Letter> letters) {
     switch (stage_) {
         case Stage::sources:
-            for (const Letter& letter : letters) out_.at(letter.rank).sources = letter.words;
+            for (const Letter& letter : letters) {
+                COCO_CHECK_DEAR(std::ranges::is_sorted(letter.words), "sources are told in their order");
+                COCO_CHECK_DEAR(std::ranges::binary_search(letter.words, rank_),
+                                "a neighbour knows that this rank sends to it");
+                out_.at(letter.rank).sources = letter.words;
+            }
             find_friends();
             break;
         case Stage::choices:
@@ -113,6 +122,7 @@ bool CombiningMaker::wants_more() const {
 }
 
 void CombiningMaker::turn(bool any_wants_more) {
+    COCO_CHECK(stage_ != Stage::done, "a finished pattern has no more rounds");
     switch (stage_) {
         case Stage::sources:
             stage_ = any_wants_more ? Stage::choices : Stage::done;
@@ -130,6 +140,7 @@ void CombiningMaker::turn(bool any_wants_more) {
 }
 
 Combining CombiningMaker::take() {
+    COCO_CHECK(done(), "a pattern is taken when all rounds are over");
     auto& [sends, receives] = made_;
     for (auto& [to, outgoing] : out_)
         sends.cargoes.push_back({to, std::move(outgoing.loads), outgoing.level});
@@ -201,7 +212,12 @@ std::int32_t CombiningMaker::lower_one_that_chose_me() const {
 
 void CombiningMaker::hear_choices(std::span<const Letter> letters) {
     for (auto& [rank, one] : friends_) one.choice = kNobody;
-    for (const Letter& letter : letters) friends_.at(letter.rank).choice = letter.words[0];
+    for (const Letter& letter : letters) {
+        COCO_CHECK(letter.words.size() == 1, "a friend makes one choice");
+        friends_.at(letter.rank).choice = letter.words[0];
+    }
+    COCO_CHECK(state_ != State::looking || choice_ != kNobody,
+               "a rank that looks for a partner has chosen a friend");
     if (state_ != State::looking || friends_.at(choice_).choice != rank_) return;
     state_ = State::paired;
     settled_now_ = true;
@@ -212,6 +228,8 @@ std::vector<Letter> CombiningMaker::divide() {
     std::vector<std::int32_t> common;
     for (const auto& [to, outgoing] : out_)
         if (std::ranges::binary_search(outgoing.sources, choice_)) common.push_back(to);
+    COCO_CHECK(std::ssize(common) == friends_.at(choice_).common,
+               "partners share the neighbours that made them friends");
     const std::size_t half = (common.size() + 1) / 2;
     Trade& trade = made_.sends.trades.emplace_back(
         Trade{.iteration = iteration_, .partner = choice_, .level = 0, .given = {}, .taken = {}});
@@ -243,6 +261,8 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
     for (const Letter& letter : letters)
         if (letter.words[0] == kOffloaded) {
             auto from = in_.find(letter.rank);
+            COCO_CHECK(letter.words.size() == 2, "an offload names the rank that takes over");
+            COCO_CHECK(from != in_.end(), "an active neighbour offloads");
             append(in_.at(letter.words[1]), from->second);
             in_.erase(from);
         }
@@ -250,6 +270,7 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
         if (letter.words[0] == kGiven) take_over(std::span(letter.words).subspan(1));
         if (letter.words[0] != kOnloadedForGood) continue;
         auto from = in_.find(letter.rank);
+        COCO_CHECK(from != in_.end(), "an active neighbour is onloaded");
         made_.receives.arrivals.push_back({letter.rank, std::move(from->second)});
         in_.erase(from);
     }
@@ -257,15 +278,21 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
 
 // words: the highest level of what the partner gives, then its cargo for our half of the common neighbours.
 void CombiningMaker::take_over(std::span<const std::int32_t> words) {
+    COCO_CHECK(!made_.sends.trades.empty(), "a rank takes over from its partner in a trade");
+    COCO_CHECK(!words.empty(), "a partner tells the level of what it gives");
     Trade& trade = made_.sends.trades.back();
     trade.level = 1 + std::max(trade.level, words[0]);
     words = words.subspan(1);
     while (!words.empty()) {
+        COCO_CHECK(words.size() >= 2, "cargo names its neighbour and counts its loads");
         Cargo cargo{words[0], {}};
         auto loads = static_cast<std::size_t>(words[1]);
+        COCO_CHECK(2 + 2 * loads <= words.size(), "a letter has all loads of its cargo");
         for (std::size_t i = 0; i < loads; ++i) cargo.loads.push_back({words[2 + 2 * i], words[3 + 2 * i]});
         words = words.subspan(2 + 2 * loads);
         auto at = out_.find(cargo.rank);
+        COCO_CHECK(at != out_.end(), "what is taken over is for a common neighbour");
+        COCO_CHECK(at->second.times < depth_, "a neighbour is onloaded so often and no more");
         append(at->second.loads, cargo.loads);
         at->second.level = std::max(at->second.level, trade.level);
         if (++at->second.times >= depth_) {

@@ -27,6 +27,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "schedule/edges.h"
 
 namespace coco::schedule {
@@ -103,7 +104,10 @@ class CombiningMaker {
     bool wants_more() const;
     void turn(bool any_wants_more);
     // Requires (both): done().
-    std::size_t pairs() const { return made_.sends.trades.size(); }
+    std::size_t pairs() const {
+        COCO_CHECK(done(), "pairs are counted when all rounds are over");
+        return made_.sends.trades.size();
+    }
     Combining take();
 
   private:

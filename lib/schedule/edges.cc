@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.h"
 #include "topology/share.h"
 
 namespace coco::schedule {
 namespace {
 
 bool is_mate(const topology::NodeMap& map, std::int32_t a, std::int32_t b) {
+    COCO_CHECK(a >= 0 && a < map.ranks() && b >= 0 && b < map.ranks(), "edges join ranks of the map");
     return map.node[static_cast<std::size_t>(a)] == map.node[static_cast<std::size_t>(b)];
 }
 
@@ -29,7 +31,9 @@ std::int32_t size_of(const std::vector<std::int32_t>& ranks) {
 
 // Requires: rank is in the group.
 std::int32_t index_in(const std::vector<std::int32_t>& group, std::int32_t rank) {
-    return static_cast<std::int32_t>(std::ranges::lower_bound(group, rank) - group.begin());
+    const auto at = std::ranges::lower_bound(group, rank);
+    COCO_CHECK(at != group.end() && *at == rank, "a rank is in its group");
+    return static_cast<std::int32_t>(at - group.begin());
 }
 
 std::vector<std::int32_t> mates_touching(const topology::NodeMap& map, std::int32_t rank,
@@ -49,6 +53,8 @@ std::span<const Edge> Neighborhood::incoming_from(std::int32_t sender) const {
 }
 
 EdgeShare own_share(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood) {
+    COCO_CHECK_DEAR(std::ranges::is_sorted(neighborhood.incoming, {}, &Edge::sender),
+                    "incoming edges are sorted by sender");
     EdgeShare share{.edges = {}, .touching = mates_touching(map, rank, neighborhood.destinations)};
     auto take_from = [&](std::int32_t sender) {
         auto from = neighborhood.incoming_from(sender);
@@ -61,6 +67,8 @@ EdgeShare own_share(const topology::NodeMap& map, std::int32_t rank, const Neigh
 }
 
 CurveCut::CurveCut(const topology::NodeMap& map, Cut cut, std::int32_t rank) {
+    COCO_CHECK(cut != Cut::own, "receivers copy their own edges without a curve");
+    COCO_CHECK(rank >= 0 && rank < map.ranks(), "a rank that cuts a curve is in the map");
     std::int32_t node = map.node[static_cast<std::size_t>(rank)];
     if (cut == Cut::curve) {
         groups_.push_back(map.ranks_on_node(node));
@@ -71,6 +79,8 @@ CurveCut::CurveCut(const topology::NodeMap& map, Cut cut, std::int32_t rank) {
     auto own = std::ranges::find(domains, map.domain[static_cast<std::size_t>(rank)]);
     std::rotate(domains.begin(), own, domains.end());
     for (std::int32_t domain : domains) groups_.push_back(map.ranks_in_domain(domain));
+    COCO_CHECK(std::ssize(groups_) <= steps_, "no node has more curves than there are steps");
+    COCO_CHECK_DEAR(std::ranges::binary_search(groups_[0], rank), "the first group is the own one");
 }
 
 Matrix CurveCut::matrix(std::int32_t step) const { return {size_of(groups_[0]), size_of(senders(step))}; }
@@ -96,13 +106,22 @@ void CurveCut::sort(std::vector<CurveEdge>& edges) {
 
 std::vector<std::uint64_t> CurveCut::weights_of(std::span<const CurveEdge> gathered) const {
     std::vector<std::uint64_t> weights(static_cast<std::size_t>(steps_));
-    for (const CurveEdge& edge : gathered) weights[static_cast<std::size_t>(edge.step)] += edge.weight;
+    for (const CurveEdge& edge : gathered) {
+        COCO_CHECK(edge.step >= 0 && edge.step < steps_, "an edge is on one of the curves");
+        weights[static_cast<std::size_t>(edge.step)] += edge.weight;
+    }
     return weights;
 }
 
 std::vector<std::int32_t> CurveCut::copiers_of(std::span<const CurveEdge> gathered,
                                                std::span<const std::uint64_t> weights) const {
     const Ranks& group = groups_[0];
+    COCO_CHECK_DEAR(std::ranges::is_sorted(gathered, {}, &CurveEdge::step),
+                    "the edges to be dealt out are sorted");
+    COCO_CHECK(weights.size() % static_cast<std::size_t>(steps_) == 0,
+               "each rank tells a weight for each curve");
+    COCO_CHECK(weights.size() / static_cast<std::size_t>(steps_) > static_cast<std::size_t>(group.back()),
+               "all ranks tell their weights");
     auto weight_of = [&](std::int32_t rank, std::int32_t step) {
         return weights[static_cast<std::size_t>(rank) * static_cast<std::size_t>(steps_) +
                        static_cast<std::size_t>(step)];
@@ -122,6 +141,7 @@ std::vector<std::int32_t> CurveCut::copiers_of(std::span<const CurveEdge> gather
         }
         // An edge belongs to the share in which its middle lies.
         std::uint64_t middle = 2 * before + gathered[i].weight;
+        COCO_CHECK(middle < 2 * total, "the weight of a curve is that of all its edges");
         copiers.push_back(group[static_cast<std::size_t>(middle * group.size() / (2 * total))]);
         before += gathered[i].weight;
     }

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "schedule/order.h"
 #include "topology/node_map.h"
 
@@ -90,7 +91,11 @@ class CurveCut {
 
   private:
     using Ranks = std::vector<std::int32_t>;
-    const Ranks& senders(std::int32_t step) const { return groups_[static_cast<std::size_t>(step)]; }
+    const Ranks& senders(std::int32_t step) const {
+        COCO_CHECK(step >= 0 && static_cast<std::size_t>(step) < groups_.size(),
+                   "an edge begins on the node of its end");
+        return groups_[static_cast<std::size_t>(step)];
+    }
     Matrix matrix(std::int32_t step) const;
 
     std::int32_t steps_ = 1;

@@ -5,6 +5,8 @@
 #include <bit>
 #include <iterator>
 
+#include "base/check.h"
+
 namespace coco::schedule {
 namespace {
 
@@ -56,6 +58,9 @@ bool can_extract() { return false; }
 // Does what the recursion of boxes does, but with the lengths of sides alone, as multinode_morton asks for
 // thousands of cells.
 std::int64_t morton_position(Matrix matrix, Cell cell) {
+    COCO_CHECK_DEAR(
+        cell.row >= 0 && cell.row < matrix.rows && cell.column >= 0 && cell.column < matrix.columns,
+        "a cell with a position is in the matrix");
     std::int64_t position = 0;
     // Goes into that half of the side `extent` in which `at` lies. The other side is `width` long.
     auto halve = [&](std::int32_t& extent, std::int32_t& at, std::int32_t width) {
@@ -74,6 +79,7 @@ std::int64_t morton_position(Matrix matrix, Cell cell) {
 }
 
 Cell morton_cell(Matrix matrix, std::int64_t position) {
+    COCO_CHECK_DEAR(position >= 0 && position < matrix.cells(), "a position of a cell is on the curve");
     Box box{{0, 0}, matrix};
     while (!box.single()) {
         Box first = box.half(false);
@@ -85,6 +91,8 @@ Cell morton_cell(Matrix matrix, std::int64_t position) {
 }
 
 std::vector<Cell> morton_range(Matrix matrix, std::int64_t first, std::int64_t count) {
+    COCO_CHECK(first >= 0 && count >= 0 && count <= matrix.cells() - first,
+               "a range of positions is on the curve");
     std::vector<Cell> cells;
     if (count == 0) return cells;
     cells.reserve(static_cast<std::size_t>(count));
@@ -98,6 +106,7 @@ std::vector<Cell> morton_range(Matrix matrix, std::int64_t first, std::int64_t c
 }
 
 std::vector<std::int32_t> peers_nearest_first(const topology::NodeMap& map, std::int32_t rank) {
+    COCO_CHECK(rank >= 0 && rank < map.ranks(), "a rank with peers is in the map");
     std::vector<std::int32_t> peers;
     std::int32_t domains = map.domains(), own_domain = map.domain[static_cast<std::size_t>(rank)];
     auto own = map.ranks_in_domain(own_domain);
@@ -108,6 +117,7 @@ std::vector<std::int32_t> peers_nearest_first(const topology::NodeMap& map, std:
         std::copy_if(members.begin(), members.end(), std::back_inserter(peers),
                      [&](auto r) { return r != rank; });
     }
+    COCO_CHECK(std::ssize(peers) == map.ranks() - 1, "all other ranks are peers, each once");
     return peers;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace coco::schedule {
 
 // Whether a wait for the arrival of `rank` came just before. If so, it is taken out: the caller makes it part
@@ -49,6 +51,8 @@ bool Builder::lengthen(const Step& copy) {
 }
 
 Builder& Builder::copy(Place source, Place target) {
+    COCO_CHECK(source.owner >= 0 && source.index >= 0, "a copy comes from a place inside an area");
+    COCO_CHECK(target.owner >= 0 && target.index >= 0, "a copy goes to a place inside an area");
     Step step{};
     step.act = Act::copy;
     step.count = 1;
@@ -72,6 +76,10 @@ Builder& Builder::append(const Step& step) {
 }
 
 Builder& Builder::raise(Milestone milestone) {
+    COCO_CHECK(milestone < kUnread || milestone == kDone, "a schedule raises its own milestones, and kDone");
+    COCO_CHECK(std::int64_t{milestone} > raised_, "milestones are raised in increasing order");
+    COCO_CHECK(milestone != kDone || under_way_ == 0, "no message is under way at kDone");
+    raised_ = milestone;
     Step step{};
     step.act = Act::raise;
     step.milestone = milestone;
@@ -79,6 +87,9 @@ Builder& Builder::raise(Milestone milestone) {
 }
 
 Builder& Builder::send(std::int32_t to, Place first, std::int32_t blocks) {
+    COCO_CHECK(to >= 0, "a message goes to a rank");
+    COCO_CHECK(blocks > 0, "a message has blocks");
+    COCO_CHECK(first.index >= 0, "a message begins inside an area");
     Step step{};
     step.act = Act::send;
     step.count = blocks;
@@ -91,6 +102,9 @@ Builder& Builder::send(std::int32_t to, Place first, std::int32_t blocks) {
 }
 
 Builder& Builder::receive(std::int32_t from, Place first, std::int32_t blocks) {
+    COCO_CHECK(from >= 0, "a message comes from a rank");
+    COCO_CHECK(blocks > 0, "a message has blocks");
+    COCO_CHECK(first.index >= 0, "a message ends inside an area");
     Step step{};
     step.act = Act::receive;
     step.count = blocks;
@@ -103,6 +117,7 @@ Builder& Builder::receive(std::int32_t from, Place first, std::int32_t blocks) {
 }
 
 Builder& Builder::complete(std::int32_t left) {
+    COCO_CHECK(left >= 0, "no or some messages are left under way");
     if (under_way_ <= left) return *this;
     Step step{};
     step.act = Act::complete;
@@ -111,6 +126,8 @@ Builder& Builder::complete(std::int32_t left) {
 }
 
 Builder& Builder::wait(std::int32_t rank, Milestone milestone) {
+    COCO_CHECK(rank >= 0, "a rank is waited for");
+    COCO_CHECK(milestone < kUnread || milestone == kDone, "a schedule waits for what schedules raise");
     if (milestone == kArrived) {
         arrivals_.push_back(rank);
     } else {

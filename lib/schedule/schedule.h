@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "schedule/step.h"
 
 namespace coco::schedule {
@@ -32,6 +33,7 @@ class Builder {
     Builder& receive(std::int32_t from, Place first, std::int32_t blocks);
     Builder& complete(std::int32_t left = 0);
     Builder& scratch(std::int32_t blocks) {
+        COCO_CHECK(blocks >= 0, "a schedule takes no or some blocks of scratch");
         schedule_.scratch_blocks = blocks;
         return *this;
     }
@@ -46,6 +48,7 @@ class Builder {
 
     Schedule schedule_;
     std::int32_t under_way_ = 0;          // messages that were started and not completed
+    std::int64_t raised_ = -1;            // the last milestone that was raised
     std::vector<std::int32_t> arrivals_;  // waits for kArrived that a copy may still take in
 };
 

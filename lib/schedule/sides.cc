@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
+
 namespace coco::schedule {
 namespace {
 
@@ -13,6 +15,8 @@ std::int32_t recv_side(std::int32_t rank) { return 2 * rank + 1; }
 
 // A union-find structure: every side points to a side that is no larger, and so on to the least of its group.
 std::int32_t& parent(std::span<std::int32_t> sides, std::int32_t side) {
+    COCO_CHECK(side >= 0 && static_cast<std::size_t>(side) < sides.size(),
+               "a side is one of the sides of the ranks");
     return sides[static_cast<std::size_t>(side)];
 }
 
@@ -63,22 +67,28 @@ Groups groups_at(const std::vector<std::int32_t>& groups, std::size_t rank) {
 }  // namespace
 
 Sides sides_of(std::int32_t rank, std::int32_t ranks, const Neighborhood& neighborhood) {
+    COCO_CHECK(rank >= 0 && rank < ranks, "a rank with sides is one of the ranks");
     Sides sides(2 * static_cast<std::size_t>(ranks));
     std::iota(sides.begin(), sides.end(), 0);
     for (std::int32_t to : neighborhood.destinations)
         if (to >= 0) unite(sides, send_side(rank), recv_side(to));
-    for (const Edge& edge : neighborhood.incoming) unite(sides, send_side(edge.sender), recv_side(rank));
+    for (const Edge& edge : neighborhood.incoming) {
+        COCO_CHECK(edge.receiver == rank, "incoming edges end at the rank that knows them");
+        unite(sides, send_side(edge.sender), recv_side(rank));
+    }
     flatten(sides);
     return sides;
 }
 
 void join_sides(std::span<const std::int32_t> more, std::span<std::int32_t> sides) {
+    COCO_CHECK(more.size() == sides.size(), "what is joined is of the same number of ranks");
     for (std::size_t side = 0; side < more.size(); ++side)
         unite(sides, static_cast<std::int32_t>(side), more[side]);
     flatten(sides);
 }
 
 std::int32_t groups_of_all(std::span<const std::int32_t> sides) {
+    COCO_CHECK(!sides.empty() && sides.size() % 2 == 0, "each rank has two sides");
     const std::vector<std::int32_t> groups = groups_of(sides);
     const Groups first = groups_at(groups, 0);
     for (std::size_t rank = 0; 2 * rank < groups.size(); ++rank)

@@ -34,6 +34,7 @@
 #pragma once
 #include <cstdint>
 
+#include "base/check.h"
 #include "schedule/place.h"
 
 namespace coco::schedule {
@@ -62,18 +63,29 @@ struct Step {
 
     // Where block i of a copy comes from and goes to. For a message see first().
     Place source(std::int32_t i) const {
+        COCO_CHECK_DEAR(act == Act::copy && i >= 0 && i <= count, "a copy has a source for each block");
         return {source_owner + (along_owners ? i : 0), source_area, source_index + (along_owners ? 0 : i)};
     }
-    Place target(std::int32_t i) const { return {target_owner, target_area, target_index + i}; }
+    Place target(std::int32_t i) const {
+        COCO_CHECK_DEAR(act == Act::copy && i >= 0 && i <= count, "a copy has a target for each block");
+        return {target_owner, target_area, target_index + i};
+    }
     // Where the first block of a message is, on rank `self`, to which the step belongs.
     Place first(std::int32_t self) const {
+        COCO_CHECK_DEAR(act == Act::send || act == Act::receive, "a message has a first block");
         return act == Act::send ? Place{self, source_area, source_index}
                                 : Place{self, target_area, target_index};
     }
     // The rank at the other end of a message.
-    std::int32_t peer() const { return act == Act::send ? target_owner : source_owner; }
+    std::int32_t peer() const {
+        COCO_CHECK_DEAR(act == Act::send || act == Act::receive, "a message has two ends");
+        return act == Act::send ? target_owner : source_owner;
+    }
     // The i-th rank of a wait.
-    std::int32_t awaited(std::int32_t i) const { return source_owner + i; }
+    std::int32_t awaited(std::int32_t i) const {
+        COCO_CHECK_DEAR(act == Act::wait && i >= 0 && i <= count, "a wait is for so many ranks");
+        return source_owner + i;
+    }
 };
 static_assert(sizeof(Step) == 32);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "topology/share.h"
 
@@ -66,14 +67,19 @@ bool parse_entry(std::string_view entry, Invented& machine, bool seen[2], std::s
 std::int32_t NodeMap::nodes() const { return count_of(node); }
 std::int32_t NodeMap::domains() const { return count_of(domain); }
 std::vector<std::int32_t> NodeMap::ranks_on_node(std::int32_t node_index) const {
+    COCO_CHECK_DEAR(node_index >= 0 && node_index < nodes(), "a node with ranks is one of the nodes");
     return ranks_with(node, node_index);
 }
 std::vector<std::int32_t> NodeMap::ranks_in_domain(std::int32_t domain_index) const {
+    COCO_CHECK_DEAR(domain_index >= 0 && domain_index < domains(),
+                    "a domain with ranks is one of the domains");
     return ranks_with(domain, domain_index);
 }
 
 NodeMap make_node_map(const std::vector<std::uint64_t>& node_label,
                       const std::vector<std::uint64_t>& domain_label) {
+    COCO_CHECK(node_label.size() == domain_label.size(),
+               "each rank has a label of a node and one of a domain");
     NodeMap map;
     Numbering<std::uint64_t> node_number;
     Numbering<std::pair<std::int32_t, std::uint64_t>> domain_number;
@@ -85,6 +91,7 @@ NodeMap make_node_map(const std::vector<std::uint64_t>& node_label,
 }
 
 NodeMap one_node(std::int32_t ranks, std::int32_t domains) {
+    COCO_CHECK(ranks >= 0 && domains >= 1, "the ranks of a node are in a domain or more");
     NodeMap map;
     map.node.assign(static_cast<std::size_t>(ranks), 0);
     for (std::int32_t r = 0; r < ranks; ++r)
@@ -104,6 +111,9 @@ std::optional<Invented> parse_invented(std::string_view text, std::string& error
 }
 
 Seat deal(const Invented& machine, std::int32_t world_ranks, std::int32_t world_rank) {
+    COCO_CHECK(machine.nodes >= 1 && machine.domains >= 1,
+               "an invented machine has nodes, and these have domains");
+    COCO_CHECK(world_rank >= 0 && world_rank < world_ranks, "a rank with a seat is one of the ranks");
     std::int64_t node = part_of(world_ranks, machine.nodes, world_rank);
     Share on_node = share_of(world_ranks, machine.nodes, node);
     std::int64_t domain = part_of(on_node.count, machine.domains, world_rank - on_node.first);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
+
 namespace coco::topology {
 
 struct NodeMap {
@@ -17,7 +19,10 @@ struct NodeMap {
     std::vector<std::int32_t> node;
     std::vector<std::int32_t> domain;
 
-    std::int32_t ranks() const { return static_cast<std::int32_t>(node.size()); }
+    std::int32_t ranks() const {
+        COCO_CHECK_DEAR(node.size() == domain.size(), "each rank of a map has a node and a domain");
+        return static_cast<std::int32_t>(node.size());
+    }
     std::int32_t nodes() const;
     std::int32_t domains() const;
     // Ranks of a node (or domain) in rank order; the first is its leader.

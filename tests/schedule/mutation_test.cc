@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "form.h"
 #include "graphs.h"
@@ -406,7 +407,9 @@ TEST_CASE("the simulator finds what is wrong", "[schedule][mutations]") {
                                                               .take()));
     }
     SECTION("milestones that fall") {
-        require_fault("out of order", bcast(Builder().raise(2).raise(1).raise(kDone).take(), leaf));
+        Schedule falls = Builder().raise(1).raise(2).raise(kDone).take();
+        std::swap(falls.steps[0].milestone, falls.steps[1].milestone);
+        require_fault("out of order", bcast(falls, leaf));
     }
     SECTION("a registry row that denies what is read or written") {
         Call call = bcast(root_of_two(), leaf);
