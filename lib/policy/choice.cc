@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/check.h"
 #include "base/env.h"
 #include "policy/policy.h"
 
@@ -85,6 +86,7 @@ std::optional<Error> parse_parameter(std::string_view text, Choice& choice) {
     std::string quoted = "parameter '" + std::string(text) + "': ";
     std::string name(choice.algorithm == nullptr ? "mpi" : choice.algorithm->name), forms = forms_for(choice);
     if (forms.empty()) return Error{quoted + name + " takes none"};
+    COCO_CHECK(choice.algorithm != nullptr, "parameters are those of an algorithm");
     for (const Reading& r : kReadings) {
         bool is_word = r.prefix.empty() && text.find('=') != std::string_view::npos;
         if (!takes(*choice.algorithm, r.parameter) || !text.starts_with(r.prefix) || is_word) continue;

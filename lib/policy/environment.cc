@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "policy/policy.h"
 
@@ -14,6 +15,7 @@ namespace {
 using algorithms::Collective;
 
 std::string wrong(const std::string& variable, const std::string& what) {
+    COCO_CHECK(!base::env(variable.c_str()).empty(), "a variable that is wrong is set");
     return variable + "=" + std::string(base::env(variable.c_str())) + ": " + what;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reading rules.
+#include "base/check.h"
 #include "policy/policy.h"
 #include "policy/toml.h"
 
@@ -61,6 +62,8 @@ class Reader {
         if (!table.contains("collective"))
             for (int c = 0; c < algorithms::kCollectives; ++c)
                 collectives.push_back(static_cast<Collective>(c));
+        COCO_CHECK(!collectives.empty(), "a rule is for a collective or more");
+        COCO_CHECK(algorithm->is_string(), "a rule with no string for its algorithm was refused");
         for (Collective collective : collectives) {
             if (auto error = parse_choice(*algorithm->value<std::string_view>(), collective, rule.choice))
                 return at(*algorithm, error->line);
@@ -111,6 +114,7 @@ class Reader {
         if (!parsed)
             return at(node,
                       text(key.str()) + " must be a number or a range such as \"2-8\", \"16-\" or \"-4K\"");
+        COCO_CHECK(parsed->first <= parsed->last, "a range that was read contains something");
         *range = *parsed;
         return std::nullopt;
     }
@@ -156,6 +160,7 @@ class Reader {
     static std::string text_of(const toml::node& node) {
         if (auto word = node.value_exact<std::string_view>()) return '"' + text(*word) + '"';
         if (auto truth = node.value_exact<bool>()) return *truth ? "true" : "false";
+        COCO_CHECK(node.is_integer(), "a value of a rule is a string, a truth value or a number");
         return std::to_string(*node.value<std::int64_t>());
     }
 

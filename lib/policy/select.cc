@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "base/check.h"
 #include "policy/policy.h"
 
 namespace coco::policy {
@@ -59,6 +60,8 @@ bool matches(const Rule& rule, const Facts& facts, Whatever whatever = {}) {
 }
 
 const Rule& rule_at(const Policy& policy, int number) {
+    COCO_CHECK_DEAR(number >= 0 && static_cast<std::size_t>(number) < policy.rules.size(),
+                    "a rule has a number of its policy");
     return policy.rules[static_cast<std::size_t>(number)];
 }
 
@@ -117,6 +120,12 @@ Verdict first_match(const Policy& policy, std::span<const int> rules, const Fact
         verdict.rule = number;
         break;
     }
+    COCO_CHECK_DEAR(verdict.last_call >= facts.calls, "a verdict holds for the call that asked for it");
+    COCO_CHECK_DEAR(!facts.block_bytes || verdict.blocks.contains(*facts.block_bytes),
+                    "a verdict holds for the block that it was asked for");
+    COCO_CHECK_DEAR(
+        verdict.choice.algorithm == nullptr || serves(*verdict.choice.algorithm, facts.collective),
+        "a rule chooses what serves its collective");
     return verdict;
 }
 
@@ -145,7 +154,11 @@ std::vector<int> rules_for(const Policy& policy, const Facts& facts) {
 }
 
 Verdict select(const Policy& policy, std::span<const int> rules, const Facts& facts) {
+    COCO_CHECK_DEAR(std::ranges::equal(rules, rules_for(policy, facts)),
+                    "a choice is made by the rules for its facts");
     const auto& forced = policy.forced[static_cast<int>(facts.collective)];
+    COCO_CHECK_DEAR(!forced || forced->algorithm == nullptr || serves(*forced->algorithm, facts.collective),
+                    "what is forced serves its collective");
     if (forced) return {*forced, -1, true};
     return first_match(policy, rules, common_to_all(policy, rules, facts));
 }
@@ -155,6 +168,8 @@ Verdict select(const Policy& policy, const Facts& facts) {
 }
 
 Verdict select_to_see(const Policy& policy, std::span<const int> rules, const Facts& facts) {
+    COCO_CHECK_DEAR(std::ranges::equal(rules, rules_for(policy, facts)),
+                    "a choice is made by the rules for its facts");
     const Whatever whatever{.block = true};
     for (const int number : rules) {
         const Rule& rule = rule_at(policy, number);

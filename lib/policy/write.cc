@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "policy/policy.h"
 #include "policy/toml.h"
@@ -32,6 +33,7 @@ bool is_any(const Range& range) { return range.first == 0 && range.last == UINT6
 
 // As parse_range() reads it. TOML's integers have a sign.
 std::string text_of(const Range& range) {
+    COCO_CHECK(range.first <= range.last, "a range that is written contains something");
     if (range.first == range.last && range.first <= INT64_MAX) return std::to_string(range.first);
     if (range.first == range.last) return toml_string(std::to_string(range.first));
     std::string text = range.first != 0 ? base::bytes_text(range.first) : "";
@@ -51,6 +53,7 @@ constexpr Condition kConditions[] = {{"nodes", &Rule::nodes},     {"ranks", &Rul
 
 std::string text_of(const Condition& condition, const Range& range) {
     if (condition.range != &Rule::crowded) return text_of(range);
+    COCO_CHECK(range.first == range.last && range.last <= 1, "a condition on crowded is true or false");
     return range.contains(1) ? "true" : "false";
 }
 
@@ -63,8 +66,10 @@ bool differ_in_collective_alone(const Rule& one, const Rule& other) {
 
 void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& collectives) {
     auto line = [&](std::string_view key, const std::string& value) {
+        COCO_CHECK(key.size() < 11, "a key is shorter than its column");
         out << key << std::string(11 - key.size(), ' ') << "= " << value << '\n';
     };
+    COCO_CHECK(!collectives.empty(), "a rule is for a collective or more");
     out << "\n[[rule]]\n";
     line("collective", collectives.size() == 1 ? toml_string(collectives[0]) : list_of(collectives));
     for (const Condition& condition : kConditions)
@@ -84,6 +89,8 @@ std::string toml_of(std::span<const Rule> rules) {
     for (std::size_t i = 0; i < rules.size();) {
         const Rule& rule = rules[i];
         std::vector<std::string> collectives;
+        COCO_CHECK(rule.choice.algorithm == nullptr || serves(*rule.choice.algorithm, rule.collective),
+                   "a rule chooses what serves its collective");
         for (; i < rules.size() && differ_in_collective_alone(rule, rules[i]); ++i)
             collectives.emplace_back(base::name_of(rules[i].collective));
         write(out, rule, collectives);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "base/one_line.h"
 #include "base/write_signals.h"
@@ -38,6 +39,7 @@ class File {
     int fd() const { return fd_; }
 
     bool read_all(std::string& text) const {
+        COCO_CHECK(is_open(), "a file that is read is open");
         char piece[65536];
         for (ssize_t n; (n = read(fd_, piece, sizeof piece)) != 0;) {
             if (n < 0 && errno == EINTR) continue;
@@ -47,6 +49,7 @@ class File {
         return true;
     }
     bool write_all(std::string_view text) const {
+        COCO_CHECK(is_open(), "a file that is written is open");
         while (!text.empty()) {
             const ssize_t n = write(fd_, text.data(), text.size());
             if (n < 0 && errno == EINTR) continue;
@@ -191,6 +194,7 @@ std::string learned_folder() {
 std::string learned_path(const std::string& file, const policy::LearnedKey& key) {
     if (!file.empty()) return file;
     const std::string folder = learned_folder();
+    COCO_CHECK(folder.empty() || folder.starts_with('/'), "the cache is where a full name says");
     return folder.empty() ? folder : folder + "/learned-" + policy::hash_of(key) + ".toml";
 }
 
@@ -229,6 +233,7 @@ std::vector<policy::Learned> all_learned(const std::string& file) {
 }
 
 bool write_learned(const std::string& path, const policy::Learned& learned, std::string& trouble) {
+    COCO_CHECK(!path.empty(), "learned rules are written to a file that has a name");
     std::error_code error;
     const fs::path folder = fs::path(path).parent_path();
     if (!folder.empty()) fs::create_directories(folder.parent_path(), error);

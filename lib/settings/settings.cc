@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "base/heap_mode.h"
 #include "base/one_line.h"
@@ -14,6 +15,7 @@ namespace coco::settings {
 namespace {
 
 std::string wrong(const char* name, const std::string& why = {}) {
+    COCO_CHECK(!base::env(name).empty(), "a setting that is wrong is set");
     const base::Setting& s = base::setting(name);
     return base::one_line(std::string(name) + "=" + std::string(base::env(name)) + ": must be " + s.choices +
                           (why.empty() ? why : " (" + why + ")"));
