@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "blocks/layout.h"
 #include "channel/control.h"
 
@@ -43,6 +44,9 @@ struct Buffer {
     bool has_layouts() const { return !layouts.empty(); }
     BlockLayout layout_of_block(std::int32_t block) const {
         if (layouts.empty()) return {};
+        COCO_CHECK_DEAR(
+            block >= 0 && (layouts.size() == 1 || static_cast<std::size_t>(block) < layouts.size()),
+            "each block has a layout, or all have one");
         return layouts[layouts.size() == 1 ? 0 : static_cast<std::size_t>(block)];
     }
 };

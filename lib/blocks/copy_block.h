@@ -18,6 +18,8 @@ void copy_streaming(std::byte* target, const std::byte* source, std::size_t byte
 inline void copy_block(std::byte* target, const std::byte* source, std::size_t bytes) {
     COCO_CHECK_DEAR(target == source || target + bytes <= source || source + bytes <= target,
                     "blocks that are copied do not overlap");
+    COCO_CHECK_DEAR(bytes == 0 || (target != nullptr && source != nullptr),
+                    "blocks that are copied have addresses");
     // Two moves that may overlap each other cover every length between one and two times their width.
     auto ends = [&]<class Word>(Word) {
         Word first, last;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "blocks/copy_block.h"
 
 namespace coco::blocks {
@@ -84,18 +85,21 @@ void copy_runs(std::byte* to, std::int64_t to_stride, const std::byte* from, std
 
 std::uint64_t words_of(const std::int64_t* words) {
     const std::int64_t* at = words + 1 + 2 * words[0];
+    COCO_CHECK_DEAR(words[0] >= 0 && *at >= 0, "the words of a layout count its loops and its pieces");
     std::int64_t pieces = *at++;
     for (; pieces != 0; --pieces) at = behind(at);
     return static_cast<std::uint64_t>(at - words);
 }
 
 Layout Layout::run(std::int64_t offset_bytes, std::uint64_t bytes) {
+    COCO_CHECK(bytes <= INT64_MAX, "a run is no longer than memory");
     Layout made;
     if (bytes != 0) made.pieces_.push_back({offset_bytes, static_cast<std::int64_t>(bytes), {}});
     return made;
 }
 
 Layout Layout::bounded(std::size_t pieces_max) && {
+    COCO_CHECK(pieces_max >= 1 && pieces_max <= kPiecesMax, "a layout has a bounded number of pieces");
     pieces_max_ = pieces_max;
     return std::move(*this);
 }
@@ -125,6 +129,7 @@ Layout::Bounds Layout::bounds() const {
 }
 
 void Layout::repeat(std::int64_t count, std::int64_t stride_bytes) {
+    COCO_CHECK(count >= 0, "a layout is repeated some times, or never");
     if (count == 0) *this = Layout().bounded(pieces_max_);  // of whatever there are none
     if (pieces_.empty() || count == 1) return;
     Piece& first = pieces_[0];
@@ -143,6 +148,7 @@ void Layout::shift(std::int64_t bytes) {
 
 // Turns the loops around all pieces into more pieces. Returns: false if they would be too many.
 bool Layout::expand() {
+    COCO_CHECK(!pieces_.empty(), "what is expanded has pieces");
     while (!loops_.empty()) {
         const Loop loop = loops_.back();
         if (static_cast<std::size_t>(loop.count) > kPiecesMax / pieces_.size()) return false;
@@ -200,6 +206,7 @@ void Layout::append(Layout other) {
 }
 
 std::vector<std::int64_t> Layout::words() const {
+    COCO_CHECK(is_valid_, "a layout that is not valid has no words");
     std::vector<std::int64_t> words;
     write_loops(words, loops_);
     words.push_back(static_cast<std::int64_t>(pieces_.size()));
@@ -211,10 +218,13 @@ std::vector<std::int64_t> Layout::words() const {
 }
 
 void Cursor::Nest::add(std::int64_t count, std::int64_t stride_bytes) {
+    COCO_CHECK_DEAR(count >= 1, "a loop of a block goes round");
+    COCO_CHECK_DEAR(size < std::size(levels) || count == 1, "a nest has room for its loops");
     if (count != 1) levels[size++] = {count, stride_bytes, 0};
 }
 
 std::int64_t Cursor::Nest::go_to(std::int64_t number) {
+    COCO_CHECK_DEAR(number >= 0, "a nest begins with its first place");
     std::int64_t moved = 0;
     for (std::size_t i = size; i-- > 0; number /= levels[i].count) {
         levels[i].index = number % levels[i].count;
@@ -224,9 +234,11 @@ std::int64_t Cursor::Nest::go_to(std::int64_t number) {
 }
 
 bool Cursor::Nest::step(std::int64_t rounds, std::int64_t& moved) {
+    COCO_CHECK_DEAR(rounds >= 1, "a nest goes on, not back");
     for (std::size_t i = size; i-- > 0; rounds = 1) {
         Level& level = levels[i];
         level.index += rounds;
+        COCO_CHECK_DEAR(level.index <= level.count, "a nest takes no more rounds than are left");
         moved += rounds * level.stride_bytes;
         if (level.index < level.count) return true;
         moved -= level.count * level.stride_bytes;
@@ -258,6 +270,7 @@ Cursor::Cursor(std::byte* base, const BlockLayout& layout, std::uint64_t at) : b
             rest -= bytes_of_piece(piece_);
     }
     for (std::int64_t i = 0; i < piece_[2]; ++i) inner_.add(piece_[3 + 2 * i], piece_[4 + 2 * i]);
+    COCO_CHECK_DEAR(piece_[1] > 0, "a piece has bytes");
     run_bytes_ = piece_[1];
     done_bytes_ = rest % run_bytes_;
     at_ = base::displaced(base_, piece_[0] + inner_.go_to(rest / run_bytes_));
@@ -279,6 +292,11 @@ void Cursor::next_piece() {
 }
 
 void Cursor::advance(std::int64_t bytes) {
+    COCO_CHECK_DEAR(bytes > 0, "a cursor moves forward");
+    COCO_CHECK_DEAR(bytes <= run_bytes_ - done_bytes_ || (done_bytes_ == 0 && bytes % run_bytes_ == 0),
+                    "a cursor moves within a run, or by whole runs");
+    COCO_CHECK_DEAR(bytes <= run_bytes_ || bytes / run_bytes_ <= stretch().count,
+                    "a cursor moves within a stretch");
     if (done_bytes_ + bytes < run_bytes_) {
         done_bytes_ += bytes;
         return;
@@ -295,6 +313,7 @@ void Cursor::advance(std::int64_t bytes) {
 void copy_data(std::byte* to, const BlockLayout& to_layout, std::uint64_t to_at, const std::byte* from,
                const BlockLayout& from_layout, std::uint64_t from_at, std::uint64_t bytes, bool streaming) {
     auto left = static_cast<std::int64_t>(bytes);
+    COCO_CHECK_DEAR(left >= 0, "a copy is no longer than memory");
     if (left == 0) return;
     Cursor target(to, to_layout, to_at), source(const_cast<std::byte*>(from), from_layout, from_at);
     for (;;) {

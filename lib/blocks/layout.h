@@ -15,6 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
+
 namespace coco::blocks {
 
 class Layout {
@@ -82,6 +84,7 @@ struct BlockLayout {
     // Of a block of so many bytes of data: where its lowest and behind its highest byte is, from its address.
     Layout::Bounds bounds(std::uint64_t bytes) const {
         if (words == nullptr) return {0, static_cast<std::int64_t>(bytes)};
+        COCO_CHECK_DEAR(count >= 1 && span_bytes >= 0, "a block with a layout has elements");
         const std::int64_t last = (count - 1) * extent_bytes;
         return {last < 0 ? last : 0, (last < 0 ? 0 : last) + span_bytes};
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "blocks/publish.h"
 
+#include "base/check.h"
 #include "blocks/copy_block.h"
 
 namespace coco::blocks {
@@ -11,6 +12,7 @@ using channel::Publish;
 void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt> blocks,
               std::span<const std::int32_t> left_out) {
     auto* table = reinterpret_cast<StagedBlock*>(scratch);
+    COCO_CHECK_DEAR(std::ranges::is_sorted(left_out), "blocks are left out in rising order");
     auto next_out = blocks.size() == 1 ? left_out.end() : left_out.begin();
     std::uint64_t at = blocks.size() * sizeof(StagedBlock);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -20,10 +22,13 @@ void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt
         table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(bytes)};
         copy_block(scratch + at, base::displaced(from, blocks[i].displacement_bytes), bytes);
         at += bytes;
+        COCO_CHECK_DEAR(at <= UINT32_MAX, "places of staged blocks have 32 bits");
     }
+    COCO_CHECK_DEAR(next_out == left_out.end(), "blocks that are left out are blocks of the buffer");
 }
 
 void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch) {
+    COCO_CHECK_DEAR(scratch != nullptr, "scratch that is published has an address");
     slot.publish = scratch == slot.inlined ? Publish::inlined : Publish::staged;
     if (slot.publish == Publish::staged) slot.scratch_at = channel.offset_of(scratch);
 }
@@ -67,6 +72,10 @@ std::uint64_t layouts_bytes(const Buffer& buffer) {
 void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
                    std::byte* layouts, const Buffer& buffer, const std::byte* send_table) {
     const bool is_shared = send.piped == channel::Piped::shared;
+    COCO_CHECK_DEAR(send.piped != channel::Piped::pieces || ring != nullptr,
+                    "what is shown in pieces has a ring");
+    COCO_CHECK_DEAR(layouts == nullptr || (is_shared && buffer.has_layouts()),
+                    "layouts are shown of blocks in shared memory");
     if (send.piped == channel::Piped::address) channel.show_thread();
     slot.publish = Publish::piped;
     slot.direct = {
@@ -93,15 +102,19 @@ void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& s
         }
         *entry++ = {layout.words != nullptr ? words_at : 0, layout.count, layout.extent_bytes};
     });
+    COCO_CHECK_DEAR(words == layouts + layouts_bytes(buffer), "layouts take the room that was asked for");
 }
 
 std::byte* piped_base_of(const channel::Channel& channel, std::int32_t peer) {
+    COCO_CHECK_DEAR(channel.slot_of(peer).publish == Publish::piped,
+                    "a peer with a pipe has said so in its slot");
     const channel::DirectBody& body = channel.slot_of(peer).direct;
     return body.piped == channel::Piped::shared ? channel.at(peer, body.send.at)
                                                 : reinterpret_cast<std::byte*>(body.send.at);
 }
 
 BlockLayout piped_layout_of(const channel::Channel& channel, std::int32_t peer, std::int32_t block) {
+    COCO_CHECK_DEAR(block >= 0, "a block of a peer has a number");
     const channel::Slot& slot = channel.slot_of(peer);
     if (slot.publish != Publish::piped || slot.direct.layouts_at == 0) return {};
     const auto& entry = reinterpret_cast<const LayoutAt*>(channel.at(peer, slot.direct.layouts_at))[block];

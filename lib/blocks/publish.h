@@ -5,6 +5,7 @@
 #pragma once
 #include <span>
 
+#include "base/check.h"
 #include "blocks/side.h"
 #include "blocks/store.h"
 #include "channel/channel.h"
@@ -26,6 +27,8 @@ void publish_sides(const channel::Channel& channel, channel::Slot& slot, const S
 // A peer's scratch in this process. Requires: its slot says inlined or staged.
 inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer) {
     const channel::Slot& slot = channel.slot_of(peer);
+    COCO_CHECK_DEAR(slot.publish == channel::Publish::inlined || slot.publish == channel::Publish::staged,
+                    "a peer with scratch has said so in its slot");
     return slot.publish == channel::Publish::inlined ? const_cast<std::byte*>(slot.inlined)
                                                      : channel.at(peer, slot.scratch_at);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check.h"
 #include "blocks/copy_block.h"
 #include "blocks/publish.h"
 #include "heap/segment.h"
@@ -12,6 +13,7 @@ namespace coco::blocks {
 namespace {
 
 std::uint64_t bytes_of_block(const Buffer& buffer, std::int32_t block, std::uint64_t block_bytes) {
+    COCO_CHECK_DEAR(block >= 0 && block < buffer.block_count, "a block is one of the blocks of its buffer");
     return buffer.blocks.empty() ? block_bytes : buffer.blocks[block].bytes;
 }
 
@@ -106,6 +108,9 @@ Side through_pipe(Side side, std::byte* base) {
 }  // namespace
 
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
+    COCO_CHECK_DEAR(!buffer.on_device || (buffer.packer != nullptr && !buffer.has_layouts()),
+                    "the MPI library packs what is in memory of a device");
+    COCO_CHECK_DEAR(buffer.block_count >= 0, "a buffer has some blocks, or none");
     Side side{.where = choose(buffer, demand),
               .base = buffer.base,
               .stride_bytes = buffer.stride_bytes,
@@ -150,6 +155,7 @@ void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
         if (bytes == 0) continue;
+        COCO_CHECK_DEAR(side.base != nullptr, "a side that has blocks has memory");
         if (buffer.has_layouts())
             copy_data(side_block(side, i), {}, 0, user_block(buffer, i), buffer.layout_of_block(i), 0, bytes);
         else if (buffer.packer != nullptr)
@@ -164,6 +170,7 @@ void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_byte
     for (std::int32_t i = 0; i < buffer.block_count; ++i) {
         std::uint64_t bytes = bytes_of_block(buffer, i, block_bytes);
         if (bytes == 0) continue;
+        COCO_CHECK_DEAR(side.base != nullptr, "a side that has blocks has memory");
         if (buffer.has_layouts())
             copy_data(user_block(buffer, i), buffer.layout_of_block(i), 0, side_block(side, i), {}, 0, bytes);
         else if (buffer.packer != nullptr)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "blocks/buffer.h"
 #include "schedule/place.h"
 
@@ -43,9 +44,14 @@ struct Store {
     Room shared_send, shared_recv, private_send, private_recv;
 
     void make_rows(std::int32_t ranks) {
+        COCO_CHECK_DEAR(ranks >= 1, "a call has ranks");
         rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(ranks));
     }
     Row& row(schedule::Area area, std::int32_t owner, std::int32_t ranks) {
+        COCO_CHECK_DEAR(owner >= 0 && owner < ranks, "an area belongs to one of the ranks");
+        COCO_CHECK_DEAR(
+            rows.size() >= static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(ranks),
+            "rows were made for all ranks");
         return rows[static_cast<std::size_t>(area) * static_cast<std::size_t>(ranks) +
                     static_cast<std::size_t>(owner)];
     }

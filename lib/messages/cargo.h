@@ -3,6 +3,7 @@
 // How items are put into a cargo and taken out: what the ports of messages/carrier.h in exec have in common.
 // Thread safety: that of the channel.
 #pragma once
+#include "base/check.h"
 #include "blocks/copy_block.h"
 #include "messages/carrier.h"
 #include "messages/post.h"
@@ -27,6 +28,7 @@ std::uint64_t write_items(const Format& format, std::byte* memory, std::int32_t 
 template <class Take>
 void read_items(const Format& format, const Cargo& cargo, std::int32_t blocks, Take take) {
     const std::byte* data = cargo.data;
+    COCO_CHECK_DEAR(blocks >= 0 && cargo.memory != nullptr, "items are read from what came");
     for (std::int32_t i = 0; i < blocks; ++i) {
         Item item = format.read_length(cargo.memory, i);
         item.at = data;

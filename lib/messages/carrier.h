@@ -43,6 +43,7 @@ struct Loads {
 
     void clear() { used = known = through = 0; }
     Load& add(bool sends, std::int32_t peer, schedule::Place first, std::int32_t blocks) {
+        COCO_CHECK_DEAR(peer >= 0 && blocks > 0, "a load has blocks and goes to a rank, or comes from one");
         if (used == all.size()) all.emplace_back();
         Load& load = all[used++];
         load.sends = sends;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/bits.h"
+#include "base/check.h"
 
 namespace coco::messages {
 
@@ -49,6 +50,8 @@ struct Format {
     }
     // The size of the opening and the lengths, which come before the data.
     std::uint64_t head_bytes(std::int32_t blocks) const {
+        COCO_CHECK_DEAR(blocks >= 0, "a message has some blocks, or none");
+        COCO_CHECK_DEAR(length_bytes == 4 || length_bytes == 8, "lengths have 32 or 64 bits");
         return opening_bytes +
                base::round_up(static_cast<std::uint64_t>(blocks) * length_bytes, sizeof(std::uint64_t));
     }
@@ -61,12 +64,18 @@ struct Format {
         const std::uint64_t head = head_bytes(blocks);
         // Only short messages may be shorter than their receiver asks for (mpi/wire.h).
         constexpr std::uint64_t kLong = 1 << 30;
+        COCO_CHECK_DEAR(most_block_bytes == 0 || head + data_bytes <= most_bytes(blocks),
+                        "data that goes along fits into its message");
         if (most_block_bytes != 0)
             return {most_bytes(blocks) > kLong ? most_bytes(blocks) : head + data_bytes, 0};
         return data_bytes <= along_bytes ? Parts{head + data_bytes, 0} : Parts{head, data_bytes};
     }
 
     void write_length(std::byte* message, std::int32_t i, const Item& item) const {
+        COCO_CHECK_DEAR(item.straight || item.bytes <= longest_told(),
+                        "the length of a block that travels can be told");
+        COCO_CHECK_DEAR(straight_bytes == 0 || item.straight == (item.bytes > straight_bytes),
+                        "the length of a block says whether it goes straight");
         std::uint64_t told = std::min(item.bytes, longest_told());
         if (straight_bytes == 0 && item.straight) told |= straight_bit();
         std::memcpy(length_at(message, i), &told,
@@ -90,6 +99,7 @@ struct Format {
     std::uint64_t straight_bit() const { return std::uint64_t{1} << (8 * length_bytes - 1); }
     template <class Byte>
     Byte* length_at(Byte* message, std::int32_t i) const {
+        COCO_CHECK_DEAR(i >= 0, "a length is that of a block");
         return message + opening_bytes + static_cast<std::uint64_t>(i) * length_bytes;
     }
 };

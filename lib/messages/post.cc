@@ -35,6 +35,7 @@ bool Post::complete(channel::Channel& channel, std::size_t left, std::int32_t& u
     if (channel.polls() && !wire->is_through(left)) return false;
     Watch watch(channel);
     unlike = wire->complete(left, yields);
+    COCO_CHECK_DEAR(unlike >= mpi::Wire::kNobody, "who sent an unlike message is a rank");
     return true;
 }
 
@@ -63,6 +64,7 @@ std::size_t Post::take_parcel(channel::Channel& channel, std::uint64_t bytes, bo
 }
 
 bool Post::grow(channel::Channel& channel, blocks::Room& room, std::uint64_t bytes, bool shared) {
+    COCO_CHECK(channel.epoch() != 0, "a room grows in a call");
     if (bytes <= room.bytes) return true;
     auto* memory = static_cast<std::byte*>(heap::allocate_shared(64, bytes));
     if (memory == nullptr || (shared && !heap::is_shared(memory, bytes))) {
@@ -81,6 +83,7 @@ bool Post::grow(channel::Channel& channel, blocks::Room& room, std::uint64_t byt
 }
 
 std::vector<void*> Post::leave() {
+    COCO_CHECK(requests.empty(), "no message is under way when a channel ends");
     std::vector<void*> memory = std::exchange(outgrown_, {});
     for (const Parcel& parcel : parcels_) memory.push_back(parcel.room.memory);
     for (blocks::Room* room : {&scratch, &inbox}) {

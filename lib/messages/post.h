@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "blocks/store.h"
 #include "channel/channel.h"
 #include "messages/carrier.h"
@@ -43,10 +44,21 @@ class Post {
     // A memory of a message, which belongs to the call that takes it until that call is over, or until it is
     // released. shared: on the shared heap, if there is room there.
     std::size_t take_parcel(channel::Channel& channel, std::uint64_t bytes, bool shared = false);
-    std::byte* memory_of(std::size_t parcel) const { return parcels_[parcel].room.memory; }
-    void release_parcel(std::size_t parcel) { parcels_[parcel].epoch = 0; }
+    std::byte* memory_of(std::size_t parcel) const {
+        COCO_CHECK_DEAR(parcel < parcels_.size() && parcels_[parcel].epoch != 0, "a parcel in use was taken");
+        return parcels_[parcel].room.memory;
+    }
+    void release_parcel(std::size_t parcel) {
+        COCO_CHECK_DEAR(parcel < parcels_.size() && parcels_[parcel].epoch != 0,
+                        "a parcel that is released was taken");
+        parcels_[parcel].epoch = 0;
+    }
     // Keeps a parcel that mates read in this epoch until they are done with it.
-    void keep_parcel_for_mates(std::size_t parcel) { parcels_[parcel].read_by_mates = true; }
+    void keep_parcel_for_mates(std::size_t parcel) {
+        COCO_CHECK_DEAR(parcel < parcels_.size() && parcels_[parcel].epoch != 0,
+                        "a parcel that is kept was taken");
+        parcels_[parcel].read_by_mates = true;
+    }
 
     // The requests of the call that runs, of messages that it waits for itself.
     mpi::Requests requests;
@@ -84,6 +96,7 @@ class Post {
         bool read_by_mates = false;  // in that epoch, and on until they have finished it
     };
     std::size_t use(const channel::Channel& channel, std::size_t parcel) {
+        COCO_CHECK_DEAR(channel.epoch() != 0, "a parcel is taken by a call");
         parcels_[parcel].epoch = channel.epoch();
         parcels_[parcel].read_by_mates = false;
         return parcel;

@@ -12,6 +12,7 @@ namespace coco::messages {
 
 bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, bool shared, Fit& fit,
                       std::int32_t blocks, std::uint64_t block_bytes) {
+    COCO_CHECK_DEAR(blocks >= 0, "a schedule wants some blocks of scratch, or none");
     post.has_agreed_on_scratch = false;
     if (block_bytes >= fit.failing_block_bytes) return false;
     if (block_bytes > fit.fitting_block_bytes) {
@@ -30,6 +31,7 @@ std::byte* take_scratch(channel::Channel& channel, Post& post) {
     COCO_CHECK(post.has_agreed_on_scratch, "ranks agree on scratch before they take it");
     const std::uint64_t epoch = channel.epoch();
     if (epoch > Post::kHalves && !channel.wait_all_done(epoch - Post::kHalves)) return nullptr;
+    COCO_CHECK_DEAR(post.scratch.bytes % Post::kHalves == 0, "scratch has two halves");
     return post.scratch.memory != nullptr ? Post::half(channel, post.scratch) : &none;
 }
 

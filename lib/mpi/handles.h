@@ -12,6 +12,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/check.h"
+
 namespace coco::mpi {
 
 // A handle that was loaded or narrowed has zeros above its family's width. The library may write only the
@@ -69,9 +71,18 @@ class Handles {
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
     void* data() { return words_.data(); }
-    void* at(std::size_t index) { return bytes() + index * g_handle_bytes; }
-    H operator[](std::size_t index) const { return load<H>(words_.data(), index); }
-    void store(std::size_t index, H value) { std::memcpy(at(index), &value.bits, g_handle_bytes); }
+    void* at(std::size_t index) {
+        COCO_CHECK_DEAR(index <= size_, "a handle is in its array");
+        return bytes() + index * g_handle_bytes;
+    }
+    H operator[](std::size_t index) const {
+        COCO_CHECK_DEAR(index < size_, "a handle is in its array");
+        return load<H>(words_.data(), index);
+    }
+    void store(std::size_t index, H value) {
+        COCO_CHECK_DEAR(index < size_, "a handle is in its array");
+        std::memcpy(at(index), &value.bits, g_handle_bytes);
+    }
     void resize(std::size_t count) {
         words_.resize((count * g_handle_bytes + sizeof(std::uintptr_t) - 1) / sizeof(std::uintptr_t));
         size_ = count;
@@ -83,6 +94,7 @@ class Handles {
     }
     void clear() { resize(0); }
     void erase_first(std::size_t count) {
+        COCO_CHECK_DEAR(count <= size_, "handles that are erased are in their array");
         std::memmove(words_.data(), at(count), (size_ - count) * g_handle_bytes);
         resize(size_ - count);
     }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "os/process.h"
 
@@ -159,6 +160,10 @@ void publish(const Library& library, os::Object object) {
     std::lock_guard lock(lock_of_publishing());
     if (g_served.load(std::memory_order_relaxed) != nullptr || g_alone.load(std::memory_order_relaxed))
         return;
+    COCO_CHECK(library.family != nullptr && library.file != nullptr,
+               "a library that is served has a family and a file");
+    COCO_CHECK(library.family->handle_bytes == 4 || library.family->handle_bytes == 8,
+               "a handle is half a register, or a whole one");
     g_library = library;
     g_object.store(object, std::memory_order_relaxed);
     g_handle_bytes = library.family->handle_bytes;

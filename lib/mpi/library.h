@@ -13,6 +13,7 @@
 #include <atomic>
 #include <string>
 
+#include "base/check.h"
 #include "mpi/family.h"
 #include "mpi/functions.h"
 #include "os/symbols.h"
@@ -56,7 +57,10 @@ inline const Library* served_beside(os::Object doors) { return internal::find_li
 
 // The same, without a look. Requires: served() gave it before, in this or in a thread that this one heard
 // from.
-inline const Library& lib() { return internal::g_library; }
+inline const Library& lib() {
+    COCO_CHECK_DEAR(internal::g_library.family != nullptr, "an MPI library is in use once it was served");
+    return internal::g_library;
+}
 
 // Before MPI is initialized: looks whether a second MPI library has come into the process, whose calls would
 // come to our doors too.

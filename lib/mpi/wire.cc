@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "mpi/library.h"
 
@@ -94,6 +95,12 @@ bool Wire::open_world() {
 
 std::unique_ptr<Wire> Wire::within_world(const std::vector<std::int32_t>& world_ranks, std::int32_t rank,
                                          std::vector<std::int32_t> numbers) {
+    COCO_CHECK(world_comm() != lib().comm_null, "a wire within the world goes by the wire of the world");
+    COCO_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < world_ranks.size(),
+               "a rank with a wire is one of its ranks");
+    COCO_CHECK(numbers.size() == world_ranks.size(), "each rank of a wire within the world has a number");
+    for (std::int32_t number : numbers)
+        COCO_CHECK(number >= 0 && number < kNumbersMost, "there are tags for each number of a wire");
     std::unique_ptr<Wire> wire(new Wire(world_comm()));
     wire->ranks_ = &world_ranks;
     wire->rank_ = rank;
@@ -120,12 +127,15 @@ void end_wires() {
 }
 
 void Wire::end() {
+    COCO_CHECK(messages_.empty(), "no message is under way when a wire ends");
     if (comm_ != lib().comm_null) lib().Comm_free(&comm_);
     comm_ = lib().comm_null;
 }
 
 void Wire::start_send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag,
                       Requests& into) {
+    COCO_CHECK_DEAR(comm_ != lib().comm_null, "messages go by a wire that has not ended");
+    COCO_CHECK_DEAR(bytes == 0 || data != nullptr, "a message with bytes has memory");
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
         lib().Isend(data + at, piece_bytes, lib().byte, there(peer), tag_of(rank_, tag), comm_, into.add());
         ++messages_sent_;
@@ -134,12 +144,15 @@ void Wire::start_send(std::int32_t peer, const std::byte* data, std::uint64_t by
 }
 
 void Wire::start_receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int tag, Requests& into) {
+    COCO_CHECK_DEAR(comm_ != lib().comm_null, "messages go by a wire that has not ended");
+    COCO_CHECK_DEAR(bytes == 0 || data != nullptr, "a message with bytes has memory");
     in_pieces(bytes, [&](std::uint64_t at, int piece_bytes) {
         lib().Irecv(data + at, piece_bytes, lib().byte, there(peer), tag_of(peer, tag), comm_, into.add());
     });
 }
 
 void Wire::send(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int tag) {
+    COCO_CHECK_DEAR(tag >= 0 && tag < kMarkedTag + kMarks, "a message has a tag");
     start_send(peer, data, bytes, tag, requests_);
     messages_.push_back({requests_.size(), peer, 0});
 }
@@ -151,6 +164,8 @@ void Wire::receive(std::int32_t peer, std::byte* data, std::uint64_t bytes, int 
 
 // Whatever tag comes is taken: the peer's messages of earlier calls are through, and this call's come first.
 void Wire::receive_marked(std::int32_t peer, std::byte* data, std::uint64_t bytes, int mark) {
+    COCO_CHECK_DEAR(mark >= 0 && mark < kMarks, "a mark has a tag");
+    COCO_CHECK_DEAR(ranks_ == nullptr, "a wire within the world has no tags for marks");
     start_receive(peer, data, bytes, lib().constants.any_tag, requests_);
     messages_.push_back({requests_.size(), peer, kMarkedTag + mark});
 }
@@ -163,11 +178,15 @@ std::int32_t Wire::complete(std::size_t left, bool yields) {
     std::int32_t unlike = find_unlike(count);
     requests_.erase_first(requests);
     messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
-    for (Message& message : messages_) message.end -= requests;
+    for (Message& message : messages_) {
+        COCO_CHECK_DEAR(message.end > requests, "messages are completed in the order of their start");
+        message.end -= requests;
+    }
     return unlike;
 }
 
 std::int32_t Wire::find_unlike(std::size_t count) const {
+    COCO_CHECK_DEAR(count <= messages_.size(), "messages that are through were started");
     for (std::size_t i = 0; i < count; ++i) {
         const Message& message = messages_[i];
         if (message.tag != 0 && tag_of_status(message.end - 1) != message.tag) return message.peer;
@@ -176,6 +195,8 @@ std::int32_t Wire::find_unlike(std::size_t count) const {
 }
 
 int Wire::tag_of_status(std::size_t index) const {
+    COCO_CHECK_DEAR((index + 1) * lib().status.bytes <= statuses_.size(),
+                    "a status was written for each request");
     const StatusLayout& layout = lib().status;
     return status_member(statuses_.data() + index * layout.bytes, layout.tag_at);
 }
@@ -191,6 +212,7 @@ bool Wire::is_through(Request request) {
 }
 
 bool Wire::are_through(const Requests& requests, std::size_t count) {
+    COCO_CHECK_DEAR(count <= requests.size(), "requests that are asked for were started");
     for (std::size_t i = 0; i < count; ++i)
         if (!is_through(requests[i])) return false;
     return true;
@@ -202,6 +224,7 @@ bool Wire::is_through(std::size_t left) const {
 }
 
 void Wire::wait(Requests& requests, std::size_t count, bool yields, void* statuses) {
+    COCO_CHECK_DEAR(count <= requests.size(), "requests that are waited for were started");
     // MPICH's waiting never gives the CPU away.
     for (std::size_t i = 0; yields && i < count; ++i)
         while (!is_through(requests[i])) sched_yield();

@@ -5,6 +5,7 @@
 // it belongs to a communicator, and MPI allows one collective at a time there. Fails: errors end the job, as
 // MPI_ERRORS_ARE_FATAL says; the other ranks would wait for ever.
 #pragma once
+#include "base/check.h"
 #include "mpi/handles.h"
 
 #include <cstddef>
@@ -50,6 +51,8 @@ class Wire {
     // a call. Requires: 0 <= mark < kMarks.
     static constexpr int kMarks = 32'000;
     void send_marked(std::int32_t peer, const std::byte* data, std::uint64_t bytes, int mark) {
+        COCO_CHECK_DEAR(mark >= 0 && mark < kMarks, "a mark has a tag");
+        COCO_CHECK_DEAR(ranks_ == nullptr, "a wire within the world has no tags for marks");
         send(peer, data, bytes, kMarkedTag + mark);
     }
     void receive_marked(std::int32_t peer, std::byte* data, std::uint64_t bytes, int mark);
@@ -75,9 +78,13 @@ class Wire {
     explicit Wire(Comm comm) : comm_(comm) {}
     // Where a peer is on comm_, and which tags are for what it sends.
     int there(std::int32_t peer) const {
+        COCO_CHECK_DEAR(peer >= 0 && (ranks_ == nullptr || static_cast<std::size_t>(peer) < ranks_->size()),
+                        "a peer of a wire is one of its ranks");
         return ranks_ != nullptr ? (*ranks_)[static_cast<std::size_t>(peer)] : peer;
     }
     int tag_of(std::int32_t sender, int tag) const {
+        COCO_CHECK_DEAR(ranks_ == nullptr || (tag >= 0 && tag < kTagsEach),
+                        "a wire within the world has a few tags for each of its ranks");
         return ranks_ != nullptr ? numbers_[static_cast<std::size_t>(sender)] * kTagsEach + tag : tag;
     }
     friend void end_wires();
