@@ -14,8 +14,16 @@ void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
                    std::span<const std::int32_t> mates) {
     COCO_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < peers.size(),
                "a channel's rank is one of its peers");
+    COCO_CHECK(!is_open(), "a channel is closed before it is opened again");
     const Peer& own = peers[static_cast<std::size_t>(rank)];
     COCO_CHECK(own.control != nullptr, "a channel is opened with a control block");
+    for (std::int32_t mate : mates) {
+        COCO_CHECK(mate >= 0 && static_cast<std::size_t>(mate) < peers.size() && mate != rank,
+                   "mates are other ranks of a channel");
+        const Peer& peer = peers[static_cast<std::size_t>(mate)];
+        COCO_CHECK(peer.control != nullptr || (peer.directory != nullptr && id != 0),
+                   "a mate's control block is known, or can be found");
+    }
     id_ = id;
     rank_ = rank;
     control_ = own.control;
@@ -31,6 +39,7 @@ void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
 }
 
 void Channel::hand_back(HandedBack calls) {
+    COCO_CHECK(calls != HandedBack::none, "who has calls handed back says which");
     COCO_CHECK(is_found(0), "no call is handed back while the channel polls");
     const Peer& first = peers_.front();
     // Relaxed: this rank's publishing releases it.
@@ -44,6 +53,7 @@ std::vector<Pending> Channel::pending() const {
     std::vector<Pending> pending;
     for (std::int32_t r : mates_) {
         const Peer& p = peers_[static_cast<std::size_t>(r)];
+        COCO_CHECK(p.control != nullptr, "the mates of a channel that ends are known");
         pending.push_back({&p.control->flag.value, milestone_value(p.epoch_base + epoch_, schedule::kDone)});
     }
     return pending;
@@ -92,6 +102,7 @@ bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& b
 
 bool Channel::wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces) {
     const Peer& p = peers_[static_cast<std::size_t>(owner)];
+    COCO_CHECK_DEAR(p.control != nullptr, "who shows pieces has arrived");
     const std::uint64_t target = stream_value(p.epoch_base + epoch_, pieces);
     // Acquire: pairs with raise_shown() and raise_read() of the owner. The piece is read next, or written over.
     if (word.load(std::memory_order_acquire) >= target) return true;
@@ -132,8 +143,11 @@ bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
     // has read in epochs up to that is done, and the caller writes there. A load never sees less than the one
     // before it did.
     std::uint64_t value = flag.value.load(std::memory_order_acquire);
+    COCO_CHECK_DEAR(value >> 20 >= p.epoch_base,
+                    "a control block counts on from one communicator to the next");
     std::uint64_t at = (value >> 20) - p.epoch_base;
     p.done_epoch = (value & schedule::kDone) == schedule::kDone ? at : at - 1;
+    COCO_CHECK_DEAR(p.done_epoch >= wanted, "a wait ends when what is waited for is there");
     return true;
 }
 
@@ -201,6 +215,7 @@ Record Channel::next_record(std::int32_t root) {
     if (!is_found(root)) return {};
     Peer& p = peers_[static_cast<std::size_t>(root)];
     for (;;) {
+        COCO_CHECK_DEAR(p.tape_at % 8 == 0 && p.tape_at < kTapeBytes, "a record begins on its tape");
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
         // A header is above 0 when it is there. Each of these loads may be the one that finds it; all acquire, and
         // pair with publish() and with the wrap's raise: the payload, and the zero behind it, are read next. The
@@ -215,6 +230,7 @@ Record Channel::next_record(std::int32_t root) {
         Header header{word.load(std::memory_order_acquire)};
         if (header.word != Header::kWrap) {
             p.tape_at += header.record_bytes();
+            COCO_CHECK_DEAR(p.tape_at < kTapeBytes, "a header follows a record on its tape");
             return {&word};
         }
         p.tape_at = 0;

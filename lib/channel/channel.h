@@ -99,6 +99,8 @@ class Channel {
 
     // The address in this process of an offset in `peer`'s segment.
     std::byte* at(std::int32_t peer, std::uint64_t offset) const {
+        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
+                        "a peer is one of the ranks");
         const Peer& p = peers_[static_cast<std::size_t>(peer)];
         // Relaxed: whoever has shown the offset has mapped what lies there before, and this rank has acquired that.
         if (p.growths->load(std::memory_order_relaxed) != p.followed) [[unlikely]]
@@ -113,12 +115,16 @@ class Channel {
 
     // A peer's slot of this epoch. Requires: the peer has arrived, or at least has been found.
     const Slot& slot_of(std::int32_t peer) const {
+        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
+                        "a peer is one of the ranks");
         const Peer& p = peers_[static_cast<std::size_t>(peer)];
+        COCO_CHECK_DEAR(p.control != nullptr, "a peer with a slot was found");
         return p.control->slots[(p.epoch_base + epoch_) % kSlots];
     }
     // This rank's slot, ready to be written: waits until all who may read its last content are done. Null while
     // the channel polls and they are not.
     Slot* open_slot() {
+        COCO_CHECK_DEAR(is_open() && epoch_ != 0, "a slot is opened in a call");
         std::uint64_t& last = slot_epoch_[epoch_ % kSlots];
         if (last != epoch_ && !wait_all_done(last)) [[unlikely]]
             return nullptr;
@@ -127,7 +133,11 @@ class Channel {
     }
     // Publishes the slot: what it says is seen by all who wait for this rank to arrive. The raise releases, and
     // pairs with the loads of wait_arrived().
-    void publish(Slot& slot) { sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_); }
+    void publish(Slot& slot) {
+        COCO_CHECK_DEAR(&slot == &control_->slots[(own_epoch_base_ + epoch_) % kSlots],
+                        "a rank publishes its slot of this epoch");
+        sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_);
+    }
     // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while the
     // channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
     std::byte* stage_bytes(std::uint64_t bytes);
@@ -182,6 +192,7 @@ class Channel {
     [[nodiscard]] bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
     [[nodiscard]] bool wait_all_done(std::uint64_t epoch) {
+        COCO_CHECK_DEAR(epoch <= epoch_, "nobody waits for the end of calls to come");
         return done_epoch_ >= epoch || look_at_all(epoch);
     }
     // The raise releases: with kDone also what this rank has read of others, which they then may write. It pairs
@@ -196,21 +207,35 @@ class Channel {
     // peer: for whom; this rank itself stands for all. The raise releases the piece, and pairs with wait_shown().
     // Requires, of these four: fewer than kNodeRanks ranks, fewer than kStreamPieces pieces, counts that only grow.
     void raise_shown(std::int32_t peer, std::uint64_t pieces) {
+        COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
+        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
+                        "a stream is between two of the ranks");
         sync::raise(control_->shown[peer], control_->flag.doorbell,
                     stream_value(own_epoch_base_ + epoch_, pieces));
     }
     // Waits until `owner` has shown `to` so many pieces. Requires: the owner has arrived.
     [[nodiscard]] bool wait_shown(std::int32_t owner, std::int32_t to, std::uint64_t pieces) {
+        COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
+        COCO_CHECK_DEAR(owner >= 0 && static_cast<std::size_t>(owner) < peers_.size(),
+                        "a stream is between two of the ranks");
+        COCO_CHECK_DEAR(to >= 0 && static_cast<std::size_t>(to) < peers_.size(),
+                        "a stream is between two of the ranks");
         return wait_stream(owner, peers_[static_cast<std::size_t>(owner)].control->shown[to], pieces);
     }
     // This rank has read so many pieces of `owner`'s: they may be written over. The raise releases the reads, and
     // pairs with wait_read().
     void raise_read(std::int32_t owner, std::uint64_t pieces) {
+        COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
+        COCO_CHECK_DEAR(owner >= 0 && static_cast<std::size_t>(owner) < peers_.size(),
+                        "a stream is between two of the ranks");
         sync::raise(control_->read[owner], control_->flag.doorbell,
                     stream_value(own_epoch_base_ + epoch_, pieces));
     }
     // Waits until `reader` has read so many pieces of this rank's. Requires: the reader has arrived.
     [[nodiscard]] bool wait_read(std::int32_t reader, std::uint64_t pieces) {
+        COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
+        COCO_CHECK_DEAR(reader >= 0 && static_cast<std::size_t>(reader) < peers_.size(),
+                        "a stream is between two of the ranks");
         return wait_stream(reader, peers_[static_cast<std::size_t>(reader)].control->read[rank_], pieces);
     }
 
@@ -233,6 +258,8 @@ class Channel {
     void ask_for_pieces(std::int32_t owner) { raise_read(owner, 0); }
     // Requires: the reader has raised kUnread, and has read no pieces of this rank's in this epoch before.
     bool is_asked_by(std::int32_t reader) const {
+        COCO_CHECK_DEAR(reader >= 0 && static_cast<std::size_t>(reader) < peers_.size(),
+                        "a stream is between two of the ranks");
         const Peer& p = peers_[static_cast<std::size_t>(reader)];
         // Relaxed: kUnread was acquired.
         return p.control->read[rank_].load(std::memory_order_relaxed) >=
@@ -245,6 +272,7 @@ class Channel {
     Record open_record(Header header);
     // Publishes a record that open_record() gave. The raise releases, and pairs with the loads of next_record().
     void publish(Record record, Header header) {
+        COCO_CHECK_DEAR(record.header != nullptr, "a record is published that was opened");
         sync::raise(*record.header, control_->flag.doorbell, header.of_call(epoch_).word);
     }
     // Waits for the next record of `root`'s tape and steps over it. Nothing is fetched ahead while waiting: the
@@ -269,6 +297,8 @@ class Channel {
 
     // Finds a peer's control block, where that is not known yet.
     bool is_found(std::int32_t peer) {
+        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
+                        "a peer is one of the ranks");
         return peers_[static_cast<std::size_t>(peer)].control != nullptr || find_peer(peer);
     }
     bool find_peer(std::int32_t peer);

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/check.h"
 #include "channel/sizes.h"
 #include "os/cpu.h"
 #include "schedule/step.h"
@@ -122,6 +123,7 @@ struct alignas(4096) Control {
 
 // Milestones of an epoch in one counter: later epochs are larger than every milestone of earlier ones.
 constexpr std::uint64_t milestone_value(std::uint64_t epoch, schedule::Milestone milestone) {
+    COCO_CHECK_DEAR(milestone <= schedule::kDone, "kDone is the last milestone of an epoch");
     return (epoch << 20) + milestone;
 }
 static_assert(schedule::kDone < (1u << 20));
@@ -129,6 +131,7 @@ static_assert(schedule::kDone < (1u << 20));
 // Counts of a stream in the same way: a stream of a later epoch is beyond every earlier one.
 inline constexpr std::uint64_t kStreamPieces = std::uint64_t{1} << 28;  // a stream has fewer
 constexpr std::uint64_t stream_value(std::uint64_t epoch, std::uint64_t pieces) {
+    COCO_CHECK_DEAR(pieces < kStreamPieces, "a stream has a bounded number of pieces");
     return epoch * kStreamPieces + pieces;
 }
 

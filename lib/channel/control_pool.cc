@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "base/check.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 #include "os/process.h"
@@ -24,6 +25,9 @@ ControlPool& control_pool() {
 // Counts this rank out as soon as the block that counts can be found.
 void ControlPool::count_out(Retired& retired) {
     const LeaveInfo& leave = retired.leave;
+    COCO_CHECK(leave.ranks >= 1, "a channel that ends has ranks");
+    COCO_CHECK(leave.first_directory != nullptr && leave.first_segment != nullptr,
+               "the block that counts the leavers can be found");
     const ControlCard* card = leave.first_directory->find(leave.id);
     if (card == nullptr) return;
     heap::follow_growth(leave.first_segment);
@@ -49,6 +53,7 @@ bool ControlPool::is_over(Retired& retired) {
 }
 
 void ControlPool::set_free(Retired& retired) {
+    COCO_CHECK(retired.control != nullptr, "a block is set free that a channel had");
     if (retired.leave.id != 0) retired.leave.own_directory->remove(retired.leave.id);
     free_.push_back(retired.control);
     for (void* memory : retired.memory) heap::release(memory);
@@ -104,6 +109,8 @@ Control* ControlPool::take() {
     if (free_.empty()) return make_control(true);
     Control* control = free_.back();
     free_.pop_back();
+    COCO_CHECK((control->flag.value.load(std::memory_order_relaxed) & schedule::kDone) == schedule::kDone,
+               "a free block has finished its last call");
     return control;
 }
 
@@ -123,6 +130,9 @@ Control* make_lone_control() { return make_control(false); }
 void end_lone_control(Control* control) { heap::release(control); }
 
 void ControlPool::retire(Retired&& retired) {
+    COCO_CHECK(retired.control != nullptr, "a block is retired that a channel had");
+    COCO_CHECK(retired.leave.id == 0 || retired.leave.own_directory != nullptr,
+               "a block that was shown has a directory");
     std::lock_guard lock(mutex_);
     if (retired.leave.id != 0) count_out(retired);
     retired_.push_back(std::move(retired));

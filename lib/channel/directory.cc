@@ -31,11 +31,13 @@ bool Directory::add(std::uint64_t id, const ControlCard& card) {
 }
 
 void Directory::remove(std::uint64_t id) {
+    COCO_CHECK(id % 2 == 1, "identities are odd");
     for (std::uint64_t step = 0; step < reach(); ++step) {
         Entry& entry = entries_[place_of(id, step)];
         if (entry.id.load(std::memory_order_relaxed) != id) continue;
         // Relaxed: it publishes nothing. A rank that reads the old identity for long looks for another one, and passes.
         entry.id.store(0, std::memory_order_relaxed);
+        COCO_CHECK(step < kNear || far_entries_ != 0, "an entry that is far was counted as such");
         // Release: pairs with reach(). Any rank that looks for a card now looks for one that is near, or to come.
         if (step >= kNear && --far_entries_ == 0) reach_.store(0, std::memory_order_release);
         return;
@@ -43,6 +45,7 @@ void Directory::remove(std::uint64_t id) {
 }
 
 const ControlCard* Directory::find(std::uint64_t id) const {
+    COCO_CHECK_DEAR(id % 2 == 1, "identities are odd");
     for (std::uint64_t step = 0; step < reach(); ++step) {
         const Entry& entry = entries_[place_of(id, step)];
         // Acquire: pairs with the store in add(). The caller reads the card next.

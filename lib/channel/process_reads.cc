@@ -4,6 +4,7 @@
 // is in its owner.
 #include <cerrno>
 
+#include "base/check.h"
 #include "channel/channel.h"
 #include "os/process_memory.h"
 
@@ -54,7 +55,10 @@ bool Channel::can_all_read() const {
 }
 
 bool Channel::read_private(std::int32_t peer, const std::byte* from, std::span<const iovec> to) {
+    COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size() && peer != rank_,
+                    "a rank reads the memory of another one");
     const Control* control = peers_[static_cast<std::size_t>(peer)].control;
+    COCO_CHECK_DEAR(control != nullptr, "a peer whose memory is read was found");
     if (!is_refused_by_test() && os::read_process(control->thread.load(std::memory_order_relaxed), from, to))
         return true;
     if (errno != EFAULT && g_refused_reads.load(std::memory_order_relaxed) == 0) reads_mates_ = Answer::no;

@@ -13,6 +13,7 @@
 #pragma once
 #include <cstdint>
 
+#include "base/check.h"
 #include "channel/control.h"
 
 namespace coco::channel {
@@ -27,11 +28,15 @@ class Ring {
             wait_epoch;  // all ranks must have finished this call before the piece is written; 0: none
         bool wrapped;
     };
-    explicit Ring(std::uint64_t head = 0) : head_(head), entered_(head / kSectorBytes) {}
+    explicit Ring(std::uint64_t head = 0) : head_(head), entered_(head / kSectorBytes) {
+        COCO_CHECK(head <= kBytes, "a ring goes on where it ended");
+    }
 
     // The next `bytes` for call `epoch`; `slack` bytes behind them are written too, but not taken.
     // Requires: bytes + slack <= kBytes.
     Piece take(std::uint64_t bytes, std::uint64_t slack, std::uint64_t epoch) {
+        COCO_CHECK_DEAR(bytes != 0 && bytes + slack <= kBytes, "what is taken fits into the ring");
+        COCO_CHECK_DEAR(epoch != 0, "a piece of a ring belongs to a call");
         Piece piece{head_, 0, head_ + bytes + slack > kBytes};
         if (piece.wrapped) {
             piece.begin = 0;
@@ -58,6 +63,8 @@ class Ring {
     // Has the next piece, of so many bytes, begin where the ring begins, if nobody reads there behind call
     // `done_epoch`. Requires: may_end_lap(); all ranks have finished that call; readers need no wrap.
     void end_lap(std::uint64_t bytes, std::uint64_t done_epoch) {
+        COCO_CHECK_DEAR(may_end_lap(), "a lap ends when it is long enough");
+        COCO_CHECK_DEAR(bytes != 0 && bytes <= kBytes, "what is taken fits into the ring");
         for (std::uint64_t s = 0; s <= (bytes - 1) / kSectorBytes; ++s)
             if (epochs_[s] > done_epoch) return;
         head_ = 0;
@@ -87,13 +94,18 @@ struct Header {
     std::uint64_t word;
 
     static Header of(Publish publish, std::uint64_t bytes) {
+        COCO_CHECK_DEAR(bytes < std::uint64_t{1} << 56, "the length of a record fits into its header");
         return {bytes << 8 | (static_cast<std::uint64_t>(publish) + 2)};
     }
     static constexpr std::uint64_t kWrap = 1;
     // The header with the number of the call that it belongs to.
     Header of_call(std::uint64_t epoch) const { return {word | epoch % kTurns << kPublishBits}; }
     bool is_of_call(std::uint64_t epoch) const { return (word >> kPublishBits) % kTurns == epoch % kTurns; }
-    Publish publish() const { return static_cast<Publish>((word & ((1 << kPublishBits) - 1)) - 2); }
+    Publish publish() const {
+        COCO_CHECK_DEAR((word & ((1 << kPublishBits) - 1)) > kWrap,
+                        "a record that is there says how it is published");
+        return static_cast<Publish>((word & ((1 << kPublishBits) - 1)) - 2);
+    }
     std::uint64_t bytes() const { return word >> 8; }
     // Bytes of the whole record on the tape.
     std::uint64_t record_bytes() const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "os/cpu.h"
 #include "os/futex.h"
 
@@ -56,9 +57,11 @@ End yield(const std::atomic<std::uint64_t>& word, std::uint64_t target, std::uin
 // a sleep. It goes down relaxed: a raiser who still sees it rings for nobody.
 void sleep_once(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
                 std::uint64_t timeout_ns) {
+    COCO_CHECK_DEAR(timeout_ns != 0, "a sleep ends by itself");
     bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
     std::uint32_t rings = bell.rings.load(std::memory_order_seq_cst);
     if (!reached(word, target)) os::futex_wait(bell.rings, rings, timeout_ns);
+    COCO_CHECK_DEAR(bell.sleepers.load(std::memory_order_relaxed) != 0, "who sleeps was counted");
     bell.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -73,6 +76,9 @@ void ring(Doorbell& bell) {
 
 void wait_slowly(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
                  const WaitPolicy& policy) {
+    COCO_CHECK(policy.yields_per_progress != 0, "the MPI library is driven at some yields");
+    COCO_CHECK(policy.least_sleep_ns <= policy.most_sleep_ns,
+               "the first sleep is no longer than the longest");
     if (spin(word, target, policy)) return;
     std::uint32_t yields = policy.yields;
     std::uint64_t sleep_ns = policy.least_sleep_ns;
