@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "comm/crowding.h"
 #include "mpi/progress.h"
@@ -24,6 +25,8 @@ bool library_yields() {
 }  // namespace
 
 void arrange(Comm& comm, const std::vector<const RankCard*>& cards) {
+    COCO_CHECK(cards.size() == static_cast<std::size_t>(comm.ranks), "each rank of a communicator has a card");
+    COCO_CHECK(comm.rank >= 0 && comm.rank < comm.ranks, "a rank of a communicator is one of its ranks");
     std::vector<std::uint64_t> nodes, domains;
     Crowding crowding;
     for (const RankCard* card : cards) {
@@ -44,6 +47,8 @@ void arrange(Comm& comm, const std::vector<const RankCard*>& cards) {
         comm.ranks_per_node = std::max(comm.ranks_per_node, ++on_node[node]);
         if (r != comm.rank && node == comm.map.node[comm.rank]) comm.mates.push_back(r);
     }
+    COCO_CHECK(comm.mates.size() < static_cast<std::size_t>(comm.ranks_per_node),
+               "no node has more ranks than the largest");
 }
 
 void choose_waiting(Comm& comm) {

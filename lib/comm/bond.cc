@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
 #include "comm/comm.h"
 #include "comm/meeting.h"
 #include "comm/world.h"
@@ -83,10 +84,12 @@ std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
 Members::Members(std::vector<std::int32_t> world_ranks) : world_ranks_(std::move(world_ranks)) {
     own_rank_ =
         static_cast<std::int32_t>(std::ranges::find(world_ranks_, rank_in_world()) - world_ranks_.begin());
+    COCO_CHECK(own_rank_ < size(), "this rank is one of its members");
 }
 Members::~Members() = default;
 
 Members* Members::of(std::vector<std::int32_t> world_ranks) {
+    COCO_CHECK(!world_ranks.empty(), "members are ranks");
     All& a = all();
     std::lock_guard lock(a.mutex);
     Members*& found = a.members[world_ranks];
@@ -97,6 +100,7 @@ Members* Members::of(std::vector<std::int32_t> world_ranks) {
 
 Members* Members::keep() {
     std::lock_guard lock(all().mutex);
+    COCO_CHECK(owners_ > 0, "members that are kept have an owner");
     ++owners_;
     return this;
 }
@@ -105,6 +109,7 @@ void Members::release() {
     All& a = all();
     std::unique_ptr<Members, void (*)(Members*)> oldest(nullptr, [](Members* m) { delete m; });
     std::lock_guard lock(a.mutex);
+    COCO_CHECK(owners_ > 0, "members are released by their owners");
     if (--owners_ != 0) return;
     a.unowned.push_back(this);
     if (a.unowned.size() <= kUnownedMost) return;
@@ -122,11 +127,15 @@ std::unique_ptr<Comm> Members::take_idle() {
 }
 
 void Members::give_idle(std::unique_ptr<Comm> comm) {
+    COCO_CHECK(comm != nullptr && !comm->lane.channel.is_open(),
+               "state that is given back has left its channel");
     std::lock_guard lock(all().mutex);
     if (idle_.size() < kIdleMost) idle_.push_back(std::move(comm));
 }
 
-Bond::Bond(std::uint64_t identity, Members* known) : id(identity), members(known) {}
+Bond::Bond(std::uint64_t identity, Members* known) : id(identity), members(known) {
+    COCO_CHECK(id == 0 || id % 2 == 1, "identities are odd");
+}
 
 Bond::~Bond() {
     if (comm != nullptr && members != nullptr) part(std::move(comm), *members);
@@ -136,6 +145,7 @@ Bond::~Bond() {
 std::uint64_t Bond::next_child() { return id != 0 ? scramble(id + scramble(++children)) | 1 : 0; }
 
 Members& Bond::members_of(mpi::Comm handle) {
+    COCO_CHECK(id != 0, "members are those of a communicator with an identity");
     if (members == nullptr) members = Members::of(ranks_in_world_of(handle));
     return *members;
 }
@@ -149,11 +159,13 @@ Bond* find_bond(mpi::Comm handle, bool* valid) {
 }
 
 Bond* attach(mpi::Comm handle, std::unique_ptr<Bond> bond) {
+    COCO_CHECK(bond != nullptr, "a bond hangs on a communicator");
     if (mpi::lib().Comm_set_attr(handle, keyval(), bond.get()) != mpi::kSuccess) return nullptr;
     return bond.release();
 }
 
 void bind_world() {
+    COCO_CHECK(can_meet() && !world().empty(), "the ranks of the world know each other");
     std::vector<std::int32_t> everybody(world().size());
     std::iota(everybody.begin(), everybody.end(), 0);
     auto bond = std::make_unique<Bond>(world()[0].card.segment.cookie | 1, Members::of(std::move(everybody)));

@@ -3,6 +3,7 @@
 // The patterns of combining, kept with the process topology that they are for, and the letters between ranks by which they
 // are made (see schedule/combining.h).
 #include "schedule/combining.h"
+#include "base/check.h"
 
 #include "base/log.h"
 #include "comm/comm.h"
@@ -64,6 +65,8 @@ schedule::Combining make_by_letters(const Comm& comm, schedule::CombiningMaker m
 
 const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,
                                           const algorithms::Parameters& parameters) {
+    COCO_CHECK(comm.neighbors != nullptr && comm.nodes > 1,
+               "messages are combined among neighbours on several nodes");
     Neighbors& near = *comm.neighbors;
     const schedule::Neighborhood& graph = near.graph_of(collective);
     for (const Neighbors::Pattern& kept : near.patterns)

@@ -69,6 +69,7 @@ Comm& invalid() {
 }
 
 Comm* make_known(mpi::Comm handle, Bond& bond) {
+    COCO_CHECK(bond.comm == nullptr, "a communicator has one state");
     bond.comm = make_state(handle, bond);
     bond.weight = UINT64_MAX;  // no call is of those without a state any more
     if (bond.comm->ranks == 1) close(*bond.comm, stats::Reason::single_rank);
@@ -120,6 +121,7 @@ EndingScope::EndingScope(mpi::Comm handle) : handle_(handle), outer_(std::exchan
     forget_handles();
 }
 EndingScope::~EndingScope() {
+    COCO_CHECK(t_dying == this, "a communicator that begins to end last ends first");
     t_dying = outer_;
     forget_handles();
 }
@@ -171,6 +173,8 @@ constexpr std::uint32_t kCallsBeforeSetUp = 3;
 namespace {
 
 void settle_on_node(Comm& comm) {
+    COCO_CHECK(comm.nodes == 1 && !comm.lane.channel.is_open(),
+               "a communicator is opened once, by ranks of one node");
     const bool fits = comm.ranks <= kMatesMost;
     if (fits) open_on_node(comm);
     close(comm, fits ? stats::Reason::none : stats::Reason::no_shared_heap);
@@ -188,6 +192,8 @@ Comm* open_world() {
 }
 
 void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
+    COCO_CHECK(!comm.settled, "calls are counted until a communicator is settled");
+    COCO_CHECK(comm.unused == nullptr, "a state that stands in for another one counts no calls of its own");
     if (comm.id != 0 && comm.nodes == 1) {
         comm.calls += weight_of(collective, block_bytes);
         if (comm.calls >= kEnough) settle_on_node(comm);
@@ -217,11 +223,14 @@ bool stays_unused(Bond& bond, algorithms::Collective collective, std::uint64_t b
 }  // namespace
 
 UnusedCalls unused_calls(const Comm& stand_in, algorithms::Collective collective, std::uint64_t block_bytes) {
+    COCO_CHECK(stand_in.unused != nullptr, "calls without a state are those of a stand-in");
+    COCO_CHECK(!is_neighbor(collective), "calls on neighbours are counted one by one");
     const std::uint64_t weight = weight_of(collective, block_bytes);
     return {&stand_in.unused->weight, weight, kEnough - weight};
 }
 
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
+    COCO_CHECK(comm.unused != nullptr, "calls without a state are those of a stand-in");
     Bond& bond = *comm.unused;
     if (bond.comm != nullptr) return t_last.comm = bond.comm.get();  // another thread has made it
     if (stays_unused(bond, collective, block_bytes)) return &comm;
@@ -234,17 +243,20 @@ Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t 
 }
 
 void close_for_devices(Comm& comm) {
+    COCO_CHECK(comm.unused == nullptr, "a communicator that is closed has a state");
     close(comm, stats::Reason::device_memory);
     forget_handles();  // what is remembered of calls
 }
 
 bool count_neighbor_call(Comm& comm) {
+    COCO_CHECK(comm.unused == nullptr, "a state that stands in for another one counts no calls of its own");
     if (comm.id == 0 || comm.neighbors != nullptr) return true;
     return ++comm.neighbor_calls >= kCallsBeforeSetUp;
 }
 
 Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
     COCO_CHECK(key.exchange != algorithms::Exchange::bcast, "schedules of bcasts are kept apart");
+    COCO_CHECK_DEAR(key.algorithm != nullptr, "a schedule is that of an algorithm");
     if (last_schedule < schedules.size() && schedules[last_schedule].key == key)
         return schedules[last_schedule];
     for (last_schedule = 0; last_schedule < schedules.size(); ++last_schedule)
@@ -267,6 +279,7 @@ std::size_t bcast_place(const ScheduleKey& key) {
 }  // namespace
 
 std::shared_ptr<const schedule::Schedule> Comm::bcast_schedule_for(const ScheduleKey& key) {
+    COCO_CHECK_DEAR(key.exchange == algorithms::Exchange::bcast, "schedules of exchanges are kept apart");
     if (bcast_schedules.empty()) bcast_schedules.resize(kBcastSchedules);
     KeptBcast& kept = bcast_schedules[bcast_place(key)];
     if (kept.schedule == nullptr || !(kept.key == key)) kept = {key, make_schedule(key)};
@@ -274,6 +287,14 @@ std::shared_ptr<const schedule::Schedule> Comm::bcast_schedule_for(const Schedul
 }
 
 std::unique_ptr<schedule::Schedule> Comm::make_schedule(const ScheduleKey& key) const {
+    COCO_CHECK(key.algorithm != nullptr, "a schedule is that of an algorithm");
+    COCO_CHECK(rank >= 0 && rank < ranks && map.ranks() == ranks,
+               "a schedule is for a rank that knows where all ranks are");
+    COCO_CHECK(key.root >= 0 && key.root < ranks, "a root is one of the ranks");
+    COCO_CHECK(key.segments >= 1, "a buffer has a segment or more");
+    COCO_CHECK(key.parameters.radix >= 2, "a radix is two or more");
+    COCO_CHECK((key.neighborhood == nullptr) == (key.share == nullptr),
+               "neighbours and their share go together");
     algorithms::Shape shape{.exchange = key.exchange,
                             .rank = rank,
                             .map = &map,

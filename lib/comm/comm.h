@@ -6,6 +6,7 @@
 // tables, which lock. Found by of(), which any thread may call.
 #pragma once
 #include "base/bits.h"
+#include "base/check.h"
 #include "mpi/handles.h"
 
 #include <atomic>
@@ -82,6 +83,7 @@ struct Comm {
     std::unique_ptr<Neighbors> neighbors;  // null until asked for: comm/neighbors.h
     // Edges from a rank to other nodes, the mean. Requires: neighbors.
     std::uint64_t degree() const {
+        COCO_CHECK_DEAR(neighbors != nullptr && ranks > 0, "a degree is that of ranks with neighbours");
         return neighbors->edges_between_nodes / static_cast<std::uint64_t>(ranks);
     }
     Lane lane;
@@ -126,6 +128,8 @@ struct Comm {
     // The same for an exchange on one node, whose key is these two alone. Every call of such an exchange asks for it.
     const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
                                                 algorithms::Exchange exchange) {
+        COCO_CHECK_DEAR(algorithm.one_node() && nodes == 1,
+                        "an exchange on one node runs an algorithm of one node");
         LastExchange& last = last_exchanges_[static_cast<std::size_t>(exchange)];
         if (last.algorithm != &algorithm) [[unlikely]]
             last = {&algorithm, &schedule_for({&algorithm, exchange, 0, 1})};

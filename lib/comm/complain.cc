@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "heap/segment.h"
@@ -65,6 +66,7 @@ bool wants_no_heap() {
 }  // namespace
 
 void complain_unmapped(const Comm& comm, std::int32_t speaker, bool has_control) noexcept {
+    COCO_CHECK(speaker >= 0 && speaker < comm.ranks, "a rank of the communicator speaks");
     if (g_said.exchange(true) || comm.rank != speaker || wants_no_heap()) return;
     COCO_LOG(warn, "calls are left to MPI: " << reason_of(has_control).view());
 }

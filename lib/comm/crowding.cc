@@ -5,11 +5,13 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "os/process.h"
 
 namespace coco::comm {
 
 FoldedCpus fold(const os::Cpus& cpus) {
+    COCO_CHECK(cpus.quota >= 0, "a quota is a number of CPUs, or none");
     FoldedCpus folded{};
     for (int word = 0; word < os::Cpus::kMost / 64; ++word)
         folded.words[word % FoldedCpus::kWords] |= cpus.mask[word];
@@ -31,6 +33,7 @@ void Crowding::add(std::uint64_t host, const FoldedCpus& cpus, bool job_crowds) 
 }
 
 bool Crowding::Host::is_crowded() const {
+    COCO_CHECK(ranks >= 1, "a host that is known has ranks");
     os::Cpus unfolded{};
     std::copy_n(cpus.words, FoldedCpus::kWords, unfolded.mask);
     unfolded.quota = cpus.quota;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "channel/control_pool.h"
 #include "comm/arrange.h"
@@ -65,6 +66,8 @@ Card make_card(const Comm& comm, const channel::Control* control) {
     if (control != nullptr) {
         card.control_at =
             static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(control) - heap::own().base);
+        COCO_CHECK(card.control_at < heap::own().bytes,
+                   "a control block that is shown lies on the own shared heap");
         card.epoch_base = control->flag.value.load(std::memory_order_relaxed) >> 20;
         card.tape_at = control->tape_at;
     }
@@ -78,6 +81,7 @@ void arrange_by(Comm& comm, const std::vector<Card>& cards) {
 }
 
 channel::Peer peer_of(std::byte* segment, const Card& card) {
+    COCO_CHECK(segment != nullptr && card.control_at != 0, "a peer that is mapped has a control block");
     return {.segment = segment,
             .growths = &heap::growths_of(segment),
             .control = reinterpret_cast<channel::Control*>(segment + card.control_at),
@@ -98,6 +102,7 @@ bool is_refused() {
 }
 
 Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<channel::Peer>& peers) {
+    COCO_CHECK(cards.size() == static_cast<std::size_t>(comm.ranks), "each rank has shown its card");
     Reach reach{comm.mates.size() < static_cast<std::size_t>(kMatesMost),
                 static_cast<std::uint64_t>(comm.rank), 0};
     peers.assign(cards.size(), {});
@@ -194,6 +199,7 @@ bool stand_alone(Comm& comm, Parts& parts) {
         comm.control_is_lone = true;
         if (parts.control == nullptr) return false;
     }
+    COCO_CHECK(parts.peers.size() == static_cast<std::size_t>(comm.ranks), "there is a place for each peer");
     parts.peers[static_cast<std::size_t>(comm.rank)] = {
         .segment = heap::own().base,
         .control = parts.control,
@@ -251,6 +257,8 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
 
 // Sets up a communicator of several nodes whose ranks know one another since MPI_Init: it only lacks a wire.
 stats::Reason set_up_wires(Comm& comm, Parts& parts) {
+    COCO_CHECK(comm.world_ranks != nullptr && comm.nodes > 1,
+               "wires are for ranks that know one another, on several nodes");
     if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
     struct {
         std::uint64_t wires, uses_device;
@@ -272,6 +280,9 @@ stats::Reason set_up_wires(Comm& comm, Parts& parts) {
 }  // namespace
 
 stats::Reason set_up(Comm& comm) noexcept {
+    COCO_CHECK(!comm.lane.channel.is_open() && comm.unused == nullptr,
+               "a communicator with a state is set up once");
+    COCO_CHECK(comm.rank >= 0 && comm.rank < comm.ranks, "a rank of a communicator is one of its ranks");
     Parts parts;
     const stats::Reason reason = comm.id != 0 ? set_up_wires(comm, parts) : set_up_by_cards(comm, parts);
     if (reason != stats::Reason::none) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "os/probe.h"
 #include "topology/node_map.h"
@@ -11,6 +12,7 @@
 namespace coco::comm {
 
 Labels labels_of(std::uint64_t host, std::int32_t ranks, std::int32_t rank) {
+    COCO_CHECK(rank >= 0 && rank < ranks, "a rank with labels is one of the ranks");
     Labels labels{host, static_cast<std::uint64_t>(os::seat().domain)};
     std::string error;
     std::string_view invented = base::env("COCO_TOPOLOGY");

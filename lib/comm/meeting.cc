@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "channel/control_pool.h"
 #include "comm/arrange.h"
@@ -42,6 +43,7 @@ void fill_state(Comm& comm, const Members& members) {
 
 // Makes the state as if nobody had called on the communicator yet. What depends on its members alone stays.
 void renew(Comm& comm) {
+    COCO_CHECK(!comm.lane.channel.is_open(), "state that is made anew has left its channel");
     comm.calls = comm.neighbor_calls = 0;
     if (comm.closed != stats::Reason::none) return;
     comm.closed = stats::Reason::not_set_up;
@@ -63,6 +65,7 @@ void renew(Comm& comm) {
 std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond) {
     Members& members = bond.members_of(handle);
     std::unique_ptr<Comm> comm = members.take_idle();
+    COCO_CHECK(comm == nullptr || comm->ranks == members.size(), "state is used again for the same members");
     if (comm == nullptr) {
         comm = std::make_unique<Comm>();
         fill_state(*comm, members);
@@ -73,6 +76,7 @@ std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond) {
 }
 
 void show_control(Comm& comm) {
+    COCO_CHECK(comm.id != 0 && comm.world_ranks != nullptr, "ranks meet on a communicator with an identity");
     std::byte* segment = heap::own().base;
     channel::Control* control = channel::take_control();
     if (control == nullptr) stop_without_control(comm);
@@ -82,6 +86,8 @@ void show_control(Comm& comm) {
         .epoch_base = control->flag.value.load(std::memory_order_relaxed) >> 20,
         .tape_at = control->tape_at,
         .leavers_before = control->leavers.load(std::memory_order_relaxed)};
+    COCO_CHECK(card.control_at < heap::own().bytes,
+               "a control block that is shown lies on the own shared heap");
     std::vector<channel::Peer> peers(static_cast<std::size_t>(comm.ranks));
     // All mates' segments are set: schedules may follow one mate to another's memory, for which this rank never waits.
     for (std::int32_t mate : comm.mates) {
@@ -105,6 +111,7 @@ namespace {
 
 void leave(Comm& comm) {
     const std::vector<std::int32_t> on_node = comm.map.ranks_on_node(comm.map.node[comm.rank]);
+    COCO_CHECK(!on_node.empty() && comm.id != 0, "ranks leave a communicator with an identity");
     const std::int32_t first = (*comm.world_ranks)[static_cast<std::size_t>(on_node[0])];
     const channel::LeaveInfo leave{.id = comm.id,
                                    .ranks = on_node.size(),
@@ -118,6 +125,8 @@ void leave(Comm& comm) {
 }  // namespace
 
 void part(std::unique_ptr<Comm> comm, Members& members) {
+    COCO_CHECK(comm != nullptr && comm->ranks == members.size(),
+               "a communicator that is left had these members");
     if (comm->lane.channel.is_open() && !comm->control_is_lone) leave(*comm);
     const bool lasts = comm->closed == stats::Reason::none || comm->closed == stats::Reason::not_set_up ||
                        comm->closed == stats::Reason::single_rank;

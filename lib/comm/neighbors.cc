@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/check.h"
 #include "comm/comm.h"
 #include "comm/deal.h"
 #include "comm/notices.h"
@@ -82,6 +83,7 @@ bool read_lists(const Comm& comm, Lists& lists) {
 // Sends the number of each block to where the MPI library takes the block. Returns: by receive block, the
 // number that came; fewer on an error.
 std::vector<std::int32_t> ask_library(const Comm& comm, const Lists& lists, int form) {
+    COCO_CHECK(form >= 0 && form < kForms, "a form is one of those that join blocks");
     constexpr int kBytes = sizeof(std::int32_t);
     // MPICH wants buffers that are there even where there are no blocks, and MPICH 4.0 looks at as many
     // counts and types as the communicator has ranks.
@@ -121,6 +123,7 @@ bool all_are_even(const Comm& comm, const Lists& lists) {
 }
 
 Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::int32_t>& came) {
+    COCO_CHECK(came.size() <= lists.sources.size(), "numbers come from sources");
     Neighborhood graph;
     graph.destinations.assign(lists.destinations.begin(), lists.destinations.end());
     for (std::int32_t& to : graph.destinations) to = std::max(to, -1);  // MPI_PROC_NULL is below 0
@@ -147,6 +150,7 @@ struct Facts {
         return {reinterpret_cast<std::int32_t*>(this + 1), 2 * static_cast<std::size_t>(ranks)};
     }
     void add(Facts& more) {
+        COCO_CHECK(more.ranks == ranks, "facts that are joined are of the same ranks");
         for (auto number : {&Facts::joined, &Facts::forms_agree, &Facts::has_edges, &Facts::has_wires,
                             &Facts::uses_no_device, &Facts::blocks_missing})
             this->*number = std::min(this->*number, more.*number);
@@ -156,6 +160,7 @@ struct Facts {
 };
 
 Facts facts_of(const Comm& comm, const Neighbors& near, bool joined) {
+    COCO_CHECK(near.graphs.size() == kForms, "there is a graph for each form");
     const Neighborhood& graph = near.graphs[0];
     auto has_edge = [](std::int32_t to) { return to >= 0; };
     auto leaves = [&](std::int32_t to) { return to >= 0 && comm.map.node[to] != comm.map.node[comm.rank]; };
@@ -190,6 +195,7 @@ FactBytes all_facts_of(const Comm& comm, const Neighbors& near, bool joined) {
 
 // One element of one type, so that no library cuts it in pieces on the way.
 FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
+    COCO_CHECK(mine.size() % sizeof(std::uint64_t) == 0, "facts travel as words");
     FactBytes all(mine.size());
     mpi::Datatype type;
     mpi::Op op;
@@ -251,6 +257,7 @@ CommonNeighborFacts common_of(std::span<const std::int32_t> sides, bool has_rank
 }
 
 void fill(const Comm& comm, const Lists& lists, const CommonNeighborFacts& common, Neighbors& near) {
+    COCO_CHECK(!near.graphs.empty(), "neighbours are known by a graph");
     near.has_rank_without_edges = common.has_rank_without_edges;
     near.sizes_agree = common.sizes_agree;
     near.one_size = common.one_size;
@@ -278,6 +285,7 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     }
     FactBytes facts = add_over_ranks(comm, all_facts_of(comm, near, joined));
     Facts& all = facts_in(facts);
+    COCO_CHECK(all.blocks_missing <= Facts::kManyBlocks, "no rank has more blocks than can be counted");
     if (!all.joined) return stats::Reason::bad_arguments;
     if (!all.uses_no_device) return stats::Reason::device_memory;
     if (all.forms_agree) near.graphs.resize(1);
@@ -307,7 +315,9 @@ struct Read {
 
 Read read_notice(const Notice& notice) {
     const std::span<const std::int32_t> words(notice);
+    COCO_CHECK(words.size() >= 3 && words[2] >= 0, "a notice says how many sources there are");
     const auto sources = static_cast<std::size_t>(words[2]);
+    COCO_CHECK(sources <= words.size() - 3, "a notice lists all sources");
     return {words[0], words[1], words.subspan(3, sources), words.subspan(3 + sources)};
 }
 
@@ -353,6 +363,7 @@ Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t 
 std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
     const std::vector<Notice> notices = exchange_notices(comm, notice_of(comm, lists));
     if (notices.empty()) return {};
+    COCO_CHECK(notices.size() == static_cast<std::size_t>(comm.ranks), "each rank tells its neighbours");
     std::vector<Read> all;
     std::vector<std::int32_t> numbers;
     for (const Notice& notice : notices) {
@@ -411,6 +422,8 @@ std::vector<std::int32_t> hear_touching(const Comm& comm, const std::vector<Curv
 
 EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
                      std::span<const std::uint64_t> weights) {
+    COCO_CHECK(weights.empty() || weights.size() >= static_cast<std::size_t>(graph.recv_blocks),
+               "each block that is received has a weight");
     CurveCut cut(comm.map, kind, comm.rank);
     std::vector<CurveEdge> edges;
     std::vector<std::int32_t> to;
@@ -445,6 +458,8 @@ Bundles make_bundles(const Comm& comm, const Neighborhood& graph, bool personal,
 }  // namespace
 
 const Neighborhood& Neighbors::graph_of(Collective collective) const {
+    COCO_CHECK_DEAR(base::is_neighbor(collective) && !graphs.empty(),
+                    "a graph is that of a collective of neighbours");
     std::size_t form = collective == Collective::neighbor_alltoallv   ? 1
                        : collective == Collective::neighbor_alltoallw ? 2
                                                                       : 0;
@@ -452,6 +467,7 @@ const Neighborhood& Neighbors::graph_of(Collective collective) const {
 }
 
 Neighbors& look_up_neighbors(Comm& comm) {
+    COCO_CHECK_DEAR(comm.lane.channel.is_open(), "neighbours are looked up on a communicator that is open");
     if (comm.neighbors == nullptr) {
         comm.neighbors = std::make_unique<Neighbors>();
         comm.neighbors->closed = make(comm, *comm.neighbors);
@@ -460,6 +476,7 @@ Neighbors& look_up_neighbors(Comm& comm) {
 }
 
 const EdgeShare* find_share(const Comm& comm, Collective collective, Cut cut) {
+    COCO_CHECK_DEAR(comm.neighbors != nullptr, "a share is that of neighbours");
     for (const Neighbors::Kept& kept : comm.neighbors->shares)
         if (kept.collective == collective && kept.cut == cut) return kept.share.get();
     return nullptr;
@@ -468,6 +485,7 @@ const EdgeShare* find_share(const Comm& comm, Collective collective, Cut cut) {
 const EdgeShare& make_share(Comm& comm, Collective collective, Cut cut,
                             std::span<const std::uint64_t> weights) {
     if (const EdgeShare* known = find_share(comm, collective, cut)) return *known;
+    COCO_CHECK(comm.neighbors->closed == stats::Reason::none, "a share is made of neighbours that are known");
     Neighbors& near = *comm.neighbors;
     const Neighborhood& graph = near.graph_of(collective);
     auto share = std::make_unique<EdgeShare>(cut == Cut::own ? schedule::own_share(comm.map, comm.rank, graph)

@@ -49,6 +49,8 @@ Notice hear(Comm& comm, std::int32_t peer) {
     const std::byte* at = comm.lane.channel.at(peer, slot.scratch_at);
     std::int32_t words = 0;
     std::memcpy(&words, at, sizeof words);
+    COCO_CHECK(words >= 0 && static_cast<std::uint64_t>(words) * sizeof words <= kMostBytes,
+               "no rank tells more than fits");
     Notice notice(static_cast<std::size_t>(words));
     if (words != 0) std::memcpy(notice.data(), at + sizeof words, notice.size() * sizeof notice[0]);
     return notice;
@@ -57,6 +59,9 @@ Notice hear(Comm& comm, std::int32_t peer) {
 }  // namespace
 
 std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
+    COCO_CHECK(comm.lane.channel.is_open() && comm.nodes == 1,
+               "notices are exchanged on an open communicator of one node");
+    COCO_CHECK(!comm.lane.channel.polls(), "notices are exchanged while the channel does not poll");
     comm.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     tell(comm, mine);

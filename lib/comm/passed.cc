@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/check.h"
 #include "mpi/library.h"
 #include "os/descriptors.h"
 
@@ -26,6 +27,7 @@ void exchange_with(os::DescriptorDoor& door, const std::vector<heap::SegmentId>&
 }  // namespace
 
 void map_passed(const Comm& comm, const std::vector<heap::SegmentId>& segments) {
+    COCO_CHECK(segments.size() == static_cast<std::size_t>(comm.ranks), "each rank has shown its segment");
     std::uint64_t cookie = heap::own_id().cookie;
     os::DescriptorDoor door(cookie);
     // Nobody sends before all doors are open.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "mpi/library.h"
 
 namespace coco::comm {
@@ -15,6 +16,8 @@ std::atomic<choose::Journal*> g_journal{nullptr};
 void set_journal(choose::Journal& journal) { g_journal.store(&journal, std::memory_order_release); }
 
 void tell_what_is_known(const Comm& comm, std::span<std::int64_t> room) {
+    COCO_CHECK(!room.empty(), "what is told has room");
+    COCO_CHECK(comm.nodes >= 1, "what is known is that of communicators with so many nodes");
     room[0] = 0;
     choose::Journal* journal = g_journal.load(std::memory_order_acquire);  // pairs with set_journal()
     if (journal == nullptr) return;
@@ -38,6 +41,7 @@ void hear_what_is_known(Comm& comm) {
 }
 
 std::span<const std::int64_t> told_by_first_rank(Comm& comm) {
+    COCO_CHECK(comm.lane.channel.is_open(), "a communicator that is set up was told what is known");
     if (comm.nodes > 1 || comm.id == 0) return comm.told;
     return comm.lane.channel.told();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check.h"
 #include "channel/control_pool.h"
 #include "mpi/library.h"
 #include "mpi/wire.h"
@@ -85,6 +86,7 @@ bool all_can_meet(World& world) {
 
 bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     World& world = the_world();
+    COCO_CHECK(world.ranks.empty(), "the ranks of the world are made known once");
     int ranks = 0;
     mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
     mpi::lib().Comm_rank(mpi::lib().comm_world, &world.rank);
@@ -113,14 +115,22 @@ bool world_is_one_node() { return the_world().is_one_node; }
 std::int32_t rank_in_world() { return the_world().rank; }
 
 std::byte* segment_of(std::int32_t world_rank) {
+    COCO_CHECK(world_rank >= 0 && static_cast<std::size_t>(world_rank) < the_world().segments.size(),
+               "a segment is that of a rank of the world");
+    COCO_CHECK(the_world().segments[static_cast<std::size_t>(world_rank)] != nullptr,
+               "a segment is that of a rank of this node");
     return the_world().segments[static_cast<std::size_t>(world_rank)];
 }
 
 channel::Directory& directory_of(std::int32_t world_rank) {
     const WorldRank& rank = the_world().ranks[static_cast<std::size_t>(world_rank)];
+    COCO_CHECK(rank.directory_at != 0, "ranks that can meet have directories");
     return *reinterpret_cast<channel::Directory*>(segment_of(world_rank) + rank.directory_at);
 }
 
-channel::Directory& own_directory() { return *the_world().directory; }
+channel::Directory& own_directory() {
+    COCO_CHECK(the_world().directory != nullptr, "ranks that can meet have directories");
+    return *the_world().directory;
+}
 
 }  // namespace coco::comm

@@ -9,6 +9,7 @@
 // too. So no rank touches another's buffers and nobody refuses.
 #include <algorithm>
 
+#include "base/check.h"
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
 #include "messages/cargo.h"
@@ -129,6 +130,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
     std::uint64_t pack(Cargo& cargo, Place first, std::int32_t blocks) {
         cargo.memory = data({first.owner, first.area, next_message_});
         next_message_ += blocks;
+        COCO_CHECK_DEAR(next_message_ <= all_blocks(schedule_),
+                        "messages lie in the scratch that ranks agreed on");
         return messages::write_items(format_, cargo.memory, blocks, [&](std::int32_t i) {
             const Place place{first.owner, first.area, first.index + i};
             const BlockElement e = element(place);
@@ -198,6 +201,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
     }
 
     void take(std::int32_t index, const std::byte* base, BlockElement source) {
+        COCO_CHECK_DEAR(index >= 0 && static_cast<std::size_t>(index) < straight_.size(),
+                        "a block that is taken is received");
         if (source.straight != 0) {
             straight_[static_cast<std::size_t>(index)] = 1;
             return;
@@ -241,6 +246,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
 }  // namespace
 
 Outcome run_sized_bundles(const Order& order, comm::Comm::Kept& kept, Later later) {
+    COCO_CHECK_DEAR(kept.key.bundles != nullptr && kept.key.neighborhood != nullptr,
+                    "bundles run by a schedule that was made from them");
     const std::uint64_t room_bytes = room_bytes_of(kept.key);
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
                                     !order.comm.mates.empty(), kept.fits_on(order.lane).sized,

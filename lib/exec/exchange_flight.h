@@ -3,6 +3,7 @@
 // The common part of the flights of exchanges: their lane, their slot, where peers' blocks are. Thread safety:
 // that of the lane.
 #pragma once
+#include "base/check.h"
 #include "blocks/copy_block.h"
 #include "blocks/publish.h"
 #include "blocks/side.h"
@@ -42,6 +43,7 @@ class ExchangeFlight : public Flight {
     }
     void publish() {
         if (published_) return;
+        COCO_CHECK_DEAR(slot_ != nullptr, "a slot is opened before it is published");
         published_ = true;
         channel_.publish(*slot_);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/check.h"
 #include "blocks/copy_block.h"
 
 namespace coco::exec {
@@ -57,6 +58,7 @@ bool read_in_runs(channel::Channel& channel, std::int32_t peer, const std::byte*
 // Pages of this process's own that the program has closed its signal handler opens, if they are touched here.
 bool read_through_kernel(channel::Channel& channel, std::int32_t peer, const std::byte* from, Block to,
                          std::uint64_t bytes, std::vector<std::byte>& room) {
+    COCO_CHECK_DEAR(bytes <= to.bytes, "what is read fits into its room");
     if (is_fine(to)) return read_by_way_of_copy(channel, peer, from, to, bytes, room);
     return read_in_runs(channel, peer, from, to, bytes) ||
            (errno == EFAULT && read_by_way_of_copy(channel, peer, from, to, bytes, room));

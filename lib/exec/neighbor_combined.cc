@@ -2,6 +2,7 @@
 //
 // Messages of neighbours between nodes, combined or not: where a rank carries others' blocks, and what goes
 // straight.
+#include "base/check.h"
 #include "exec/neighbor_flight.h"
 
 namespace coco::exec {
@@ -17,6 +18,8 @@ void NeighborFlight::carry(std::int32_t scratch_blocks, const schedule::Combined
     staged_blocks_ = personal_ ? graph_.send_blocks() : 1;
     arriving_ = receives != nullptr ? schedule::blocks_arriving(*receives, personal_) : 0;
     const std::int32_t all = scratch_blocks - staged_blocks_;
+    COCO_CHECK_DEAR(arriving_ >= 0 && arriving_ <= all,
+                    "scratch has room for what is staged and for what arrives");
     if (sized_) {
         by_loads_ = true;
         lane_.post.loads.clear();
@@ -134,6 +137,7 @@ void NeighborFlight::start_straight() {
 }
 
 Block NeighborFlight::carried(std::int32_t index) {
+    COCO_CHECK_DEAR(index >= staged_blocks_, "blocks that are carried lie behind those that are staged");
     const std::uint64_t in_bytes = call_.local.recv.block_bytes, out_bytes = call_.local.send.block_bytes;
     auto i = static_cast<std::uint64_t>(index - staged_blocks_),
          arriving = static_cast<std::uint64_t>(arriving_);

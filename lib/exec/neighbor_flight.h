@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
 #include "exec/kernel_read.h"
@@ -36,6 +37,9 @@ class NeighborFlight final : public ExchangeFlight {
           personal_(base::is_personal(common().collective)),
           writes_(algorithm_.writes_peer_recv()),
           expected_(signature(call_.local.recv)) {
+        COCO_CHECK_DEAR(plan.chosen != nullptr, "a call on neighbours has a schedule");
+        COCO_CHECK_DEAR(near_.closed == stats::Reason::none,
+                        "a call on neighbours runs where these are known");
         signature_ = signature(call_.local.send);
         std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
         fetches_ahead_ = !sized_ && blocks * call_.local.recv.block_bytes <= channel::kInlineBytes;
@@ -168,6 +172,8 @@ class NeighborFlight final : public ExchangeFlight {
 
     blocks::Block own(schedule::Area area, std::int32_t index) const {
         const blocks::Side& side = area == schedule::Area::send ? send_ : recv_;
+        COCO_CHECK_DEAR(index >= 0 && (!sized_ || static_cast<std::size_t>(index) < side.blocks.size()),
+                        "an own block is one of those of its side");
         if (sized_)
             return {base::displaced(side.base, side.blocks[index].displacement_bytes),
                     side.blocks[index].bytes};
@@ -202,6 +208,9 @@ class NeighborFlight final : public ExchangeFlight {
     void copy_combined(schedule::Place source, schedule::Place target);
     // For v and w forms.
     messages::Item& carried_item(std::int32_t index) {
+        COCO_CHECK_DEAR(index >= staged_blocks_ &&
+                            static_cast<std::size_t>(index - staged_blocks_) < lane_.post.items.size(),
+                        "a block that is carried has room");
         return lane_.post.items[static_cast<std::size_t>(index - staged_blocks_)];
     }
     messages::Item item_of(schedule::Place place);

@@ -2,6 +2,7 @@
 //
 // How a rank's blocks can be had by its neighbours on the node: it decides, lays out its piece of the stage
 // ring and fills in its slot.
+#include "base/check.h"
 #include "exec/neighbor_flight.h"
 #include "os/cpu.h"
 
@@ -181,6 +182,8 @@ void NeighborFlight::publish_copies(std::byte* scratch) {
 // Blocks that nobody reads here are left out: every line written is one that readers' CPUs may have to give
 // up.
 void NeighborFlight::copy_run(std::byte* scratch, comm::Neighbors::Run run) {
+    COCO_CHECK_DEAR(run.first >= 0 && run.count > 0 && run.first + run.count <= graph_.send_blocks(),
+                    "a run is of blocks that are sent");
     const std::uint64_t bytes = call_.local.send.block_bytes;
     std::byte* to = scratch + static_cast<std::uint64_t>(run.first) * bytes;
     const std::byte* from = base::displaced(send_.base, run.first * send_.stride_bytes);

@@ -16,6 +16,7 @@
 // In v and w forms the lengths travel along (messages/carrier.h).
 #include <algorithm>
 
+#include "base/check.h"
 #include "exec/neighbor_flight.h"
 #include "os/cpu.h"
 
@@ -152,6 +153,7 @@ void NeighborFlight::arrived(std::int32_t peer) {
 }
 
 void NeighborFlight::read_private(std::int32_t owner, Block from, Block to, std::uint64_t bytes) {
+    COCO_CHECK_DEAR(bytes <= from.bytes && bytes <= to.bytes, "no more is read than there is, and than fits");
     if (bytes == 0 || std::ranges::find(unread_, owner) != unread_.end()) return;
     if (!read_through_kernel(channel_, owner, from.at, to, bytes, copied_)) unread_.push_back(owner);
 }
@@ -187,6 +189,7 @@ std::byte* NeighborFlight::gathered(schedule::Place received) {
     const Block block = own(received);
     gathered_.push_back({received, room + gathered_bytes_});
     gathered_bytes_ += block.bytes;
+    COCO_CHECK_DEAR(gathered_bytes_ <= all, "what is gathered fits into its room");
     // What does not come must stay as it is.
     blocks::copy_data(gathered_.back().at, {}, 0, block.at, layout_of(received), 0, block.bytes);
     return gathered_.back().at;
@@ -211,6 +214,7 @@ void NeighborFlight::look_for_truncation() {
 }
 
 Outcome run_neighbors(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    COCO_CHECK_DEAR(order.comm.neighbors != nullptr, "a call on neighbours runs where these are known");
     const Combined combined = combined_for(order, parameters);
     const NeighborPlan plan{.chosen = &schedule_for(order, order.algorithm, combined),
                             .receives = combined.receives,

@@ -5,6 +5,7 @@
 // for scratch, and on that all ranks agree when a schedule first meets a larger block.
 #include <algorithm>
 
+#include "base/check.h"
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
 #include "messages/scratch.h"
@@ -97,6 +98,7 @@ class NodesFlight final : public ExchangeFlight {
     }
 
     std::byte* address(Place place) {
+        COCO_CHECK_DEAR(place.index >= 0, "a block has a number");
         return row(place.area, place.owner).base + place.index * static_cast<std::int64_t>(bytes_);
     }
 
@@ -128,6 +130,7 @@ algorithms::Parameters fitting(const Order& order, algorithms::Parameters parame
 }  // namespace
 
 Outcome run_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    COCO_CHECK_DEAR(order.lane.post.wire != nullptr, "an exchange over nodes has a wire");
     const CommonFacts& common = order.call.common;
     if (common.sized && !is_neighbor(common.collective))
         return run_sized_over_nodes(order, parameters, later);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/check.h"
 #include "blocks/copy_block.h"
 #include "blocks/side.h"
 #include "exec/bcast_record.h"
@@ -135,6 +136,7 @@ class NodesTrain {
 
   private:
     comm::ScheduleKey with_segments(comm::ScheduleKey key) const {
+        COCO_CHECK_DEAR(bytes_ != 0 && whole_.unit_bytes != 0, "a train has segments, and these have bytes");
         key.segments = static_cast<std::int32_t>((bytes_ + whole_.unit_bytes - 1) / whole_.unit_bytes);
         return key;
     }
@@ -142,6 +144,7 @@ class NodesTrain {
         return static_cast<std::uint64_t>(place.index) * whole_.unit_bytes;
     }
     std::uint64_t bytes_of(Place first, std::int32_t blocks) const {
+        COCO_CHECK_DEAR(blocks > 0 && offset(first) < bytes_, "a message has segments of its train");
         return std::min(static_cast<std::uint64_t>(blocks) * whole_.unit_bytes, bytes_ - offset(first));
     }
 
@@ -186,6 +189,7 @@ class NodesBcastFlight final : public Flight {
           key_{&order.algorithm, algorithms::Exchange::bcast, order.call.common.root, 1, parameters},
           leader_(leader_of(order.comm, order.call.common.root)),
           leads_(leader_ == order.comm.rank || order.comm.mates.empty()) {
+        COCO_CHECK_DEAR(bytes_ != 0, "an empty bcast is over before it begins");
         side_.base = user_.base;
         if (user_.packer != nullptr) {
             side_.where = Where::private_room;
@@ -268,6 +272,7 @@ class NodesBcastFlight final : public Flight {
 }  // namespace
 
 Outcome run_bcast_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    COCO_CHECK_DEAR(order.lane.post.wire != nullptr, "a bcast over nodes has a wire");
     if (order.call.local.bytes == 0) return run_nothing(order, stats::Reason::none, later);  // on all ranks
     return fly<NodesBcastFlight>(later, order, parameters);
 }

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <vector>
 
+#include "base/check.h"
 #include "exec/exchange_flight.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
@@ -111,6 +112,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     }
 
     bool raise(Milestone milestone) {
+        COCO_CHECK_DEAR(board_ != nullptr, "a rank announces on a board");
         board_->refused.store(announced_.refused, std::memory_order_relaxed);
         board_->largest_bytes.store(announced_.largest_bytes, std::memory_order_relaxed);
         if (milestone != schedule::kArrived) {
@@ -269,6 +271,8 @@ class SizedNodesFlight final : public ExchangeFlight {
         if (place.area == Area::scratch) return table(place.owner)[place.index];
         if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
         if (announced_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
+        COCO_CHECK_DEAR(static_cast<std::size_t>(place.index) < send_.blocks.size(),
+                        "a block that is sent is one of the own blocks");
         const BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
         return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
@@ -283,6 +287,8 @@ class SizedNodesFlight final : public ExchangeFlight {
             table(target.owner)[target.index] = element;
             return;
         }
+        COCO_CHECK_DEAR(static_cast<std::size_t>(target.index) < received_.size(),
+                        "a block that is received comes from a rank");
         received_[static_cast<std::size_t>(target.index)] = element;
         if (announced_.refused) return;
         if (element.straight != 0) return;
@@ -331,6 +337,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         return true;
     }
     void start_straight(std::int32_t distance) {
+        COCO_CHECK_DEAR(distance > 0 && distance < comm_.ranks, "long blocks go to other ranks");
         std::int32_t to = (comm_.rank + distance) % comm_.ranks;
         std::int32_t sender = (comm_.rank - distance + comm_.ranks) % comm_.ranks;
         if (received_[static_cast<std::size_t>(sender)].straight != 0) receive_straight(sender);
@@ -376,6 +383,8 @@ class SizedNodesFlight final : public ExchangeFlight {
 }  // namespace
 
 Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+    COCO_CHECK_DEAR(order.call.common.sized && order.lane.post.wire != nullptr,
+                    "a sized exchange over nodes has a wire");
     comm::Comm::Kept& kept = order.comm.kept_for(
         {&order.algorithm, base::exchange_of(order.call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "blocks/copy_block.h"
 #include "exec/delay.h"
 #include "exec/kernel_read.h"
@@ -34,7 +35,12 @@ Pipe::Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in
       is_read_whole_(ring == nullptr || (by_kernel_ && piped == channel::Piped::address)),
       own_ring_(ring),
       ring_(is_read_whole_ ? nullptr : ring),
-      goes_by_pairs_(personal) {}
+      goes_by_pairs_(personal) {
+    COCO_CHECK_DEAR(ranks > 0 && static_cast<std::uint64_t>(ranks) <= channel::kNodeRanks,
+                    "a pipe has a bounded number of ranks");
+    COCO_CHECK_DEAR(piped == channel::Piped::shared || ring != nullptr,
+                    "what is not in shared memory has a ring");
+}
 
 bool Pipe::advance(PipedBlocks& blocks) {
     if (!has_read_) {
@@ -140,6 +146,7 @@ std::uint64_t Pipe::most_pieces(PipedBlocks& blocks) const {
 
 // Whether what a place of the ring holds has been read.
 bool Pipe::is_free(std::uint64_t place) {
+    COCO_CHECK_DEAR(place < kPieces, "a piece has a place in the ring");
     const Shown& last = shown_[place];
     if (last.pieces == 0) return true;
     if (goes_by_pairs_) return channel_.wait_read(last.peer, last.pieces);
@@ -151,6 +158,7 @@ bool Pipe::is_free(std::uint64_t place) {
 
 // Shows piece_ of the block. peer: this rank itself stands for all.
 bool Pipe::show(std::int32_t peer, Block block) {
+    COCO_CHECK_DEAR(ring_ != nullptr, "pieces are shown in a ring");
     const std::uint64_t place = place_of(piece_);
     if (!is_free(place)) return false;
     delay_if_asked();
@@ -163,6 +171,7 @@ bool Pipe::show(std::int32_t peer, Block block) {
 
 // Receives piece_ of a peer's block.
 bool Pipe::read(std::int32_t peer, Block from, PipedBlocks& blocks) {
+    COCO_CHECK_DEAR(comes_in_pieces(peer) || is_unread(peer), "pieces are read where they are shown");
     if (!channel_.wait_shown(peer, goes_by_pairs_ ? channel_.rank() : peer, piece_ + 1)) return false;
     delay_if_asked();
     const Block room = blocks.room_for(peer);

@@ -80,6 +80,9 @@ Outcome run_on(const Order& order, const algorithms::Parameters& parameters, Lat
     comm::Comm& comm = order.comm;
     COCO_CHECK(order.lane.channel.is_open(), "calls run on communicators that are set up");
     COCO_CHECK_DEAR(serves(order.algorithm, common.collective), "an algorithm runs what it serves");
+    COCO_CHECK_DEAR(common.root >= 0 && common.root < comm.ranks, "a root is one of the ranks");
+    COCO_CHECK_DEAR(common.sized == base::is_sized(common.collective),
+                    "blocks have sizes of their own in v and w forms");
     order.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     if (base::is_neighbor(common.collective)) {
@@ -132,6 +135,7 @@ std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& ca
 void refuse_together(comm::Comm& comm, algorithms::Collective collective) {
     constexpr std::uint32_t kNoRoot = 0xF0;  // no exchange has this signature
     channel::Channel& channel = comm.lane.channel;
+    COCO_CHECK(channel.is_open() && !channel.polls(), "ranks refuse on an open channel that does not poll");
     channel.begin_epoch();
     mpi::set_current(comm.handle);
     channel::Slot& slot = *channel.open_slot();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/check.h"
 #include "exec/exchange_flight.h"
 #include "exec/pipe.h"
 #include "os/cpu.h"
@@ -39,6 +40,11 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
           personal_(base::is_personal(order.call.common.collective)),
           send_total_(call_.local.send.total_bytes),
           recv_total_(call_.local.recv.total_bytes) {
+        COCO_CHECK_DEAR(call_.local.recv.blocks.size() == static_cast<std::size_t>(comm_.ranks),
+                        "a block comes from each rank");
+        COCO_CHECK_DEAR(
+            call_.local.send.blocks.size() == (personal_ ? static_cast<std::size_t>(comm_.ranks) : 1),
+            "a block goes to each rank, or one to all");
         streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm_.ranks));
         store_.tables.resize(static_cast<std::size_t>(comm_.ranks));
         plan();
@@ -267,6 +273,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
 
     Block block(Place place) {
         auto [owner, area, index] = place;
+        COCO_CHECK_DEAR(owner >= 0 && owner < comm_.ranks && index >= 0, "a block has an owner and a number");
         const blocks::Table& table = store_.tables[owner];
         // Scratch has no block for its owner; the tables do.
         if (area == Area::scratch && personal_ && index >= owner) ++index;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/check.h"
 #include "exec/exchange_flight.h"
 #include "exec/pipe.h"
 
@@ -143,6 +144,8 @@ class SmallSizedFlight final : public InlinedFlight {
     }
     void copy(Place place, Place target) {
         if (target.area == Area::scratch) return;  // all at once, in fill_slot()
+        COCO_CHECK_DEAR(target.index >= 0 && static_cast<std::size_t>(target.index) < recv_.blocks.size(),
+                        "a block is received from a rank");
         const BlockAt& to = recv_.blocks[target.index];
         std::uint64_t bytes = 0;
         const std::byte* source = place.area == Area::send ? own(bytes) : from(place.owner, bytes);
@@ -223,10 +226,20 @@ class SmallSizedFlight final : public InlinedFlight {
 }  // namespace
 
 Outcome run_small_sized(const Order& order, const schedule::Schedule& schedule, Later later) {
+    COCO_CHECK_DEAR(order.algorithm.is_eager() && !order.call.common.in_place,
+                    "a small exchange is eager, and not in place");
+    COCO_CHECK_DEAR(order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr,
+                    "a small exchange has dense buffers");
     return fly<SmallSizedFlight>(later, order, schedule);
 }
 
 Outcome run_small(const Order& order, const schedule::Schedule& schedule, Later later) {
+    COCO_CHECK_DEAR(order.algorithm.is_eager(), "a small exchange is eager");
+    COCO_CHECK_DEAR(order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr,
+                    "a small exchange has dense buffers");
+    COCO_CHECK_DEAR(static_cast<std::uint64_t>(schedule.scratch_blocks) * order.call.common.block_bytes <=
+                        channel::kInlineBytes,
+                    "the scratch of a small exchange fits into a slot");
     return fly<SmallFlight>(later, order, schedule);
 }
 

@@ -3,6 +3,7 @@
 // Exchanges whose blocks all have one size that every rank knows: alltoall and allgather.
 #include <optional>
 
+#include "base/check.h"
 #include "exec/exchange_flight.h"
 #include "exec/pipe.h"
 #include "os/cpu.h"
@@ -150,6 +151,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         outcome.ran = &plain_pull(common().collective);
     }
     Block block_at(const blocks::Row& row, std::int32_t index) const {
+        COCO_CHECK_DEAR(index >= 0, "a block has a number");
         return {row.base + index * row.stride_bytes, bytes_};
     }
     Block owed_to(std::int32_t peer) override {
@@ -242,6 +244,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
 
 Outcome run_uniform(const Order& order, Later later) {
     const CommonFacts& common = order.call.common;
+    COCO_CHECK_DEAR(!common.sized, "blocks of a uniform exchange have one size");
     const schedule::Schedule& schedule =
         order.comm.exchange_schedule(order.algorithm, base::exchange_of(common.collective));
     bool dense = order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr;

@@ -14,6 +14,7 @@
 #pragma once
 #include <type_traits>
 
+#include "base/check.h"
 #include "blocks/store.h"
 #include "exec/delay.h"
 #include "schedule/schedule.h"
@@ -130,6 +131,7 @@ bool pass_step(const schedule::Step& step, View& view) {
 template <class View>
 [[gnu::always_inline]] inline std::int32_t take_step(const schedule::Step& step, View& view,
                                                      std::int32_t first) {
+    COCO_CHECK_DEAR(first >= 0 && (first == 0 || first < step.count), "a walk goes on within a step");
     using schedule::Act;
     if (step.act == Act::copy) [[likely]]
         return copy_step(step, view, first);
@@ -145,6 +147,7 @@ template <class View>
 template <class View>
 [[nodiscard, gnu::always_inline]] inline bool walk(const schedule::Schedule& schedule, View& view,
                                                    Position& position) {
+    COCO_CHECK_DEAR(position.step <= schedule.steps.size(), "a walk goes on in its schedule");
     const schedule::Step* const begin = schedule.steps.data();
     const schedule::Step* const end = begin + schedule.steps.size();
     const schedule::Step* step = begin + position.step;
