@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/check.h"
 #include "heap/heap.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -140,11 +142,13 @@ void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* cal
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
+    COCO_CHECK_DEAR(std::has_single_bit(alignment), "an alignment is a power of two");
     if (bytes >= kMiddle) return or_no_memory(allocate_large(bytes, alignment, false));
     return or_no_memory(coco_je_memalign(std::max(alignment, kAlignment), at_least_aligned(bytes)));
 }
 
 void* allocate_shared(std::size_t alignment, std::size_t bytes) {
+    COCO_CHECK_DEAR(std::has_single_bit(alignment), "an alignment is a power of two");
     if (bytes < kMiddle) return allocate_aligned(alignment, bytes);
     return or_no_memory(allocate_large_shared(bytes, alignment));
 }
@@ -243,6 +247,7 @@ bool trim() {
 constinit thread_local const char* t_undivided = nullptr;
 
 void stop_undivided(std::size_t bytes) {
+    COCO_CHECK(t_undivided != nullptr, "a function that must not be left half done has a name");
     base::log(base::LogLevel::error, base::Text() << "out of memory, " << bytes << " bytes, in the midst of "
                                                   << t_undivided << ", where other ranks wait for this one");
     usleep(100'000);  // a launcher may drop what was printed just before a job is killed

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <mutex>
 #include <string_view>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/env.h"
 #include "base/kernel.h"
 #include "base/lock.h"
@@ -105,6 +107,7 @@ bool is_granted(std::size_t bytes) {
 }
 
 std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
+    COCO_CHECK(bytes != 0 && std::has_single_bit(alignment), "private memory is reserved at a power of two");
     std::byte* mapped = map_nothing(nullptr, bytes + alignment);
     if (mapped == nullptr) return nullptr;
     const auto first = reinterpret_cast<std::uint64_t>(mapped);
@@ -262,6 +265,7 @@ base::HeapMode mode() {
 void share_large_blocks(bool share) { g_shares_large.store(share, std::memory_order_relaxed); }
 
 Arena arena_of(std::size_t bytes) {
+    COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are in no arena of their own");
     if (bytes < kLarge) return Arena::middle;
     const bool is_shared = g_shares_large.load(std::memory_order_relaxed) && is_on_segment(Arena::middle);
     return is_shared ? Arena::middle : Arena::large;
@@ -279,6 +283,7 @@ bool is_on_segment(Arena which) {
 }
 
 int arena_flags(Arena which) {
+    COCO_CHECK_DEAR(static_cast<int>(which) < kArenas, "an arena is one of those that there are");
     // Their numbers; 0: not made yet. Relaxed: jemalloc itself orders what it reads of an arena.
     static constinit std::atomic<unsigned> numbers[kArenas] = {};
     std::atomic<unsigned>& number = numbers[static_cast<int>(which)];

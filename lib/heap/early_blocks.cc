@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/bits.h"
+#include "base/check.h"
 
 namespace coco::heap {
 
@@ -30,6 +31,7 @@ void* allocate_early(std::size_t bytes) {
 bool is_any_early() { return g_used != 0; }
 
 std::size_t early_bytes(const void* block) {
+    COCO_CHECK(is_early(block), "the size of an early block stands before it");
     return *reinterpret_cast<const std::size_t*>(static_cast<const std::byte*>(block) - kAlignment);
 }
 

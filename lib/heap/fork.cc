@@ -17,6 +17,7 @@
 #include <new>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/kernel.h"
 #include "base/log.h"
 #include "heap/arenas.h"
@@ -217,6 +218,7 @@ class Privatizer {
 // the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
     const std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
+    COCO_CHECK(end <= segment.bytes, "what was carved lies in the segment");
     if (!Privatizer(segment).all(end)) return false;
     unmap_own_from(end);
     return true;
@@ -261,6 +263,9 @@ void child() {
 }  // namespace
 
 int guard_forks(ForkHandler allocator_prepare, ForkHandler allocator_parent, ForkHandler allocator_child) {
+    COCO_CHECK(allocator_prepare != nullptr && allocator_parent != nullptr && allocator_child != nullptr,
+               "the allocator has handlers of its own around a fork");
+    COCO_CHECK(!forks_are_guarded(), "handlers around a fork are registered once");
     g_allocator_prepare = allocator_prepare;
     g_allocator_parent = allocator_parent;
     g_allocator_child = allocator_child;

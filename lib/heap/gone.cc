@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <mutex>
 
+#include "base/check.h"
 #include "base/lock.h"
+#include "os/cpu.h"
 
 namespace coco::heap {
 
@@ -54,8 +56,13 @@ void announce(const Gone& range) {
 }  // namespace
 
 void note_gone(const void* address, std::uint64_t bytes) {
+    COCO_CHECK_DEAR(bytes != 0 && bytes % os::page_bytes() == 0, "pages that are gone are whole ones");
+    COCO_CHECK_DEAR(reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() == 0,
+                    "pages that are gone begin as pages do");
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::scoped_lock hold(g_lock);
+    COCO_CHECK_DEAR(g_first <= g_next && g_next - g_first <= kMost,
+                    "the ranges that are noted fit into the list");
     if (g_next - g_first == kMost) {
         const Gone all = hull();
         g_first = g_next;  // as those who announce the old ones just now do not know the new one

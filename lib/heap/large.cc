@@ -4,8 +4,10 @@
 #include <jemalloc/jemalloc.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
+#include "base/check.h"
 #include "heap/arenas.h"
 #include "heap/lock_all.h"
 #include "heap/own_segment.h"
@@ -54,14 +56,19 @@ void* allocate_with_room(std::size_t bytes) {
 }  // namespace
 
 void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed) {
+    COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
+    COCO_CHECK_DEAR(alignment == 0 || std::has_single_bit(alignment), "an alignment is a power of two");
     return allocate_with(flags_for(bytes) | (zeroed ? MALLOCX_ZERO : 0), bytes, alignment);
 }
 
 void* allocate_large_shared(std::size_t bytes, std::size_t alignment) {
+    COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
+    COCO_CHECK_DEAR(alignment == 0 || std::has_single_bit(alignment), "an alignment is a power of two");
     return allocate_with(own().bytes != 0 ? arena_flags(Arena::shared) : 0, bytes, alignment);
 }
 
 void* reallocate_large(void* block, std::size_t bytes) {
+    COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
     if (block == nullptr) return allocate_large(bytes, 0, false);
     const std::size_t usable = coco_je_malloc_usable_size(block);
     if (usable >= bytes) return coco_je_rallocx(block, bytes, flags_for(bytes));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/check.h"
 #include "heap/arenas.h"
 #include "heap/segment.h"
 
@@ -46,6 +47,7 @@ bool is_in_libc(const void* caller) {
 }
 
 void* allocate_private(std::size_t bytes, bool zeroed) {
+    COCO_CHECK_DEAR(may_be_libcs(bytes), "private blocks have sizes of libc's");
     const int flags = arena_flags(Arena::libc);
     return flags != 0 ? coco_je_mallocx(bytes, flags | (zeroed ? MALLOCX_ZERO : 0)) : nullptr;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/check.h"
 #include "base/env.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -165,7 +166,11 @@ bool decide_malloc_family() {
 
 bool is_deciding_malloc_family() { return t_deciding; }
 
-const Family& others() { return g_others; }
+const Family& others() {
+    COCO_CHECK_DEAR(!g_malloc_family_is_ours.load(std::memory_order_relaxed),
+                    "others serve what is not ours");
+    return g_others;
+}
 
 // A dlsym that fails would leave its message to the program, and allocate for it.
 void* next_definition(const char* name) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/kernel.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
@@ -58,7 +59,11 @@ void widen(const Pages& pages) {
     }
 }
 
-Changes state(std::uint64_t page) { return g_states[page].load(std::memory_order_relaxed); }
+Changes state(std::uint64_t page) {
+    COCO_CHECK_DEAR(g_states != nullptr && page * os::page_bytes() < segment_bytes(),
+                    "a page with a state is one of the segment's");
+    return g_states[page].load(std::memory_order_relaxed);
+}
 
 // Our mlockall leaves mappings of this name alone (lock_all.cc), where the kernel has such names.
 void name_table(void* table, std::uint64_t bytes) {
@@ -73,6 +78,8 @@ void name_table(void* table, std::uint64_t bytes) {
 }  // namespace
 
 bool watch_pages(std::byte* base, std::uint64_t bytes) {
+    COCO_CHECK(number(base) % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
+               "a segment is of whole pages");
     std::uint64_t pages = bytes / os::page_bytes();
     void* table = kernel::mmap(nullptr, pages, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -100,6 +107,8 @@ bool is_changed(const void* address, std::size_t bytes, Changes changes) {
 }
 
 bool note_change(const void* address, std::size_t bytes, Changes change) {
+    COCO_CHECK_DEAR((change & kAnyChange) != 0 && (change & ~(kAnyChange | kReadable)) == 0,
+                    "a change that is noted is one of those that there are");
     Pages pages = pages_of(address, bytes);
     if (pages.begin == pages.end) return true;
     widen(pages);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/check.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "heap/arenas.h"
@@ -118,6 +119,8 @@ Offsets with_whole_parts(std::uint64_t offset, std::uint64_t bytes) {
 }  // namespace
 
 bool begin_parts(std::byte* base, std::uint64_t bytes) {
+    COCO_CHECK(reinterpret_cast<std::uint64_t>(base) % kPartBytes == 0 && bytes % kPartBytes == 0,
+               "a heap is of whole parts");
     const std::uint64_t parts = bytes / kPartBytes;
     void* table = kernel::mmap(nullptr, parts * sizeof *g_parts, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -141,6 +144,8 @@ bool can_make_huge() {
 void begin_use(void* address, std::uint64_t bytes, Pages pages) {
     std::uint64_t offset = 0;
     if (!is_heap(address, bytes, offset)) return;
+    COCO_CHECK_DEAR(offset % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
+                    "the allocator uses whole pages");
     Run fresh{};
     {
         const std::scoped_lock hold(g_lock);
@@ -157,11 +162,15 @@ void begin_use(void* address, std::uint64_t bytes, Pages pages) {
 bool end_use(void* address, std::uint64_t bytes) {
     std::uint64_t offset = 0;
     if (!is_heap(address, bytes, offset)) return false;
+    COCO_CHECK_DEAR(offset % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
+                    "the allocator uses whole pages");
     // Nobody begins to use a page of these parts meanwhile.
     const std::scoped_lock hold(g_lock);
     const Offsets wide = with_whole_parts(offset, bytes);
     if (!punch_shared(g_base + wide.begin, wide.end - wide.begin)) return false;
     for_each_part(offset, bytes, [](Part& part, std::uint64_t pages, std::uint64_t) {
+        COCO_CHECK_DEAR(part.used >= pages, "pages that are not used any more were used");
+        COCO_CHECK_DEAR(g_ahead >= part.ahead, "the pages that are there ahead are those of all parts");
         part.used = static_cast<std::uint16_t>(part.used - pages);
         g_used -= std::min(g_used, pages);  // it may have been a record
         if (part.used != 0) return;

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/kernel.h"
 #include "heap/gone.h"
 #include "heap/large.h"
@@ -61,6 +62,7 @@ bool is_renewed(std::size_t bytes) {
 
 // Addresses that were given back, and come again, are watched already.
 void watch_private(const void* begin, std::uint64_t bytes) {
+    COCO_CHECK_DEAR(begin != nullptr && bytes != 0, "what is watched has addresses");
     const auto* last = static_cast<const std::byte*>(begin) + bytes - 1;
     if (!g_extents.has(begin, 1) || !g_extents.has(last, 1)) g_extents.add(begin, bytes);
 }

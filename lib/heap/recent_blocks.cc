@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "base/check.h"
+
 #pragma GCC visibility push(hidden)
 extern "C" {
 void coco_je_free(void* block);
@@ -35,7 +37,9 @@ constinit thread_local Thread t_thread{};
 // Takes number i out of the list.
 Freed take_out(std::size_t i) {
     Thread& thread = t_thread;
+    COCO_CHECK_DEAR(i < thread.count, "a block that is taken is on the list");
     const Freed taken = thread.freed[i];
+    COCO_CHECK_DEAR(taken.bytes <= thread.bytes, "the bytes of a list are those of its blocks");
     thread.bytes -= taken.bytes;
     --thread.count;
     for (; i < thread.count; ++i) thread.freed[i] = thread.freed[i + 1];
@@ -78,6 +82,7 @@ void* take_recent(std::size_t bytes) {
 }
 
 void mark_recent(const void* block, std::size_t bytes) {
+    COCO_CHECK_DEAR(block != nullptr && bytes >= kRecentFrom, "small blocks are not marked");
     if (bytes <= kRecentBytes) t_recent_marks.blocks[RecentMarks::place(block)] = block;
 }
 
@@ -91,11 +96,14 @@ bool keep_recent(void* block) {
     while (thread.count == kFreed || thread.bytes + bytes > kRecentBytes) coco_je_free(take_out(0).block);
     thread.freed[thread.count++] = {block, bytes};
     thread.bytes += bytes;
+    COCO_CHECK_DEAR(thread.count <= kFreed && thread.bytes <= kRecentBytes,
+                    "a thread holds a bounded number of bytes");
     return true;
 }
 
 void drop_recent() {
     while (t_thread.count != 0) coco_je_free(take_out(0).block);
+    COCO_CHECK_DEAR(t_thread.bytes == 0, "a thread without blocks holds no bytes");
 }
 
 }  // namespace coco::heap

@@ -17,6 +17,7 @@
 #include <new>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/env.h"
 #include "base/kernel.h"
 #include "base/lock.h"
@@ -122,6 +123,7 @@ std::uint64_t within_mount(int fd, std::uint64_t bytes) {
 }
 
 bool publish(const os::MemoryObject& object) {
+    COCO_CHECK(g_own.bytes == 0, "a process makes one segment");
     if (object.on_mount && !os::reserve_pages(object.fd, 0, os::page_bytes())) return false;
     std::byte* base = g_view.base();
     const Areas& areas = g_view.areas();
@@ -209,6 +211,7 @@ bool refuse(const SegmentId& peer, const char* why, int error = 0) {
 // Extends a view to what its owner has mapped. growths: becomes the number of the owner's growths that this comes up to.
 // Returns: whether the address space has room for it.
 bool follow(View& view, std::uint64_t& growths) {
+    COCO_CHECK(view.base() != nullptr, "a peer that is followed is mapped");
     const Header& header = header_of(view.base());
     // Acquire: pairs with the release in reach_own(), so that the areas are as far at least.
     growths = header.growths.load(std::memory_order_acquire);
@@ -229,6 +232,7 @@ bool follow(View& view, std::uint64_t& growths) {
 
 // Into the next peer's place.
 bool map_descriptor(const SegmentId& peer, int fd) {
+    COCO_CHECK(g_peer_count < kMostPeers, "there is a place for one more peer");
     struct stat facts {};
     Areas areas{};
     if (kernel::fstat(fd, &facts) != 0 || facts.st_size < 0 ||
@@ -291,6 +295,7 @@ bool extend_own(Area area, std::uint64_t end) {
 
 bool reach_own(Area area, std::uint64_t end) {
     if (g_own.bytes == 0) return false;
+    COCO_CHECK(end <= g_view.areas().begin[area + 1], "an area is reached up to its end");
     std::atomic<std::uint64_t>& mapped_to = header_of(g_own.base).mapped_to[area];
     if (end <= mapped_to.load(std::memory_order_relaxed)) return true;
     const std::scoped_lock hold(g_growing);
@@ -338,7 +343,10 @@ std::byte* find_or_map(const SegmentId& peer, int fd) {
 std::byte* map_peer(const SegmentId& peer) { return find_or_map(peer, -1); }
 std::byte* map_peer(const SegmentId& peer, int fd) { return find_or_map(peer, fd); }
 
-const std::atomic<std::uint64_t>& growths_of(std::byte* segment) { return header_of(segment).growths; }
+const std::atomic<std::uint64_t>& growths_of(std::byte* segment) {
+    COCO_CHECK(segment != nullptr && header_of(segment).magic == kMagic, "a segment that grows is mapped");
+    return header_of(segment).growths;
+}
 
 std::uint64_t follow_growth(const std::byte* segment) {
     const std::scoped_lock hold(g_peers_lock);
@@ -360,6 +368,7 @@ void unmap_peers() {
 int own_descriptor() { return is_own_descriptor(own().fd) ? g_own.fd : -1; }
 
 std::byte* take_room(std::uint64_t bytes) {
+    COCO_CHECK(bytes != 0, "room is taken for something");
     const Segment& segment = own();
     if (segment.bytes == 0) return nullptr;
     bytes = base::round_up(bytes, os::page_bytes());
@@ -367,6 +376,7 @@ std::byte* take_room(std::uint64_t bytes) {
     {
         const std::scoped_lock hold(g_room);
         at = g_room_at;
+        COCO_CHECK(at <= g_view.areas().bytes(), "the rest of the room lies in the segment");
         if (bytes > g_view.areas().bytes() - at || !reach_own(kRoom, at + bytes)) return nullptr;
         g_room_at += bytes;
     }
@@ -393,6 +403,9 @@ bool is_own_descriptor(int fd) {
 // Locked pages (mlock) are not given back by address, but through the descriptor. Those of a mount stay: were
 // they given back, others could fill it before they are touched again, which would be a SIGBUS.
 bool punch_shared(void* address, std::uint64_t bytes) {
+    COCO_CHECK_DEAR(
+        reinterpret_cast<std::uint64_t>(address) % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
+        "whole pages are given back");
     if (must_reserve_pages() || !is_shared(address, bytes)) return false;
     note_gone(address, bytes);
     if (os::punch_hole(address, bytes)) return true;
@@ -402,6 +415,7 @@ bool punch_shared(void* address, std::uint64_t bytes) {
 bool must_reserve_pages() { return g_on_mount; }
 
 void unmap_own_from(std::uint64_t offset) {
+    COCO_CHECK(offset % os::page_bytes() == 0, "whole pages are unmapped");
     for (int i = 0; i < kAreas; ++i) {
         const auto area = static_cast<Area>(i);
         const std::uint64_t begin = std::max(offset, g_view.areas().begin[area]),

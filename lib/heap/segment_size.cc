@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "heap/spans.h"
 #include "os/shared_memory.h"
 
@@ -24,17 +25,20 @@ std::uint64_t wanted(const SizeFacts& facts) {
 }  // namespace
 
 std::uint64_t segment_bytes(const SizeFacts& facts) {
+    COCO_CHECK(facts.node_ranks >= 1, "a node has ranks");
     return whole_huge_pages(std::min({wanted(facts), kNodeBytesMost / facts.node_ranks, facts.file_bytes,
                                       bounded_heap_bytes(facts.address_space_bytes, facts.node_ranks)}));
 }
 
 std::uint64_t bounded_heap_bytes(std::uint64_t address_space_bytes, std::uint64_t node_ranks) {
+    COCO_CHECK(node_ranks >= 1, "a node has ranks");
     if (address_space_bytes == UINT64_MAX) return UINT64_MAX;
     return whole_huge_pages(std::min(address_space_bytes / 4, address_space_bytes / 2 / node_ranks));
 }
 
 std::uint64_t mount_share_bytes(std::uint64_t mount_bytes, std::uint64_t free_bytes,
                                 std::uint64_t node_ranks) {
+    COCO_CHECK(node_ranks >= 1, "a node has ranks");
     return whole_huge_pages(std::min(mount_bytes / 2 / node_ranks, free_bytes / 2));
 }
 

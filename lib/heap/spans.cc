@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/lock.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
@@ -35,6 +36,10 @@ void erase(int at) {
 void add_free(std::uint64_t offset, std::uint64_t bytes) {
     Span* next =
         std::find_if(g_free, g_free + g_free_count, [&](const Span& s) { return s.offset > offset; });
+    COCO_CHECK_DEAR(next == g_free || next[-1].offset + next[-1].bytes <= offset,
+                    "a free span ends before the next one begins");
+    COCO_CHECK_DEAR(next == g_free + g_free_count || offset + bytes <= next->offset,
+                    "a free span ends before the next one begins");
     bool joins_last = next > g_free && next[-1].offset + next[-1].bytes == offset;
     bool joins_next = next < g_free + g_free_count && offset + bytes == next->offset;
     if (joins_last) {
@@ -78,6 +83,7 @@ std::uint64_t take_top(std::uint64_t bytes) {
 }  // namespace
 
 std::uint64_t take_span(std::uint64_t bytes) {
+    COCO_CHECK(bytes != 0 && bytes % os::page_bytes() == 0, "a span is of whole pages");
     std::scoped_lock hold(g_lock);
     std::uint64_t offset = take_free(bytes);
     if (offset == 0) offset = take_top(bytes);
@@ -88,6 +94,8 @@ std::uint64_t take_span(std::uint64_t bytes) {
 
 void give_span(std::uint64_t offset, std::uint64_t bytes) {
     std::scoped_lock hold(g_lock);
+    COCO_CHECK(bytes != 0 && bytes <= g_carved, "a span that is given back was taken");
+    COCO_CHECK(offset >= kFirstSpan && offset + bytes <= g_top, "a span lies in what was carved");
     g_carved -= bytes;
     add_free(offset, bytes);
 }

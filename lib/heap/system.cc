@@ -13,12 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <new>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "heap/fork.h"
@@ -58,6 +60,7 @@ std::uint64_t carvable_offset(const void* address) {
 }
 
 void give_back(const std::byte* from, const std::byte* to) {
+    COCO_CHECK(from <= to, "what is given back begins before it ends");
     if (from != to) give_span(carvable_offset(from), static_cast<std::uint64_t>(to - from));
 }
 
@@ -66,6 +69,7 @@ void give_back(const std::byte* from, const std::byte* to) {
 bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
 
 std::byte* carve(std::uint64_t bytes, std::uint64_t alignment) {
+    COCO_CHECK(bytes != 0 && std::has_single_bit(alignment), "a span is carved at a power of two");
     const Range range = carvable();
     if (range.bytes == 0) return nullptr;
     const std::uint64_t more = alignment > span_unit() ? alignment - span_unit() : 0;
@@ -94,6 +98,7 @@ int give_up_pages(void* address, std::uint64_t bytes) {
 }
 
 void* map(void* hint, std::size_t bytes, int protection, int flags) {
+    COCO_CHECK(bytes != 0, "the allocator maps something");
     if ((flags & MAP_FIXED) != 0 && is_carvable(hint)) {  // commit or decommit of what is carved
         if (protection != PROT_NONE)
             begin_use(hint, bytes, Pages::huge_later);

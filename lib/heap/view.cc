@@ -82,6 +82,7 @@ std::byte* reserve(std::uint64_t bytes) {
 }  // namespace
 
 bool View::open(int fd, const Areas& areas, In in) {
+    COCO_CHECK(base_ == nullptr && fd >= 0, "a view is closed before it is opened");
     areas_ = areas;
     in_ = in;
     std::copy_n(areas.begin, kAreas, mapped_to_);
@@ -104,6 +105,7 @@ bool View::open(int fd, const Areas& areas, In in) {
 }
 
 bool View::extend(Area area, std::uint64_t end, int fd) {
+    COCO_CHECK(base_ != nullptr, "a view that is extended is open");
     COCO_CHECK(end <= areas_.begin[area + 1], "no area of a segment is mapped beyond its end");
     if (end <= mapped_to_[area]) return true;
     if (fd >= 0) return map(area, end, fd);
@@ -116,6 +118,7 @@ bool View::extend(Area area, std::uint64_t end, int fd) {
 }
 
 bool View::map(Area area, std::uint64_t end, int fd) {
+    COCO_CHECK(end > mapped_to_[area], "an area is mapped farther than before");
     std::byte* at = base_ + mapped_to_[area];
     const std::uint64_t bytes = end - mapped_to_[area];
     // Access comes last: under mlockall(MCL_FUTURE) the kernel would fill all of it at once.

@@ -6,6 +6,8 @@
 #include <mutex>
 
 #include "base/bits.h"
+#include "base/check.h"
+#include "base/collectives.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/write_signals.h"
@@ -31,6 +33,10 @@ bool same_key(const Row& row, const Call& call, std::string_view algorithm) {
 
 // The row of the call's key, made if there is none. Requires: the lock is held.
 Row& row_of(const Call& call) {
+    COCO_CHECK_DEAR(call.algorithm != nullptr && call.collective < base::kCollectives,
+                    "a call that is counted is one of a collective by an algorithm");
+    COCO_CHECK_DEAR(call.reason < Reason::kReasons && call.comm_ranks >= 0,
+                    "a call that is counted was run, or handed back for a reason");
     std::string_view algorithm = std::string_view(call.algorithm).substr(0, sizeof Row::algorithm - 1);
     if (g_rows == nullptr) g_rows = new std::vector<Row>;
     for (Row& row : *g_rows)
@@ -69,6 +75,7 @@ void record(const Call& call) {
 }
 
 std::vector<Row> rows(std::int32_t world_rank) {
+    COCO_CHECK(world_rank >= 0, "rows are counted by a rank");
     std::lock_guard guard(g_lock);
     std::vector<Row> copy = g_rows != nullptr ? *g_rows : std::vector<Row>();
     for (Row& row : copy) row.rank = world_rank;

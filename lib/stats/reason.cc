@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/check.h"
 #include "stats/stats.h"
 
 namespace coco::stats {
@@ -34,6 +35,9 @@ static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kReasons))
 
 }  // namespace
 
-const ReasonText& text_of(Reason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
+const ReasonText& text_of(Reason reason) {
+    COCO_CHECK(reason < Reason::kReasons, "a reason is one of those that have a text");
+    return kReasons[static_cast<std::size_t>(reason)];
+}
 
 }  // namespace coco::stats

@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/check.h"
 #include "base/collectives.h"
 #include "base/env.h"
 #include "base/one_line.h"
@@ -51,6 +52,7 @@ void add(Sum& sum, const Row& row) {
 std::map<Key, Sum> sums_of(std::span<const Row> all) {
     std::map<Key, Sum> sums;
     for (const Row& row : all) {
+        COCO_CHECK(row.reason < Reason::kReasons, "a row was counted for a reason that has a text");
         // What is unknown sorts and shows before 0.
         int block_class = row.block_class == kUnknownClass ? -1 : row.block_class;
         const std::string_view name(row.algorithm, strnlen(row.algorithm, sizeof row.algorithm));
@@ -126,6 +128,7 @@ std::vector<Hint> hints_of(std::span<const Row> all) {
 }
 
 std::uint64_t first_of(int block_class) {
+    COCO_CHECK(block_class >= 0 && block_class <= 64, "a class of blocks is a number of bits");
     return block_class == 0 ? 0 : std::uint64_t{1} << (block_class - 1);
 }
 std::uint64_t last_of(int block_class) { return block_class == 0 ? 0 : 2 * first_of(block_class) - 1; }
@@ -177,12 +180,14 @@ std::string line_of(const Key& key, const Sum& sum, bool wired) {
 }
 
 std::uint64_t first_of_size(int size_class) {
+    COCO_CHECK(size_class >= 0 && size_class < 64, "a class of sizes is a number of bits");
     return size_class == 0 ? 0 : (std::uint64_t{1} << (size_class - 1)) + 1;
 }
 
 // "MPI_Alltoall on 1 x 4 ranks, blocks to 64: learned eager (1.20 us) against mpi (2.30 us), naive (not tried), in 2 looks that
 // took 12.00 us"
 std::string sentence(const Learned& one) {
+    COCO_CHECK(one.incumbent < one.candidates.size(), "the incumbent is one of the candidates");
     auto timed = [](const Learned::Candidate& candidate) {
         return base::one_line(candidate.name) + " (" +
                (candidate.time_ns == 0 ? "not tried"
@@ -267,6 +272,7 @@ std::string json(std::span<const Row> all, std::int32_t world_ranks, std::span<c
     if (!learned.empty()) root["learned"] = ordered_json::array();
     for (const Learned& one : learned) {
         const bool is_any = one.size_class < 0;
+        COCO_CHECK(one.incumbent < one.candidates.size(), "the incumbent is one of the candidates");
         ordered_json row = {{"function", function_of(one.collective)},
                             {"nodes", one.nodes},
                             {"ranks_per_node", one.ranks_per_node}};
