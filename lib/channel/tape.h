@@ -101,11 +101,7 @@ struct Header {
     // The header with the number of the call that it belongs to.
     Header of_call(std::uint64_t epoch) const { return {word | epoch % kTurns << kPublishBits}; }
     bool is_of_call(std::uint64_t epoch) const { return (word >> kPublishBits) % kTurns == epoch % kTurns; }
-    Publish publish() const {
-        COCO_CHECK_DEAR((word & ((1 << kPublishBits) - 1)) > kWrap,
-                        "a record that is there says how it is published");
-        return static_cast<Publish>((word & ((1 << kPublishBits) - 1)) - 2);
-    }
+    Publish publish() const { return static_cast<Publish>((word & ((1 << kPublishBits) - 1)) - 2); }
     std::uint64_t bytes() const { return word >> 8; }
     // Bytes of the whole record on the tape.
     std::uint64_t record_bytes() const {

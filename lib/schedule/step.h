@@ -63,11 +63,11 @@ struct Step {
 
     // Where block i of a copy comes from and goes to. For a message see first().
     Place source(std::int32_t i) const {
-        COCO_CHECK_DEAR(act == Act::copy && i >= 0 && i <= count, "a copy has a source for each block");
+        COCO_CHECK_DEAR(i >= 0 && i <= count, "a step has a source for each of its blocks");
         return {source_owner + (along_owners ? i : 0), source_area, source_index + (along_owners ? 0 : i)};
     }
     Place target(std::int32_t i) const {
-        COCO_CHECK_DEAR(act == Act::copy && i >= 0 && i <= count, "a copy has a target for each block");
+        COCO_CHECK_DEAR(i >= 0 && i <= count, "a step has a target for each of its blocks");
         return {target_owner, target_area, target_index + i};
     }
     // Where the first block of a message is, on rank `self`, to which the step belongs.
