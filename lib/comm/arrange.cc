@@ -25,7 +25,8 @@ bool library_yields() {
 }  // namespace
 
 void arrange(Comm& comm, const std::vector<const RankCard*>& cards) {
-    COCO_CHECK(cards.size() == static_cast<std::size_t>(comm.ranks), "each rank of a communicator has a card");
+    COCO_CHECK(cards.size() == static_cast<std::size_t>(comm.ranks),
+               "each rank of a communicator has a card");
     COCO_CHECK(comm.rank >= 0 && comm.rank < comm.ranks, "a rank of a communicator is one of its ranks");
     std::vector<std::uint64_t> nodes, domains;
     Crowding crowding;
