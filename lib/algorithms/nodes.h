@@ -72,8 +72,8 @@ class Nodes {
     std::int32_t own_;
 };
 
-// How far a rank is where several leaders of a node carry bundles. kFilled: its rows of all outgoing bundles are filled. kFirstBundle + i,
-// raised by a leader: its i-th incoming bundle has come.
+// How far a rank is where several leaders of a node carry bundles. kFilled: its rows of all outgoing bundles
+// are filled. kFirstBundle + i, raised by a leader: its i-th incoming bundle has come.
 inline constexpr schedule::Milestone kFilled = 1, kFirstBundle = 2;
 
 // The bcast of the leader scheme: leader_bcast.cc.

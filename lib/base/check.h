@@ -4,8 +4,8 @@
 // with one line, and the launcher ends the job, since the other ranks would wait for ever, or get wrong
 // bytes.
 //   COCO_CHECK(condition, "what must hold")        cheap: a compare or two of what is at hand; in every build
-//   COCO_CHECK_DEAR(condition, "what must hold")   anything dearer, or in the innermost loops; only in builds with
-//                                                  -Dchecks=dear, such as those under the sanitizers
+//   COCO_CHECK_DEAR(condition, "what must hold")   anything dearer, or in the innermost loops; only in builds
+//                                                  with -Dchecks=dear, such as those under the sanitizers
 // Usable anywhere, below malloc too. The condition must have no side effect.
 #pragma once
 

@@ -37,8 +37,8 @@ struct Buffer {
     const Packer* packer = nullptr;  // the blocks are not dense: without layouts base and stride mean nothing
     bool gapped = false;             // with packer: elements are contiguous, only gaps lie between them
     bool on_device = false;  // with packer: in memory of a device, which this processor must not touch
-    // With packer: how each block lies in memory, in plain forms one for all; base, stride and displacements then name the
-    // lowest byte of each block's first element. None: only the packer knows.
+    // With packer: how each block lies in memory, in plain forms one for all; base, stride and displacements
+    // then name the lowest byte of each block's first element. None: only the packer knows.
     std::span<const BlockLayout> layouts = {};
 
     bool has_layouts() const { return !layouts.empty(); }

@@ -3,7 +3,8 @@
 // The words of a layout:
 //
 //   loops around all pieces: their number, then a count and a stride of each
-//   the number of pieces; of each: its offset, the bytes of a run, the number of its loops, a count and a stride of each
+//   the number of pieces; of each: its offset, the bytes of a run, the number of its loops, a count and a
+//   stride of each
 #include "blocks/layout.h"
 
 #include <algorithm>
@@ -163,7 +164,8 @@ bool Layout::expand() {
     return true;
 }
 
-// A run that goes on where the last one ends becomes one with it, and pieces that are alike, in even strides, a loop.
+// A run that goes on where the last one ends becomes one with it, and pieces that are alike, in even strides,
+// a loop.
 void Layout::append_piece(Piece piece) {
     Piece* last = pieces_.empty() ? nullptr : &pieces_.back();
     const std::int64_t stride = last != nullptr ? piece.offset_bytes - last->offset_bytes : 0;

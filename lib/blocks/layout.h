@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where the bytes of a datatype with holes lie, so that a block can be copied from one layout to another in a single
-// pass, without a packed copy in between.
+// Where the bytes of a datatype with holes lie, so that a block can be copied from one layout to another in a
+// single pass, without a packed copy in between.
 //
 //   piece    a run of bytes, repeated by nested loops: a subarray or a vector is one piece
 //   layout   pieces in the order of the type's signature, all of them repeated by loops around them
 //
-// A layout is built once for each type (dispatch/datatype.cc). Its words are plain numbers without addresses, which a rank
-// writes into shared memory for its peers. Thread safety: a layout that is built is only read. Fails: a type of too many
-// pieces or loops has no layout (is_valid()); the MPI library packs it.
+// A layout is built once for each type (dispatch/datatype.cc). Its words are plain numbers without addresses,
+// which a rank writes into shared memory for its peers. Thread safety: a layout that is built is only read.
+// Fails: a type of too many pieces or loops has no layout (is_valid()); the MPI library packs it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -73,8 +73,8 @@ class Layout {
     bool is_valid_ = true;
 };
 
-// A block by its layout: `count` elements, `extent_bytes` apart, each with the layout's words; null: contiguous. Blocks are
-// named by the address of the lowest byte of their first element's data.
+// A block by its layout: `count` elements, `extent_bytes` apart, each with the layout's words; null:
+// contiguous. Blocks are named by the address of the lowest byte of their first element's data.
 struct BlockLayout {
     const std::int64_t* words = nullptr;
     std::int64_t count = 0;
@@ -92,13 +92,15 @@ struct BlockLayout {
 // How many words a layout has.
 std::uint64_t words_of(const std::int64_t* words);
 
-// Copies `bytes` of data from place `from_at` of one block's data to place `to_at` of another's. The places count bytes of
-// data, without holes. streaming: long runs by streaming stores. Requires: so many bytes are in both.
+// Copies `bytes` of data from place `from_at` of one block's data to place `to_at` of another's. The places
+// count bytes of data, without holes. streaming: long runs by streaming stores. Requires: so many bytes are
+// in both.
 void copy_data(std::byte* to, const BlockLayout& to_layout, std::uint64_t to_at, const std::byte* from,
                const BlockLayout& from_layout, std::uint64_t from_at, std::uint64_t bytes,
                bool streaming = false);
 
-// Calls act(address, bytes) for each run of `bytes` of a block's data from place `at` on, until it returns false.
+// Calls act(address, bytes) for each run of `bytes` of a block's data from place `at` on, until it returns
+// false.
 template <class Act>
 void for_each_run(std::byte* base, const BlockLayout& layout, std::uint64_t at, std::uint64_t bytes, Act act);
 
@@ -107,7 +109,8 @@ class Cursor {
   public:
     Cursor(std::byte* base, const BlockLayout& layout, std::uint64_t at);
 
-    // The runs from here on that lie in one stride: `count` of `bytes` each. The first may have begun: then it is alone.
+    // The runs from here on that lie in one stride: `count` of `bytes` each. The first may have begun: then
+    // it is alone.
     struct Stretch {
         std::byte* at;
         std::int64_t bytes, count, stride_bytes;
@@ -132,7 +135,8 @@ class Cursor {
         void add(std::int64_t count, std::int64_t stride_bytes);
         // So far from the first place is the `number`-th one, which it goes to.
         std::int64_t go_to(std::int64_t number);
-        // Goes on by some rounds of the innermost loop. Adds to `moved` by how much. Returns: false at the end.
+        // Goes on by some rounds of the innermost loop. Adds to `moved` by how much. Returns: false at the
+        // end.
         bool step(std::int64_t rounds, std::int64_t& moved);
     };
     void next_piece();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a rank publishes the blocks of a call in its slot, and where a peer finds them. Called by exec's flights.
-// Thread safety: that of the channel. Never fails.
+// How a rank publishes the blocks of a call in its slot, and where a peer finds them. Called by exec's
+// flights. Thread safety: that of the channel. Never fails.
 #pragma once
 #include <span>
 
@@ -17,10 +17,11 @@ namespace coco::blocks {
 void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt> blocks,
               std::span<const std::int32_t> left_out);
 
-// Says in the slot that scratch blocks are in it (`scratch` is the slot's own bytes), or else in the stage ring.
+// Says in the slot that scratch blocks are in it (`scratch` is the slot's own bytes), or else in the stage
+// ring.
 void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch);
-// Says in the slot where both sides are. Private sides have no offset that a peer can use, and no peer uses it.
-// send_table, recv_table: copies of the sides' tables in the stage ring (v and w forms).
+// Says in the slot where both sides are. Private sides have no offset that a peer can use, and no peer uses
+// it. send_table, recv_table: copies of the sides' tables in the stage ring (v and w forms).
 void publish_sides(const channel::Channel& channel, channel::Slot& slot, const Side& send, const Side& recv,
                    const std::byte* send_table = nullptr, const std::byte* recv_table = nullptr);
 
@@ -34,17 +35,17 @@ inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer)
 }
 // The bytes that the layouts of a buffer take on the stage.
 std::uint64_t layouts_bytes(const Buffer& buffer);
-// Says in the slot how peers read the blocks of the send side. ring: on the stage, to show them piece by piece; null where
-// they are in shared memory. layouts: layouts_bytes() on the stage, for the layouts of `buffer`; null: the blocks are contiguous,
-// or come in pieces.
+// Says in the slot how peers read the blocks of the send side. ring: on the stage, to show them piece by
+// piece; null where they are in shared memory. layouts: layouts_bytes() on the stage, for the layouts of
+// `buffer`; null: the blocks are contiguous, or come in pieces.
 void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
                    std::byte* layouts, const Buffer& buffer, const std::byte* send_table = nullptr);
 // The address of a peer's first block, in private memory that in its process. Requires: its slot says piped.
 std::byte* piped_base_of(const channel::Channel& channel, std::int32_t peer);
 // The layout of a peer's block. Contiguous, unless its slot says piped, and shared.
 BlockLayout piped_layout_of(const channel::Channel& channel, std::int32_t peer, std::int32_t block);
-// The tables of a peer's v or w form. Requires: its slot says inlined, staged, direct or piped (no table of what it
-// receives then).
+// The tables of a peer's v or w form. Requires: its slot says inlined, staged, direct or piped (no table of
+// what it receives then).
 inline Table table_of(const channel::Channel& channel, std::int32_t peer) {
     const channel::Slot& slot = channel.slot_of(peer);
     if (slot.publish != channel::Publish::direct && slot.publish != channel::Publish::piped)

@@ -72,8 +72,8 @@ Where choose(const Buffer& buffer, const Demand& demand) {
     return is_small ? Where::ring : Where::shared_room;
 }
 
-// Plain private buffers are not doubled: another way to read them may be better than a copy of any size. That is not so
-// where the network is far slower than a copy.
+// Plain private buffers are not doubled: another way to read them may be better than a copy of any size. That
+// is not so where the network is far slower than a copy.
 stats::Reason refusal(const Buffer& buffer, const Demand& demand) {
     if (demand.copies_any) return stats::Reason::none;
     if (buffer.packer != nullptr) return buffer.gapped ? stats::Reason::none : stats::Reason::datatype;

@@ -19,9 +19,9 @@ namespace coco::blocks {
 // The most bytes of one side that are staged without the other ranks' knowing: so both sides and their tables
 // fit the stage ring.
 inline constexpr std::uint64_t kSideLimitBytes = 120 * 1024;
-// Private sides of more bytes go through a pipe where there may be one, in a call of so many ranks: it reads them through
-// the kernel, where copies on the stage take up to three times as long. From bench/collective --private, 2 and 4 ranks on
-// 2 cores.
+// Private sides of more bytes go through a pipe where there may be one, in a call of so many ranks: it reads
+// them through the kernel, where copies on the stage take up to three times as long. From bench/collective
+// --private, 2 and 4 ranks on 2 cores.
 inline std::uint64_t piped_above_bytes(std::int32_t ranks) {
     constexpr std::uint64_t kLeast = 24 * 1024, kBlock = 12 * 1024;
     return std::clamp(kBlock * static_cast<std::uint64_t>(ranks), kLeast, kSideLimitBytes);
@@ -52,7 +52,8 @@ struct Demand {
     std::uint64_t bytes;        // the size of all blocks together
     // Blocks of more bytes that are private, or have holes, can go through a pipe; 0: of no number.
     std::uint64_t piped_above_bytes = 0;
-    // A buffer that cannot be used where it is is copied to the shared heap, of whatever size, while there is room.
+    // A buffer that cannot be used where it is is copied to the shared heap, of whatever size, while there is
+    // room.
     bool copies_any = false;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that calls on a channel keep from one to the next, so that a call allocates nothing once it has grown:
-// where all ranks' blocks are, tables of blocks, and room for copies of buffers. A channel runs one call at a
-// time, so that one store serves all its calls. Thread safety: that of the channel.
+// Memory that calls on a channel keep from one to the next, so that a call allocates nothing once it has
+// grown: where all ranks' blocks are, tables of blocks, and room for copies of buffers. A channel runs one
+// call at a time, so that one store serves all its calls. Thread safety: that of the channel.
 #pragma once
 #include <algorithm>
 #include <cstdint>

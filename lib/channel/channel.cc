@@ -104,7 +104,8 @@ bool Channel::wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& 
     const Peer& p = peers_[static_cast<std::size_t>(owner)];
     COCO_CHECK_DEAR(p.control != nullptr, "who shows pieces has arrived");
     const std::uint64_t target = stream_value(p.epoch_base + epoch_, pieces);
-    // Acquire: pairs with raise_shown() and raise_read() of the owner. The piece is read next, or written over.
+    // Acquire: pairs with raise_shown() and raise_read() of the owner. The piece is read next, or written
+    // over.
     if (word.load(std::memory_order_acquire) >= target) return true;
     return wait_for(word, p.control->flag.doorbell, target);
 }
@@ -114,8 +115,8 @@ bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
     const Peer& p = peers_[static_cast<std::size_t>(peer)];
     std::uint64_t target = milestone_value(p.epoch_base + epoch_, milestone);
     sync::Flag& flag = p.control->flag;
-    // Acquire: pairs with the peer's raise(). What it wrote before that milestone is read next, or, behind kDone,
-    // what it has read is written.
+    // Acquire: pairs with the peer's raise(). What it wrote before that milestone is read next, or, behind
+    // kDone, what it has read is written.
     if (flag.value.load(std::memory_order_acquire) >= target) return true;
     return wait_for(flag.value, flag.doorbell, target);
 }
@@ -138,10 +139,10 @@ bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
     // This load only tells whether to wait; what is relied on is acquired by the load below.
     if (flag.value.load(std::memory_order_acquire) < target && !wait_for(flag.value, flag.doorbell, target))
         return false;
-    // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next. Acquire: pairs
-    // with the peer's raise() that this reads from, which may be later than the one waited for: all that the peer
-    // has read in epochs up to that is done, and the caller writes there. A load never sees less than the one
-    // before it did.
+    // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next. Acquire:
+    // pairs with the peer's raise() that this reads from, which may be later than the one waited for: all
+    // that the peer has read in epochs up to that is done, and the caller writes there. A load never sees
+    // less than the one before it did.
     std::uint64_t value = flag.value.load(std::memory_order_acquire);
     COCO_CHECK_DEAR(value >> 20 >= p.epoch_base,
                     "a control block counts on from one communicator to the next");
@@ -183,8 +184,9 @@ Record Channel::open_record(Header header) {
         return {};
     }
     std::atomic<std::uint64_t>* words = control_->tape;
-    // Relaxed, both zeros: readers come to these words behind a record or a wrap that is raised later, by release,
-    // and that they acquire in next_record(). By then coherence leaves them the zero or what was stored after it.
+    // Relaxed, both zeros: readers come to these words behind a record or a wrap that is raised later, by
+    // release, and that they acquire in next_record(). By then coherence leaves them the zero or what was
+    // stored after it.
     words[(taken.begin + bytes) / 8].store(0, std::memory_order_relaxed);
     if (taken.wrapped) {
         words[0].store(0, std::memory_order_relaxed);
@@ -198,9 +200,10 @@ Record Channel::open_record(Header header) {
 namespace {
 
 // Each look at a header that is not there yet takes the line away from the root, which is about to write it:
-// readers that have caught up make every small bcast of a stream cost a line's way there and back. A reader that
-// stays away for some pauses finds several records then. Each record that is there at the first look makes the
-// next absence longer, each that is not halves it: where the root does not run ahead it stays at the least.
+// readers that have caught up make every small bcast of a stream cost a line's way there and back. A reader
+// that stays away for some pauses finds several records then. Each record that is there at the first look
+// makes the next absence longer, each that is not halves it: where the root does not run ahead it stays at
+// the least.
 constexpr std::uint32_t kPausesLeast = 4, kPausesMost = 24, kPausesMore = 3;
 
 void hold_back(Peer& root) {
@@ -216,9 +219,10 @@ Record Channel::next_record(std::int32_t root) {
     for (;;) {
         COCO_CHECK_DEAR(p.tape_at % 8 == 0 && p.tape_at < kTapeBytes, "a record begins on its tape");
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];
-        // A header is above 0 when it is there. Each of these loads may be the one that finds it; all acquire, and
-        // pair with publish() and with the wrap's raise: the payload, and the zero behind it, are read next. The
-        // word does not change again before this rank's kDone, so the last load reads from the same store.
+        // A header is above 0 when it is there. Each of these loads may be the one that finds it; all
+        // acquire, and pair with publish() and with the wrap's raise: the payload, and the zero behind it,
+        // are read next. The word does not change again before this rank's kDone, so the last load reads from
+        // the same store.
         if (word.load(std::memory_order_acquire) != 0) {
             p.pauses = std::min(p.pauses + kPausesMore, kPausesMost);
         } else {

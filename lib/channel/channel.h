@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The state that ranks of one node share in order to run one call after another: their control blocks, the number of
-// the call that runs (its epoch), and the waits for one another. A channel knows its peers by rank and knows no MPI.
+// The state that ranks of one node share in order to run one call after another: their control blocks, the
+// number of the call that runs (its epoch), and the waits for one another. A channel knows its peers by rank
+// and knows no MPI.
 //
-// Called by comm, which opens and closes it, and by exec, which runs one call at a time on it. A communicator on
-// which several calls are under way at once has a channel for each.
+// Called by comm, which opens and closes it, and by exec, which runs one call at a time on it. A communicator
+// on which several calls are under way at once has a channel for each.
 //
 // Thread safety: one thread at a time uses a channel. Process safety: the owner alone writes its control
 // block, except for the counts of sleepers and of leavers and the call handed back; what others read there is
 // published by release stores.
 //
-// Invariants: epochs count 1, 2, 3, ... alike on all ranks of the channel. A rank begins an epoch after it has
-// raised kDone of the epoch before. What a peer may still read is not written before that peer is known to have
-// finished the epoch in which it reads.
+// Invariants: epochs count 1, 2, 3, ... alike on all ranks of the channel. A rank begins an epoch after it
+// has raised kDone of the epoch before. What a peer may still read is not written before that peer is known
+// to have finished the epoch in which it reads.
 //
-// Waits: a wait returns true once what it waits for is there. While the channel polls (Polling) a wait returns
-// false, or null, instead of waiting, and is asked again later. Otherwise a wait never returns false.
+// Waits: a wait returns true once what it waits for is there. While the channel polls (Polling) a wait
+// returns false, or null, instead of waiting, and is asked again later. Otherwise a wait never returns false.
 //
 // Fails: never. A peer that ends while others wait for it is the launcher's affair.
 #pragma once
@@ -41,7 +42,8 @@ inline constexpr std::atomic<std::uint64_t> kNeverGrows{0};
 // A peer of the node as this rank sees it.
 struct Peer {
     std::byte* segment = nullptr;  // the begin of its segment in this process
-    // How often the owner has mapped more of its segment, and the number that this process has followed (heap/segment.h).
+    // How often the owner has mapped more of its segment, and the number that this process has followed
+    // (heap/segment.h).
     const std::atomic<std::uint64_t>* growths = &kNeverGrows;
     mutable std::uint64_t followed = 0;
     Control* control = nullptr;      // null: not found yet; then it is looked up in `directory`
@@ -71,9 +73,10 @@ extern std::atomic<std::uint32_t> g_refused_reads;
 
 class Channel {
   public:
-    // Makes the channel ready for epoch 1. id: the identity by which peers find each other's control blocks in their
-    // directories; 0 where all blocks are known. peers: by rank, this one included; only those on this node are
-    // looked at. mates: the other ranks of this node. Requires: the own peer has its control block.
+    // Makes the channel ready for epoch 1. id: the identity by which peers find each other's control blocks
+    // in their directories; 0 where all blocks are known. peers: by rank, this one included; only those on
+    // this node are looked at. mates: the other ranks of this node. Requires: the own peer has its control
+    // block.
     void open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
               std::span<const std::int32_t> mates);
     bool is_open() const { return control_ != nullptr; }
@@ -87,7 +90,8 @@ class Channel {
     std::span<const std::int32_t> mates() const { return mates_; }
     // A number that grows whenever this rank raises a word that others may wait for. For tests.
     std::uint64_t raised() const;
-    // The number of this rank's control block among the process's: no two channels that are open have the same.
+    // The number of this rank's control block among the process's: no two channels that are open have the
+    // same.
     std::uint64_t control_number() const { return control_->number; }
     std::uint64_t epoch() const { return epoch_; }
     void begin_epoch() {
@@ -102,13 +106,14 @@ class Channel {
         COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
                         "a peer is one of the ranks");
         const Peer& p = peers_[static_cast<std::size_t>(peer)];
-        // Relaxed: whoever has shown the offset has mapped what lies there before, and this rank has acquired that.
+        // Relaxed: whoever has shown the offset has mapped what lies there before, and this rank has acquired
+        // that.
         if (p.growths->load(std::memory_order_relaxed) != p.followed) [[unlikely]]
             p.followed = heap::follow_growth(p.segment);
         return base::displaced(p.segment, static_cast<std::int64_t>(offset));
     }
-    // The offset of an address in this rank's segment. Any address is allowed; only addresses in the segment give
-    // offsets that peers can use.
+    // The offset of an address in this rank's segment. Any address is allowed; only addresses in the segment
+    // give offsets that peers can use.
     std::uint64_t offset_of(const void* address) const {
         return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segment_);
     }
@@ -121,8 +126,8 @@ class Channel {
         COCO_CHECK_DEAR(p.control != nullptr, "a peer with a slot was found");
         return p.control->slots[(p.epoch_base + epoch_) % kSlots];
     }
-    // This rank's slot, ready to be written: waits until all who may read its last content are done. Null while
-    // the channel polls and they are not.
+    // This rank's slot, ready to be written: waits until all who may read its last content are done. Null
+    // while the channel polls and they are not.
     Slot* open_slot() {
         COCO_CHECK_DEAR(is_open() && epoch_ != 0, "a slot is opened in a call");
         std::uint64_t& last = slot_epoch_[epoch_ % kSlots];
@@ -131,15 +136,15 @@ class Channel {
         last = epoch_;
         return &control_->slots[(own_epoch_base_ + epoch_) % kSlots];
     }
-    // Publishes the slot: what it says is seen by all who wait for this rank to arrive. The raise releases, and
-    // pairs with the loads of wait_arrived().
+    // Publishes the slot: what it says is seen by all who wait for this rank to arrive. The raise releases,
+    // and pairs with the loads of wait_arrived().
     void publish(Slot& slot) {
         COCO_CHECK_DEAR(&slot == &control_->slots[(own_epoch_base_ + epoch_) % kSlots],
                         "a rank publishes its slot of this epoch");
         sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_);
     }
-    // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while the
-    // channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
+    // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while
+    // the channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
     std::byte* stage_bytes(std::uint64_t bytes);
 
     // Which calls all ranks hand back, as one of them has asked for.
@@ -160,8 +165,8 @@ class Channel {
                                                        : HandedBack::none;
     }
 
-    // Waits for a peer to publish its slot of this epoch. prefetch_of: tells what to fetch meanwhile; called once
-    // the peer is found.
+    // Waits for a peer to publish its slot of this epoch. prefetch_of: tells what to fetch meanwhile; called
+    // once the peer is found.
     template <class PrefetchOf>
     [[nodiscard]] bool wait_arrived(std::int32_t peer, PrefetchOf prefetch_of) {
         if (!is_found(peer)) [[unlikely]]
@@ -169,8 +174,9 @@ class Channel {
         Peer& p = peers_[static_cast<std::size_t>(peer)];
         const std::uint64_t target = p.epoch_base + epoch_;
         const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
-        // Acquire: pairs with publish(). The slot, and what it names on the stage, is read next. The owner writes
-        // the slot anew only after this rank's kDone, so this reads from this epoch's store or from an older one.
+        // Acquire: pairs with publish(). The slot, and what it names on the stage, is read next. The owner
+        // writes the slot anew only after this rank's kDone, so this reads from this epoch's store or from an
+        // older one.
         if (word.load(std::memory_order_acquire) < target &&
             !wait_for(word, p.control->flag.doorbell, target, prefetch_of()))
             return false;
@@ -181,31 +187,32 @@ class Channel {
     [[nodiscard]] bool wait_arrived(std::int32_t peer) {
         return wait_arrived(peer, [] { return Prefetch{}; });
     }
-    // What rank 0 told as it showed its control block: waits for that. Requires: rank 0 is on this node, and comes to a call that this rank
-    // has come to.
+    // What rank 0 told as it showed its control block: waits for that. Requires: rank 0 is on this node, and
+    // comes to a call that this rank has come to.
     std::span<const std::int64_t> told() {
         COCO_CHECK(is_found(0), "nobody asks what was told while the channel polls");
         return peers_.front().control->told;
     }
-    // Waits for a peer to come to a milestone of this epoch. kArrived may be waited for only where the peer raises it,
-    // as in bcasts, and does not publish a slot.
+    // Waits for a peer to come to a milestone of this epoch. kArrived may be waited for only where the peer
+    // raises it, as in bcasts, and does not publish a slot.
     [[nodiscard]] bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
     [[nodiscard]] bool wait_all_done(std::uint64_t epoch) {
         COCO_CHECK_DEAR(epoch <= epoch_, "nobody waits for the end of calls to come");
         return done_epoch_ >= epoch || look_at_all(epoch);
     }
-    // The raise releases: with kDone also what this rank has read of others, which they then may write. It pairs
-    // with wait_milestone(), look_how_far(), and with the pool's is_over().
+    // The raise releases: with kDone also what this rank has read of others, which they then may write. It
+    // pairs with wait_milestone(), look_how_far(), and with the pool's is_over().
     void raise(schedule::Milestone milestone) {
         COCO_CHECK_DEAR(!has_finished(), "a rank raises nothing after kDone");
         sync::raise(control_->flag.value, control_->flag.doorbell,
                     milestone_value(own_epoch_base_ + epoch_, milestone));
     }
 
-    // Streams: pieces of data that a rank shows another in this epoch, one after the other, in memory that both know.
-    // peer: for whom; this rank itself stands for all. The raise releases the piece, and pairs with wait_shown().
-    // Requires, of these four: fewer than kNodeRanks ranks, fewer than kStreamPieces pieces, counts that only grow.
+    // Streams: pieces of data that a rank shows another in this epoch, one after the other, in memory that
+    // both know. peer: for whom; this rank itself stands for all. The raise releases the piece, and pairs
+    // with wait_shown(). Requires, of these four: fewer than kNodeRanks ranks, fewer than kStreamPieces
+    // pieces, counts that only grow.
     void raise_shown(std::int32_t peer, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
         COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
@@ -222,8 +229,8 @@ class Channel {
                         "a stream is between two of the ranks");
         return wait_stream(owner, peers_[static_cast<std::size_t>(owner)].control->shown[to], pieces);
     }
-    // This rank has read so many pieces of `owner`'s: they may be written over. The raise releases the reads, and
-    // pairs with wait_read().
+    // This rank has read so many pieces of `owner`'s: they may be written over. The raise releases the reads,
+    // and pairs with wait_read().
     void raise_read(std::int32_t owner, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
         COCO_CHECK_DEAR(owner >= 0 && static_cast<std::size_t>(owner) < peers_.size(),
@@ -239,8 +246,8 @@ class Channel {
         return wait_stream(reader, peers_[static_cast<std::size_t>(reader)].control->read[rank_], pieces);
     }
 
-    // Whether this process can read the private memory of all its mates, as the kernel allows. Found out once, when all
-    // of them are known; false until then.
+    // Whether this process can read the private memory of all its mates, as the kernel allows. Found out
+    // once, when all of them are known; false until then.
     bool can_read_mates() {
         return reads_mates_ == Answer::yes || (reads_mates_ == Answer::unknown && try_reading());
     }
@@ -270,13 +277,14 @@ class Channel {
     // while the channel polls and somebody does: then it has to be asked for again with the same header.
     // Requires: record_bytes <= kTapeBytes / 4.
     Record open_record(Header header);
-    // Publishes a record that open_record() gave. The raise releases, and pairs with the loads of next_record().
+    // Publishes a record that open_record() gave. The raise releases, and pairs with the loads of
+    // next_record().
     void publish(Record record, Header header) {
         COCO_CHECK_DEAR(record.header != nullptr, "a record is published that was opened");
         sync::raise(*record.header, control_->flag.doorbell, header.of_call(epoch_).word);
     }
-    // Waits for the next record of `root`'s tape and steps over it. Nothing is fetched ahead while waiting: the
-    // root is writing those lines (bcast of 1 KiB on 2 ranks: 0.30 us without, 0.96 us with).
+    // Waits for the next record of `root`'s tape and steps over it. Nothing is fetched ahead while waiting:
+    // the root is writing those lines (bcast of 1 KiB on 2 ranks: 0.30 us without, 0.96 us with).
     Record next_record(std::int32_t root);
 
     // How this rank waits. Set before the first epoch.
@@ -304,7 +312,8 @@ class Channel {
     bool find_peer(std::int32_t peer);
     // Waits until all ranks of the node have finished `wanted`, and notes how far they are.
     bool look_at_all(std::uint64_t wanted);
-    // The last epoch that this rank knows all ranks of the node to have finished, without a look at their flags.
+    // The last epoch that this rank knows all ranks of the node to have finished, without a look at their
+    // flags.
     std::uint64_t known_done() const;
     // Waits until the peer has finished call `wanted`, and notes how far it is.
     bool look_how_far(Peer& peer, std::uint64_t wanted);

@@ -10,9 +10,10 @@
 //   slots  a ring; call `epoch` is published in slots[epoch % kSlots]
 //   tape   a ring of records by which this rank, as the root of bcasts, tells the others: channel/tape.h
 //   stage  a ring of bytes: copies of blocks that others read, and tables of displacements
-//   told   of the communicator's first rank: what it has learned on earlier ones (choose/journal.h), written before the block is shown
-//   shown, read  streams of pieces: how many this rank has shown each other rank in a call (its own entry: shown all
-//                of them), and how many of each other rank's it has read; see stream_value()
+//   told   of the communicator's first rank: what it has learned on earlier ones (choose/journal.h), written
+//          before the block is shown
+//   shown, read  streams of pieces: how many this rank has shown each other rank in a call (its own entry:
+//          shown all of them), and how many of each other rank's it has read; see stream_value()
 //
 // All offsets in a slot count from the base of the owner's segment.
 #pragma once

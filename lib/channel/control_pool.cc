@@ -34,15 +34,16 @@ void ControlPool::count_out(Retired& retired) {
     auto* control = reinterpret_cast<Control*>(leave.first_segment + card->control_at);
     retired.leavers_at_end = card->leavers_before + leave.ranks;
     retired.leavers = &control->leavers;
-    // Release: pairs with the load in is_over(). Whatever this rank read of others' blocks is read. The additions
-    // of all ranks are one release sequence, so a rank that reads the last of them synchronises with each.
+    // Release: pairs with the load in is_over(). Whatever this rank read of others' blocks is read. The
+    // additions of all ranks are one release sequence, so a rank that reads the last of them synchronises
+    // with each.
     control->leavers.fetch_add(1, std::memory_order_release);
 }
 
 bool ControlPool::is_over(Retired& retired) {
     if (retired.leave.id == 0)
-        // Acquire: pairs with the raise of each rank's last kDone: its reads of our block are before it, and the
-        // block is written next.
+        // Acquire: pairs with the raise of each rank's last kDone: its reads of our block are before it, and
+        // the block is written next.
         return std::ranges::all_of(retired.pending, [](const Pending& p) {
             return p.flag->load(std::memory_order_acquire) >= p.value;
         });
@@ -136,7 +137,8 @@ void ControlPool::retire(Retired&& retired) {
     std::lock_guard lock(mutex_);
     if (retired.leave.id != 0) count_out(retired);
     retired_.push_back(std::move(retired));
-    // Blocks found free give back their memory, too; and this rank counts itself out where it could not before.
+    // Blocks found free give back their memory, too; and this rank counts itself out where it could not
+    // before.
     if (retired_.size() > kRetiredMany && free_.empty()) find_free();
 }
 

@@ -42,7 +42,8 @@ class ControlPool {
     // memory: released when the block is free again.
     void retire(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {});
     // The same for a block that was shown in this process's directory: counts this rank out. Where the block
-    // that counts has not been shown yet, that is done later, with the next communicator that is opened or freed.
+    // that counts has not been shown yet, that is done later, with the next communicator that is opened or
+    // freed.
     void retire(Control* control, const LeaveInfo& leave, std::vector<void*> memory);
     // Shows a block in this process's directory. Returns: false if there is no room.
     bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card);
@@ -52,8 +53,9 @@ class ControlPool {
         Control* control = nullptr;
         std::vector<Pending> pending = {};
         std::vector<void*> memory = {};
-        // leave: for ranks that have met by directories; id 0: for others. leavers: the count to look at; null while
-        // this rank has not counted itself out. leavers_at_end: that count once all ranks have left.
+        // leave: for ranks that have met by directories; id 0: for others. leavers: the count to look at;
+        // null while this rank has not counted itself out. leavers_at_end: that count once all ranks have
+        // left.
         LeaveInfo leave = {};
         std::atomic<std::uint64_t>* leavers = nullptr;
         std::uint64_t leavers_at_end = 0;

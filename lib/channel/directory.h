@@ -40,7 +40,8 @@ class Directory {
     void remove(std::uint64_t id);
     // The card of communicator `id`; null if it is not there.
     const ControlCard* find(std::uint64_t id) const;
-    // Raised after each card that is added: a rank that has not found one looks again when the flag has risen.
+    // Raised after each card that is added: a rank that has not found one looks again when the flag has
+    // risen.
     sync::Flag& changes() { return changes_; }
 
   private:

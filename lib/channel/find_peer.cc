@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a channel finds a peer's control block: in the peer's directory, where the peer shows it in its first call
-// on the channel.
+// How a channel finds a peer's control block: in the peer's directory, where the peer shows it in its first
+// call on the channel.
 #include "base/check.h"
 #include "base/log.h"
 #include "channel/channel.h"
@@ -12,8 +12,8 @@ namespace coco::channel {
 namespace {
 
 // A rank that waits for a mate's first call on a communicator waits for ever if the mate has left its call to
-// the MPI library, as it does in wrong programs whose block sizes differ. Nobody can tell that from a mate that
-// comes late, so the rank says once which mate it waits for, and waits on.
+// the MPI library, as it does in wrong programs whose block sizes differ. Nobody can tell that from a mate
+// that comes late, so the rank says once which mate it waits for, and waits on.
 struct Vigil {
     std::uint64_t warn_at_ns = 0;
     std::int32_t rank = 0, peer = 0;
@@ -42,8 +42,8 @@ bool Channel::find_peer(std::int32_t peer) {
     Directory& directory = *p.directory;
     const ControlCard* card = directory.find(id_);
     if (card == nullptr && polls_) return false;
-    // Most mates are there, or about to come: at first this looks only for the card, and not at the line of the
-    // changes, which the mate writes to.
+    // Most mates are there, or about to come: at first this looks only for the card, and not at the line of
+    // the changes, which the mate writes to.
     for (std::uint32_t look = 0; card == nullptr && look < waiting.spins; ++look) {
         os::pause();
         card = directory.find(id_);
@@ -54,8 +54,8 @@ bool Channel::find_peer(std::int32_t peer) {
         waiting.progress = drive_and_warn;
         sync::Flag& changes = directory.changes();
         while (card == nullptr) {
-            // Acquire: pairs with the raise in Directory::add(). Cards added up to what is seen here are found by the
-            // look that follows; for later ones the wait ends, which is for more than was seen.
+            // Acquire: pairs with the raise in Directory::add(). Cards added up to what is seen here are
+            // found by the look that follows; for later ones the wait ends, which is for more than was seen.
             const std::uint64_t seen = changes.value.load(std::memory_order_acquire);
             card = directory.find(id_);
             if (card == nullptr) wait_for(changes.value, changes.doorbell, seen + 1);

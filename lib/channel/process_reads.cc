@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether this process may read its mates' private memory through the kernel. It tries: each control block says where it
-// is in its owner.
+// Whether this process may read its mates' private memory through the kernel. It tries: each control block
+// says where it is in its owner.
 #include <cerrno>
 
 #include "base/check.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How large the rings and tables are that ranks of a node share. The protocols hold for any sizes: the model
-// checker of the tests has a header of its own in this one's place, with rings of two, so that they come round
-// in few steps.
+// checker of the tests has a header of its own in this one's place, with rings of two, so that they come
+// round in few steps.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -4,8 +4,8 @@
 // root runs far ahead of its readers. Every rank reads every record of every root, in order, and so knows
 // where the next one will be.
 //
-//   record   a header word, then payload in words. A header is 0 until its record is there: the root clears the
-//            next header before it publishes a record.
+//   record   a header word, then payload in words. A header is 0 until its record is there: the root clears
+//            the next header before it publishes a record.
 //   payload  the buffer itself, or a Whereabouts
 //   wrap     a header that says: go on at the begin of the tape
 //
@@ -56,9 +56,9 @@ class Ring {
     }
     std::uint64_t head() const { return head_; }
 
-    // The first laps are short, and each is a sector longer than the one before: each page that is used for the
-    // first time costs the owner and all readers a fault, while long laps are faster in the end.
-    // Whether the lap is long enough to end here.
+    // The first laps are short, and each is a sector longer than the one before: each page that is used for
+    // the first time costs the owner and all readers a fault, while long laps are faster in the end. Whether
+    // the lap is long enough to end here.
     bool may_end_lap() const { return head_ >= lap_bytes_; }
     // Has the next piece, of so many bytes, begin where the ring begins, if nobody reads there behind call
     // `done_epoch`. Requires: may_end_lap(); all ranks have finished that call; readers need no wrap.
@@ -88,8 +88,9 @@ struct Whereabouts {
     std::uint64_t segment_bytes;  // segmented
 };
 
-// A header word: never 0. Its low bits tell how the record is published, and the call's number, by which a reader
-// tells it from a record that it never stepped over, as it took that call for empty. The length lies above these bits.
+// A header word: never 0. Its low bits tell how the record is published, and the call's number, by which a
+// reader tells it from a record that it never stepped over, as it took that call for empty. The length lies
+// above these bits.
 struct Header {
     std::uint64_t word;
 

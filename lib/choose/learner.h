@@ -8,7 +8,8 @@
 //   incumbent    the candidate that has all calls but those of looks
 //   challenger   the candidate that a look compares with it
 //   lap          so many calls of one candidate, one behind the other
-//   look         a meeting, a lap of the incumbent that is not counted, laps incumbent, challenger, challenger, incumbent, a meeting
+//   look         a meeting, a lap of the incumbent that is not counted, laps incumbent, challenger,
+//                challenger, incumbent, a meeting
 //   meeting      all ranks agree on a board: numbers, of which the largest on any rank counts
 //   account      of a challenger: time that its looks may cost, a share of the time in the cell's calls
 //   knowledge    all of this as numbers, by which the learner of a later communicator goes on
@@ -20,7 +21,8 @@
 //
 // Which candidate a call goes to depends on its number and on agreed boards alone, so all ranks choose alike.
 //
-//   rest --(an account should cover a look)--> meeting --(it does, or nearly)--> laps --> meeting, judgement --> rest
+//   rest --(an account should cover a look)--> meeting --(it does, or nearly)--> laps --> meeting,
+//   judgement --> rest
 //
 // Called by choices.cc. Knows no clock and no other rank: tests play millions of calls in virtual time.
 // Thread safety: that of the communicator. Never fails.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The part of setting a communicator up that is the same however its ranks have met: the map of the
-// ranks, and how a rank waits there. Called by discover.cc and meeting.cc. Thread safety: that of the communicator. Never fails.
+// The part of setting a communicator up that is the same however its ranks have met: the map of the ranks,
+// and how a rank waits there. Called by discover.cc and meeting.cc. Thread safety: that of the communicator.
+// Never fails.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -24,8 +24,8 @@ namespace coco::comm {
 
 struct Comm;
 
-// The ranks of one or several communicators, in their order. State that was made for these ranks waits here until
-// it is used again for another communicator of theirs.
+// The ranks of one or several communicators, in their order. State that was made for these ranks waits here
+// until it is used again for another communicator of theirs.
 class Members {
   public:
     // The one object for these ranks of the world. To be given back by release().
@@ -37,8 +37,8 @@ class Members {
     std::int32_t size() const { return static_cast<std::int32_t>(world_ranks_.size()); }
     std::int32_t own_rank() const { return own_rank_; }
 
-    // Takes state that was given back; null if there is none. State that is given back must be as good as new; it is
-    // dropped when there is enough.
+    // Takes state that was given back; null if there is none. State that is given back must be as good as
+    // new; it is dropped when there is enough.
     std::unique_ptr<Comm> take_idle();
     void give_idle(std::unique_ptr<Comm> comm);
 
@@ -78,8 +78,8 @@ Bond* attach(mpi::Comm handle, std::unique_ptr<Bond> bond);
 // Gives MPI_COMM_WORLD its identity. Called in MPI_Init on all ranks. Requires: can_meet().
 void bind_world();
 
-// Called after a function that made a communicator from a parent, on all ranks of the parent, which thereby count
-// its children alike. made: the communicator that it made on this rank; may be MPI_COMM_NULL.
+// Called after a function that made a communicator from a parent, on all ranks of the parent, which thereby
+// count its children alike. made: the communicator that it made on this rank; may be MPI_COMM_NULL.
 void bind_child(mpi::Comm parent, mpi::Comm made);
 
 }  // namespace coco::comm

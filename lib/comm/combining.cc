@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The patterns of combining, kept with the process topology that they are for, and the letters between ranks by which they
-// are made (see schedule/combining.h).
+// The patterns of combining, kept with the process topology that they are for, and the letters between ranks
+// by which they are made (see schedule/combining.h).
 #include "schedule/combining.h"
 #include "base/check.h"
 

@@ -96,8 +96,8 @@ Comm* find_or_make(mpi::Comm handle) {
     return may_stand_in(*bond) ? stand_in(handle, *bond) : make_known(handle, *bond);
 }
 
-// Whether there are ranks of another world. Spawned or connected ranks have agreed on settings among themselves
-// only. The answer is the same on all ranks.
+// Whether there are ranks of another world. Spawned or connected ranks have agreed on settings among
+// themselves only. The answer is the same on all ranks.
 bool spans_worlds(const Comm& comm) {
     int initialized = 0;
     mpi::lib().Initialized(&initialized);
@@ -150,10 +150,10 @@ Comm* of(mpi::Comm handle) {
 namespace {
 
 // A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs
-// little more than without libcoco. Where ranks meet in their own memory, setting a communicator up takes 1 to
-// 2 us on 2 ranks, and more where ranks share cores (bench/short_lived). Large exchanges win that back at once,
-// small ones in some 16 calls, bcasts in some 40. No rank knows the size of a v or w form: with MPICH the first
-// counts as large, with Open MPI the fourth.
+// little more than without libcoco. Where ranks meet in their own memory, setting a communicator up takes 1
+// to 2 us on 2 ranks, and more where ranks share cores (bench/short_lived). Large exchanges win that back at
+// once, small ones in some 16 calls, bcasts in some 40. No rank knows the size of a v or w form: with MPICH
+// the first counts as large, with Open MPI the fourth.
 constexpr std::uint32_t kEnough = 40, kSizedWeight = 10, kExchangeWeight = 5, kBcastWeight = 1;
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 
@@ -164,8 +164,8 @@ std::uint32_t weight_of(algorithms::Collective collective, std::uint64_t block_b
     return block_bytes >= kLargeBytes ? kEnough : kExchangeWeight;
 }
 
-// So many calls come before a set-up that takes collectives of the MPI library: many programs make communicators
-// by the thousand and use each once or twice.
+// So many calls come before a set-up that takes collectives of the MPI library: many programs make
+// communicators by the thousand and use each once or twice.
 constexpr std::uint32_t kCallsBeforeSetUp = 3;
 
 }  // namespace
@@ -267,8 +267,8 @@ Comm::Kept& Comm::kept_for(const ScheduleKey& key) {
 
 namespace {
 
-// The hash keeps apart the keys that programs use in turn: consecutive roots, a full train and the short one at the
-// end, and the algorithms of a small and of a large bcast.
+// The hash keeps apart the keys that programs use in turn: consecutive roots, a full train and the short one
+// at the end, and the algorithms of a small and of a large bcast.
 std::size_t bcast_place(const ScheduleKey& key) {
     constexpr std::uint32_t kApart = 37, kAlgorithmsApart = 11;
     return (static_cast<std::uint32_t>(key.root) + kApart * static_cast<std::uint32_t>(key.segments) +

@@ -44,8 +44,8 @@ struct ScheduleKey {
     friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
-// The resources on which one call at a time runs, lent to its flight. The communicator has one lane, on which its
-// blocking calls go; each further call that shall be under way beside them needs another lane.
+// The resources on which one call at a time runs, lent to its flight. The communicator has one lane, on which
+// its blocking calls go; each further call that shall be under way beside them needs another lane.
 struct Lane {
     std::size_t number = 0;  // its number among the communicator's lanes
     channel::Channel channel;
@@ -57,14 +57,15 @@ struct Bond;
 
 struct Comm {
     mpi::Comm handle;
-    // The identity by which its ranks know it alike and meet (comm/bond.h), and their numbers in the world; 0 and
-    // null: they meet by a collective.
+    // The identity by which its ranks know it alike and meet (comm/bond.h), and their numbers in the world; 0
+    // and null: they meet by a collective.
     std::uint64_t id = 0;
     const std::vector<std::int32_t>* world_ranks = nullptr;
-    // There are more ranks than CPUs, on any host of the communicator (the same on all ranks), or on this rank's.
+    // There are more ranks than CPUs, on any host of the communicator (the same on all ranks), or on this
+    // rank's.
     bool crowded = false, crowded_here = false;
-    // Not null: this is no communicator's state, but stands in for the state of the one with this bond, which has been
-    // called too seldom to get its own.
+    // Not null: this is no communicator's state, but stands in for the state of the one with this bond, which
+    // has been called too seldom to get its own.
     Bond* unused = nullptr;
     std::int32_t rank = 0;
     std::int32_t ranks = 0;
@@ -106,9 +107,9 @@ struct Comm {
     std::vector<Kept> schedules;
     std::size_t last_schedule = 0;  // the index of the one asked for last
     // Each root and each number of segments of a bcast has a schedule of its own, so these are kept in a
-    // direct-mapped cache: a new key evicts the schedule in its place. A rank may evict alone, because it makes the
-    // schedule again from its shape and asks no other rank. `schedules` above must never be evicted: all ranks must
-    // have the same Fit there, by which they know when to ask each other.
+    // direct-mapped cache: a new key evicts the schedule in its place. A rank may evict alone, because it
+    // makes the schedule again from its shape and asks no other rank. `schedules` above must never be
+    // evicted: all ranks must have the same Fit there, by which they know when to ask each other.
     static constexpr std::size_t kBcastSchedules = 128;
     struct KeptBcast {
         ScheduleKey key;
@@ -125,7 +126,8 @@ struct Comm {
     // The schedule of this rank; made at its first use. Requires: no bcast.
     Kept& kept_for(const ScheduleKey& key);
     const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
-    // The same for an exchange on one node, whose key is these two alone. Every call of such an exchange asks for it.
+    // The same for an exchange on one node, whose key is these two alone. Every call of such an exchange asks
+    // for it.
     const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
                                                 algorithms::Exchange exchange) {
         COCO_CHECK_DEAR(algorithm.one_node() && nodes == 1,
@@ -154,8 +156,9 @@ struct Comm {
 // the world are on one node a state of this thread's stands in for it at first (Comm::unused), until the next
 // call of of(). Returns: never null. Requires: a valid communicator.
 Comm* of(mpi::Comm handle);
-// Lives around MPI_Comm_free and MPI_Comm_disconnect: collectives that delete functions call on the communicator
-// meanwhile are left to the MPI library. (Its state may be gone, and an attribute that is set now is never deleted.)
+// Lives around MPI_Comm_free and MPI_Comm_disconnect: collectives that delete functions call on the
+// communicator meanwhile are left to the MPI library. (Its state may be gone, and an attribute that is set
+// now is never deleted.)
 class EndingScope {
   public:
     explicit EndingScope(mpi::Comm handle);
@@ -169,7 +172,8 @@ class EndingScope {
     const mpi::Comm handle_;
     const EndingScope* const outer_;
 };
-// A counter that goes up when a communicator is freed or MPI ends: what others remember of handles is stale then.
+// A counter that goes up when a communicator is freed or MPI ends: what others remember of handles is stale
+// then.
 extern std::atomic<std::uint64_t> g_generation;
 inline std::uint64_t generation() {
     return g_generation.load(std::memory_order_acquire);  // pairs with forget_handles()
@@ -179,19 +183,21 @@ void forget_handles();
 // Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call
 // counts for that; else `comm`, and the call is handed back. Requires: as count_call().
 Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
-// Calls on a communicator without a state that weigh alike: each adds `each` to its weight. While that is below `end` it needs no state.
+// Calls on a communicator without a state that weigh alike: each adds `each` to its weight. While that is
+// below `end` it needs no state.
 struct UnusedCalls {
     std::uint64_t* weight = nullptr;
     std::uint64_t each = 1, end = 0;
 };
-// The calls like one that count_unused() has counted, and made no state for. Requires: no collective of neighbours.
+// The calls like one that count_unused() has counted, and made no state for. Requires: no collective of
+// neighbours.
 UnusedCalls unused_calls(const Comm& stand_in, algorithms::Collective collective, std::uint64_t block_bytes);
 // Opens MPI_COMM_WORLD where all its ranks are on one node, so that its first call pays for nothing. Called
 // in MPI_Init on all ranks. Returns: its state, if it is open. Requires: bind_world().
 Comm* open_world();
 // Counts one collective call on a communicator that is not settled and sets it up when its time has come.
-// block_bytes: the block size of plain alltoalls and allgathers, equal on all ranks by MPI's rules; 0 for others.
-// Requires: all ranks of the communicator call it in the same collective.
+// block_bytes: the block size of plain alltoalls and allgathers, equal on all ranks by MPI's rules; 0 for
+// others. Requires: all ranks of the communicator call it in the same collective.
 void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
 // Leaves all calls that follow on the communicator to the MPI library, as buffers in memory of devices are
 // among them. Requires: all ranks do so in the same call.
@@ -200,13 +206,14 @@ void close_for_devices(Comm& comm);
 // neighbours are known or shall be looked up now.
 bool count_neighbor_call(Comm& comm);
 
-// Sets where what is learned is kept: rank 0 of a communicator that is set up tells what is there. Requires: called before the first
-// count_call(), on all ranks or none.
+// Sets where what is learned is kept: rank 0 of a communicator that is set up tells what is there. Requires:
+// called before the first count_call(), on all ranks or none.
 void set_journal(choose::Journal& journal);
-// What rank 0 told. May wait for it. Requires: the communicator is set up; rank 0 comes to a call that this rank has come to.
+// What rank 0 told. May wait for it. Requires: the communicator is set up; rank 0 comes to a call that this
+// rank has come to.
 std::span<const std::int64_t> told_by_first_rank(Comm& comm);
-// Sets the hash of this process's settings and rules, by which ranks choose. Ranks whose hashes differ never run
-// a call of ours together. Requires: called before the first count_call().
+// Sets the hash of this process's settings and rules, by which ranks choose. Ranks whose hashes differ never
+// run a call of ours together. Requires: called before the first count_call().
 void set_choice_hash(std::uint64_t hash);
 
 }  // namespace coco::comm

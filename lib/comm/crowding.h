@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether a communicator's ranks outnumber the CPUs that they may use, so that a rank that spins keeps another one from running: on
-// one of its hosts, or on any. Called while a communicator is set up. Thread safety: none. Never fails.
+// Whether a communicator's ranks outnumber the CPUs that they may use, so that a rank that spins keeps
+// another one from running: on one of its hosts, or on any. Called while a communicator is set up. Thread
+// safety: none. Never fails.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -10,8 +11,8 @@
 
 namespace coco::comm {
 
-// The CPUs that a rank may use, as it tells others of them; beyond so many they are folded, so that ranks then seem to have fewer.
-// Plain data.
+// The CPUs that a rank may use, as it tells others of them; beyond so many they are folded, so that ranks
+// then seem to have fewer. Plain data.
 struct FoldedCpus {
     static constexpr int kWords = 8;
     std::uint64_t words[kWords];

@@ -11,8 +11,9 @@
 
 namespace coco::comm {
 
-// Gives each record to the rank that `to` says. Returns: the records given to this rank, by sender, each sender's
-// in its order. Record: travels as bytes. Requires: all ranks of the communicator call it in the same call.
+// Gives each record to the rank that `to` says. Returns: the records given to this rank, by sender, each
+// sender's in its order. Record: travels as bytes. Requires: all ranks of the communicator call it in the
+// same call.
 template <class Record>
 std::vector<Record> deal(const Comm& comm, const std::vector<Record>& records,
                          const std::vector<std::int32_t>& to) {

@@ -152,8 +152,8 @@ bool all_mapped(const std::vector<Reach>& reaches) {
     return std::ranges::all_of(reaches, [](const Reach& reach) { return reach.all != 0; });
 }
 
-// Parts each node on which some rank cannot map another into several: `part_of` gives the number of the part to
-// which a rank belongs.
+// Parts each node on which some rank cannot map another into several: `part_of` gives the number of the part
+// to which a rank belongs.
 template <class PartOf>
 void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& reaches, PartOf part_of) {
     std::set<std::uint64_t> parted;
@@ -171,9 +171,9 @@ std::vector<heap::SegmentId> segments_of(const std::vector<Card>& cards) {
     return segments;
 }
 
-// Returns: the same on all ranks. Where ranks of several nodes cannot map their mates, such nodes are parted. Hosts
-// that look alike, or users, part by the first rank that each rank can map; a rank that then still has a mate that
-// it cannot map becomes a node of its own, and so do its mates.
+// Returns: the same on all ranks. Where ranks of several nodes cannot map their mates, such nodes are parted.
+// Hosts that look alike, or users, part by the first rank that each rank can map; a rank that then still has
+// a mate that it cannot map becomes a node of its own, and so do its mates.
 stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards, Parts& parts) {
     std::vector<Reach> reaches = reaches_of_all(comm, cards, parts.peers);
     if (std::ranges::any_of(reaches, [](const Reach& reach) { return reach.closed != 0; })) {

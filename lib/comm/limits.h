@@ -6,8 +6,8 @@
 
 namespace coco::comm {
 
-// The most ranks that a communicator may have on a node: for so many, two tables of displacements and two staged
-// sides fit the stage ring.
+// The most ranks that a communicator may have on a node: for so many, two tables of displacements and two
+// staged sides fit the stage ring.
 inline constexpr std::int32_t kMatesMost = 500;
 
 }  // namespace coco::comm

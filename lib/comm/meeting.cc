@@ -89,7 +89,8 @@ void show_control(Comm& comm) {
     COCO_CHECK(card.control_at < heap::own().bytes,
                "a control block that is shown lies on the own shared heap");
     std::vector<channel::Peer> peers(static_cast<std::size_t>(comm.ranks));
-    // All mates' segments are set: schedules may follow one mate to another's memory, for which this rank never waits.
+    // All mates' segments are set: schedules may follow one mate to another's memory, for which this rank
+    // never waits.
     for (std::int32_t mate : comm.mates) {
         const std::int32_t world_rank = (*comm.world_ranks)[static_cast<std::size_t>(mate)];
         peers[static_cast<std::size_t>(mate)] = {.segment = segment_of(world_rank),

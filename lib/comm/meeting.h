@@ -19,7 +19,8 @@
 
 namespace coco::comm {
 
-// Makes the state of a communicator with an identity, closed: new, or the one that an earlier communicator left.
+// Makes the state of a communicator with an identity, closed: new, or the one that an earlier communicator
+// left.
 std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond);
 // Opens a communicator whose ranks are all on one node.
 void open_on_node(Comm& comm);

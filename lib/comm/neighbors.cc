@@ -137,9 +137,9 @@ Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::i
     return graph;
 }
 
-// Facts that all ranks must know alike. Over all ranks the least of each of the first numbers counts, and the sum of
-// edges_between_nodes. Behind them travel the groups of sides (schedule/sides.h), 8 bytes a rank however many edges
-// there are.
+// Facts that all ranks must know alike. Over all ranks the least of each of the first numbers counts, and the
+// sum of edges_between_nodes. Behind them travel the groups of sides (schedule/sides.h), 8 bytes a rank
+// however many edges there are.
 struct Facts {
     std::uint64_t joined, forms_agree, has_edges, has_wires, uses_no_device, blocks_missing;
     std::uint64_t edges_between_nodes;
@@ -321,12 +321,12 @@ Read read_notice(const Notice& notice) {
     return {words[0], words[1], words.subspan(3, sources), words.subspan(3 + sources)};
 }
 
-// The edges of ranks that name each other once: by sender and receiver, the number of the receiver's block among
-// the sender's.
+// The edges of ranks that name each other once: by sender and receiver, the number of the receiver's block
+// among the sender's.
 using Joined = std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>;
 
-// Returns: false if two ranks have several edges, or do not both know of one: only the library says how those are
-// joined.
+// Returns: false if two ranks have several edges, or do not both know of one: only the library says how those
+// are joined.
 bool join_all(const std::vector<Read>& all, Joined& joined) {
     std::size_t named = 0;
     for (std::size_t from = 0; from < all.size(); ++from)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A rank's knowledge of the process topology of a communicator: its own edges, and the shares of the curves over
-// its node's edges. Made by the first call on neighbours of an open communicator, kept with it, freed with it.
-// Thread safety: that of its communicator. Fails: out of memory ends the job (heap/heap.h, t_undivided), as
-// the others wait for this rank's part in what all make together.
+// A rank's knowledge of the process topology of a communicator: its own edges, and the shares of the curves
+// over its node's edges. Made by the first call on neighbours of an open communicator, kept with it, freed
+// with it. Thread safety: that of its communicator. Fails: out of memory ends the job (heap/heap.h,
+// t_undivided), as the others wait for this rank's part in what all make together.
 //
-// Where two ranks have several edges, MPI libraries differ in which block of the sender is which of the receiver's,
-// even from one collective to the next: MPICH 4.0 crosses them in MPI_Neighbor_alltoall and not in alltoallv,
-// Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is asked: each of the three
-// forms once carries the numbers of the blocks along the edges.
+// Where two ranks have several edges, MPI libraries differ in which block of the sender is which of the
+// receiver's, even from one collective to the next: MPICH 4.0 crosses them in MPI_Neighbor_alltoall and not
+// in alltoallv, Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is asked:
+// each of the three forms once carries the numbers of the blocks along the edges.
 #pragma once
 #include "mpi/handles.h"
 
@@ -29,7 +29,8 @@ struct Comm;
 
 struct Neighbors {
     stats::Reason closed = stats::Reason::none;  // not none: all calls on neighbours are handed back
-    // The graphs as alltoall, alltoallv and alltoallw join blocks; only one where all three agree on all ranks.
+    // The graphs as alltoall, alltoallv and alltoallw join blocks; only one where all three agree on all
+    // ranks.
     std::vector<schedule::Neighborhood> graphs;
     bool has_rank_without_edges = false;  // some rank has no edge at all, and knows nothing of block sizes
     // The larger of a rank's two block sizes is the same on all ranks, in a plain form (schedule/sides.h).
@@ -48,7 +49,8 @@ struct Neighbors {
     // Blocks of this rank that go to nobody and come from nobody: they are not touched, whatever is said of
     // them.
     std::vector<std::int32_t> to_nobody, from_nobody;
-    // The wire on one node, for buffers that peers cannot read. (Over several nodes the communicator has one.)
+    // The wire on one node, for buffers that peers cannot read. (Over several nodes the communicator has
+    // one.)
     std::unique_ptr<mpi::Wire> wire;
 
     struct Kept {
@@ -84,10 +86,11 @@ const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective c
 const schedule::EdgeShare& make_share(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
                                       std::span<const std::uint64_t> weights);
 
-// The bundles between nodes that carry this rank's edges; made when first asked for. leaders: as Leaders() takes them.
+// The bundles between nodes that carry this rank's edges; made when first asked for. leaders: as Leaders()
+// takes them.
 const schedule::Bundles& make_bundles(Comm& comm, algorithms::Collective collective, std::int32_t leaders);
-// The pattern, which says who combines what (combining.cc); made when first asked for, by all ranks together, in
-// rounds of letters, whose number and time are logged. Requires: the communicator has several nodes.
+// The pattern, which says who combines what (combining.cc); made when first asked for, by all ranks together,
+// in rounds of letters, whose number and time are logged. Requires: the communicator has several nodes.
 const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,
                                           const algorithms::Parameters& parameters);
 

@@ -28,7 +28,8 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// Longer than kInlineBytesMax, a buffer is staged in one piece up to here: so the root can run some calls ahead.
+// Longer than kInlineBytesMax, a buffer is staged in one piece up to here: so the root can run some calls
+// ahead.
 constexpr std::uint64_t kStagedBytesMax = channel::kStageBytes / 8;
 
 // The registry's row that moves a buffer published in this way.
@@ -79,7 +80,8 @@ class Train {
   public:
     static constexpr bool kRows = false;
 
-    // On the root it publishes `record`, which its raise of kArrived shows; on a reader it follows the record.
+    // On the root it publishes `record`, which its raise of kArrived shows; on a reader it follows the
+    // record.
     Train(const Order& order, const Way& way, std::byte* base, std::uint64_t bytes, BcastRecord& record)
         : channel_(order.lane.channel),
           root_(order.call.common.root),
@@ -99,8 +101,8 @@ class Train {
         source_ = base_;
         return true;
     }
-    // Called on a reader. room_bytes: the buffer has room for no more than this. layout: the buffer has holes, and this
-    // train's data begin at its place `layout_at`.
+    // Called on a reader. room_bytes: the buffer has room for no more than this. layout: the buffer has
+    // holes, and this train's data begin at its place `layout_at`.
     void follow(std::uint64_t room_bytes, const blocks::BlockLayout& layout, std::uint64_t layout_at) {
         source_ = record_.shown();
         room_bytes_ = room_bytes;
@@ -168,9 +170,9 @@ class Train {
     Position position_;
 };
 
-// The eager schedule of a buffer that travels on the tape itself, spelled out: a copy and a raise on each rank.
-// Walking it costs as much again (bench/collective, 8 B: 0.10 us against 0.07 us). Buffers with holes are packed there, and
-// unpacked from there.
+// The eager schedule of a buffer that travels on the tape itself, spelled out: a copy and a raise on each
+// rank. Walking it costs as much again (bench/collective, 8 B: 0.10 us against 0.07 us). Buffers with holes
+// are packed there, and unpacked from there.
 
 void note_refused(Outcome& outcome) {
     outcome.reason = stats::Reason::device_memory;
@@ -273,7 +275,8 @@ class BcastFlight final : public Flight {
         side_.base = user_.base;
         if (!is_root_) layout_ = user_.layout_of_block(0);
         if (user_.packer != nullptr && bytes_ != 0 && layout_.words == nullptr) {
-            // A root packs into shared room, to be read there, if it can; otherwise peers read the record or the stage.
+            // A root packs into shared room, to be read there, if it can; otherwise peers read the record or
+            // the stage.
             blocks::Store& store = order_.lane.blocks;
             side_.base = is_root_ ? blocks::fetch_shared(store.shared_send, bytes_) : nullptr;
             if (side_.base == nullptr) side_.base = blocks::fetch(store.private_send, bytes_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An epoch of a bcast as one rank publishes it to its mates by a record on its tape: how long the whole buffer
-// is, and where its blocks can be read. Used by bcast.cc (the root publishes) and nodes_bcast.cc (each leader
-// does). Thread safety: none; it belongs to a call. Never fails.
+// An epoch of a bcast as one rank publishes it to its mates by a record on its tape: how long the whole
+// buffer is, and where its blocks can be read. Used by bcast.cc (the root publishes) and nodes_bcast.cc (each
+// leader does). Thread safety: none; it belongs to a call. Never fails.
 #pragma once
 #include "channel/channel.h"
 
@@ -17,8 +17,9 @@ class BcastRecord {
         std::uint64_t segment_bytes = 0;
     };
 
-    // The publisher's: opens a record, which publish() shows. Returns: false, while the channel polls, if there is
-    // no room yet; then it has to be asked again. Requires: where direct, buffer is on the shared heap.
+    // The publisher's: opens a record, which publish() shows. Returns: false, while the channel polls, if
+    // there is no room yet; then it has to be asked again. Requires: where direct, buffer is on the shared
+    // heap.
     [[nodiscard]] bool open(channel::Channel& channel, const Contents& contents, std::byte* buffer,
                             std::uint64_t scratch_bytes);
     bool is_open() const { return record_.header != nullptr; }

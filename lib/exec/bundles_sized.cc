@@ -28,8 +28,8 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// The room of a block in scratch, with its element. A gathered block serves many receivers: even longer ones gain
-// by crossing the network once.
+// The room of a block in scratch, with its element. A gathered block serves many receivers: even longer ones
+// gain by crossing the network once.
 constexpr std::uint64_t kRoomBytes = kCombinedBytes, kGatheredRoomBytes = 16 * 1024;
 
 // The element beside a block. Lies in scratch, is written and read by all ranks of the node.
@@ -52,8 +52,8 @@ std::int32_t all_blocks(const schedule::Schedule& schedule) {
     return blocks;
 }
 
-// A rank's scratch: elements, from the last block's to the first's, then the data. Messages to be sent are put
-// together behind that.
+// A rank's scratch: elements, from the last block's to the first's, then the data. Messages to be sent are
+// put together behind that.
 class SizedBundlesFlight final : public ExchangeFlight {
   public:
     static constexpr bool kRows = false;
@@ -214,7 +214,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
                            std::min<std::uint64_t>(source.bytes, room.bytes));
     }
 
-    // Starts the messages of long blocks, before all else: their receivers come to them when all else is done.
+    // Starts the messages of long blocks, before all else: their receivers come to them when all else is
+    // done.
     void send_straight() {
         for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
             const std::int32_t to = graph_.destinations[static_cast<std::size_t>(i)];

@@ -11,8 +11,8 @@ namespace coco::exec {
 
 std::uint64_t g_delay_us = 0;
 
-// Does nothing half of the time, otherwise yields or sleeps up to the limit: races show between ranks of unequal
-// speed.
+// Does nothing half of the time, otherwise yields or sleeps up to the limit: races show between ranks of
+// unequal speed.
 void delay() {
     COCO_CHECK_DEAR(g_delay_us != 0, "there are delays where they were asked for");
     thread_local std::uint64_t state = static_cast<std::uint64_t>(getpid()) * 0x9E3779B97F4A7C15u;

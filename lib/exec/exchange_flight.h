@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The common part of the flights of exchanges: their lane, their slot, where peers' blocks are. Thread safety:
-// that of the lane.
+// The common part of the flights of exchanges: their lane, their slot, where peers' blocks are. Thread
+// safety: that of the lane.
 #pragma once
 #include "base/check.h"
 #include "blocks/copy_block.h"
@@ -30,7 +30,8 @@ class ExchangeFlight : public Flight {
 
     blocks::Row& row(schedule::Area area, std::int32_t owner) { return store_.row(area, owner, comm_.ranks); }
     const CommonFacts& common() const { return call_.common; }
-    // Whether others' last touch of our buffers has to be waited for: not when all they touch is a guarded copy.
+    // Whether others' last touch of our buffers has to be waited for: not when all they touch is a guarded
+    // copy.
     bool must_wait_done(const blocks::Side& send) const {
         return algorithm_.writes_peer_recv() || (algorithm_.reads_peer_send() && !send.is_guarded());
     }
@@ -47,8 +48,8 @@ class ExchangeFlight : public Flight {
         published_ = true;
         channel_.publish(*slot_);
     }
-    // Of exchanges that peers take part in by scratch alone. Waits for a peer; where it arrives, finds its scratch.
-    // Returns: false while it has to be waited for.
+    // Of exchanges that peers take part in by scratch alone. Waits for a peer; where it arrives, finds its
+    // scratch. Returns: false while it has to be waited for.
     [[nodiscard]] bool wait_for_scratch(std::int32_t peer, schedule::Milestone milestone) {
         if (milestone != schedule::kArrived) return channel_.wait_milestone(peer, milestone);
         if (!channel_.wait_arrived(peer)) return false;

@@ -105,8 +105,8 @@ class NeighborFlight final : public ExchangeFlight {
     enum class Phase { room, agreement, walk, readers, messages };
 
     std::uint32_t signature(const blocks::Buffer& side) const;
-    // Where others write to receive buffers, all ranks of the node have to be ready for that. Returns: false while a
-    // rank has to be waited for.
+    // Where others write to receive buffers, all ranks of the node have to be ready for that. Returns: false
+    // while a rank has to be waited for.
     bool agree_on_writers();
 
     // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
@@ -116,26 +116,29 @@ class NeighborFlight final : public ExchangeFlight {
     // The functions that decide and publish how this rank's blocks can be had: neighbor_publish.cc.
     std::uint64_t send_total() const;
     std::uint64_t table_bytes() const;
-    // The size of the blocks that it copies out, with their table. (Plain forms: with those that nobody reads.)
+    // The size of the blocks that it copies out, with their table. (Plain forms: with those that nobody
+    // reads.)
     std::uint64_t out_bytes() const;
     std::span<const std::int32_t> unread() const;
-    // Whether others touch the send buffer: those that copy along the curve do, even for what a rank sends to itself.
+    // Whether others touch the send buffer: those that copy along the curve do, even for what a rank sends to
+    // itself.
     bool is_exposed() const { return near_.has_readers || writes_; }
     bool wants_copies() const;
     // Whether readers fetch this rank's blocks through the kernel: private ones that are too many to be
     // staged.
     bool goes_through_kernel() const;
-    // Whether blocks with holes can go by their layouts. Not where peers write, or messages carry them to other nodes.
+    // Whether blocks with holes can go by their layouts. Not where peers write, or messages carry them to
+    // other nodes.
     bool can_lay_out(const blocks::Buffer& buffer) const;
-    // How blocks with holes are had that are too many for the stage: by their layouts, from a copy of any size, or else as
-    // messages.
+    // How blocks with holes are had that are too many for the stage: by their layouts, from a copy of any
+    // size, or else as messages.
     enum class Holes { by_layout, gathered, packed };
     blocks::Side plan(const blocks::Buffer& buffer, bool exposed, blocks::Which which,
                       Holes holes = Holes::packed);
     void plan_send();
     void plan_recv();
-    // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot or
-    // stage have to be waited for.
+    // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot
+    // or stage have to be waited for.
     bool place();
     void publish_copies(std::byte* scratch);
     void copy_run(std::byte* scratch, comm::Neighbors::Run run);
@@ -215,7 +218,8 @@ class NeighborFlight final : public ExchangeFlight {
     }
     messages::Item item_of(schedule::Place place);
     void put(schedule::Place target, const messages::Item& item);
-    // Starts the messages of long blocks of v and w forms, between nodes, where their tag has no other messages.
+    // Starts the messages of long blocks of v and w forms, between nodes, where their tag has no other
+    // messages.
     void start_straight();
 
     blocks::Block block_of(schedule::Place place) {
@@ -245,7 +249,8 @@ class NeighborFlight final : public ExchangeFlight {
 
     // Starts to receive all messages of a rank of the node, in the order in which it sends them.
     void receive_all(std::int32_t peer);
-    // Where a block with a layout is received to. Returns: contiguous room, from which scatter_received() copies it.
+    // Where a block with a layout is received to. Returns: contiguous room, from which scatter_received()
+    // copies it.
     std::byte* gathered(schedule::Place received);
     void scatter_received();
 

@@ -12,8 +12,8 @@
 //
 // Between nodes messages may be combined (`combining`). A rank that takes part must know that all who share
 // neighbours with it do; it knows their block sizes, as blocks that go to one rank are of one size. So all
-// ranks that share neighbours decide alike whether their blocks are so large that they are better sent straight.
-// In v and w forms the lengths travel along (messages/carrier.h).
+// ranks that share neighbours decide alike whether their blocks are so large that they are better sent
+// straight. In v and w forms the lengths travel along (messages/carrier.h).
 #include <algorithm>
 
 #include "base/check.h"

@@ -30,11 +30,12 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// Not derived from the caches, which may differ from node to node. Over TCP on 4 nodes 8, 32 and 64 KiB were slower.
+// Not derived from the caches, which may differ from node to node. Over TCP on 4 nodes 8, 32 and 64 KiB were
+// slower.
 constexpr std::uint64_t kSegmentBytes = 16 * 1024;
-// Longer buffers are staged. Beside a network's latency a look at the stage, too, costs next to nothing, and the
-// stage has room for hundreds of calls: on the tape the root would soon wait for its mates (2 KiB on 4 x 2 ranks:
-// 0.7 times as fast as MPICH, 1.06 from the stage).
+// Longer buffers are staged. Beside a network's latency a look at the stage, too, costs next to nothing, and
+// the stage has room for hundreds of calls: on the tape the root would soon wait for its mates (2 KiB on 4 x
+// 2 ranks: 0.7 times as fast as MPICH, 1.06 from the stage).
 constexpr std::uint64_t kTapeBytesMax = 256;
 // Below this, a second copy costs less than to wait for readers: 64 KiB on 4 nodes 0.2 to 0.4 ms, not 0.7 ms.
 constexpr std::uint64_t kAliasBytesMin = 128 * 1024;
@@ -237,7 +238,8 @@ class NodesBcastFlight final : public Flight {
         return true;
     }
 
-    // Follows the leader's record: its length counts, not this rank's own, and as many bytes as fit are received.
+    // Follows the leader's record: its length counts, not this rank's own, and as many bytes as fit are
+    // received.
     bool follow() {
         channel::Record record = channel_.next_record(leader_);
         if (record.header == nullptr) return false;

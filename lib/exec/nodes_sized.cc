@@ -5,10 +5,10 @@
 // Source: Xu, Venkata, Graham, Wang, Liu, Yu, SLOAVx: Scalable LOgarithmic AlltoallV Algorithm for
 // Hierarchical Multicore Systems, CCGrid 2013, sections III and IV. As there, scratch is a table of elements,
 // each where a block lies and how long it is, so that copies to scratch move no data; a message brings its
-// elements' lengths and data, its size told before. Here one message brings the lengths, and the data as long as
-// they are small, and a second only data that do not fit; large blocks do not go round but straight to their
-// receiver, which the lengths announce; what a node's ranks owe others is read where it lies on the shared heap,
-// instead of being gathered along a tree.
+// elements' lengths and data, its size told before. Here one message brings the lengths, and the data as long
+// as they are small, and a second only data that do not fit; large blocks do not go round but straight to
+// their receiver, which the lengths announce; what a node's ranks owe others is read where it lies on the
+// shared heap, instead of being gathered along a tree.
 //
 // No rank knows another's sizes, so what all must know travels along: that a rank cannot take part, and the
 // largest block. Every exchange brings a block, if an empty one, from each rank to each other, and what is
@@ -208,8 +208,9 @@ class SizedNodesFlight final : public ExchangeFlight {
         announced_.refused = refusal_ != stats::Reason::none;
     }
 
-    // Messages that come for mates have to lie on the shared heap, however large they may be. The inbox is made before
-    // the first step: later there is no way back. Returns: whether there is an inbox that is large enough.
+    // Messages that come for mates have to lie on the shared heap, however large they may be. The inbox is
+    // made before the first step: later there is no way back. Returns: whether there is an inbox that is
+    // large enough.
     bool make_inbox() {
         std::uint64_t most = 0;
         for (const schedule::Step& step : schedule_.steps) {
@@ -324,7 +325,8 @@ class SizedNodesFlight final : public ExchangeFlight {
         std::uint64_t bytes;
     };
 
-    // Exchanges long blocks; all ranks go through the distances in one order. Returns: false while a wait polls.
+    // Exchanges long blocks; all ranks go through the distances in one order. Returns: false while a wait
+    // polls.
     bool go_straight() {
         for (; distance_ < comm_.ranks; ++distance_) {
             if (!set_out_) start_straight(distance_);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An exchange among the ranks of a node of which some have send buffers in private memory, or blocks with holes. Blocks in
-// shared memory go from layout to layout in one copy. Private ones are read whole through the kernel, where it lets every
-// rank read its mates' memory: one copy, as MPI libraries do it. Elsewhere, and where private blocks have holes, a rank
-// shows its blocks piece by piece in a ring on its stage, while their receivers copy them out.
+// An exchange among the ranks of a node of which some have send buffers in private memory, or blocks with
+// holes. Blocks in shared memory go from layout to layout in one copy. Private ones are read whole through
+// the kernel, where it lets every rank read its mates' memory: one copy, as MPI libraries do it. Elsewhere,
+// and where private blocks have holes, a rank shows its blocks piece by piece in a ring on its stage, while
+// their receivers copy them out.
 //
-// Each rank fills and reads in one order. In a personal exchange it goes through the rounds 0, 1, ...; in round r it is
-// paired with rank (r - own rank) mod ranks, to which it shows piece k of its block before it reads piece k of the other's.
-// (So a piece that arrives may lie over the piece that was just shown: exchanges in place need no copy.) Where one block
-// goes to all ranks a rank shows piece k, then reads piece k of each other rank.
+// Each rank fills and reads in one order. In a personal exchange it goes through the rounds 0, 1, ...; in
+// round r it is paired with rank (r - own rank) mod ranks, to which it shows piece k of its block before it
+// reads piece k of the other's. (So a piece that arrives may lie over the piece that was just shown:
+// exchanges in place need no copy.) Where one block goes to all ranks a rank shows piece k, then reads piece
+// k of each other rank.
 //
-// No deadlock: a rank shows a piece once the piece before it in that place of the ring was read, which comes earlier in
-// that order, and reads a piece once it is shown, which comes earlier too. The first rank in that order can go on.
+// No deadlock: a rank shows a piece once the piece before it in that place of the ring was read, which comes
+// earlier in that order, and reads a piece once it is shown, which comes earlier too. The first rank in that
+// order can go on.
 //
 // A read that the kernel refuses, though it has allowed them before, is no reason to end the job: the rank
 // has given up rights (setuid), a filter has come, or pages of the owner's are closed, which the owner's own
@@ -36,8 +39,8 @@ class PipedBlocks {
     virtual blocks::Block owed_to(std::int32_t peer) = 0;
     // Where this rank receives a peer's block, and how much of it.
     virtual blocks::Block room_for(std::int32_t peer) = 0;
-    // The block that a peer has for this rank: its length, and its address, in private memory that of the peer's process.
-    // Null: it was copied already.
+    // The block that a peer has for this rank: its length, and its address, in private memory that of the
+    // peer's process. Null: it was copied already.
     virtual blocks::Block shown_by(std::int32_t peer) = 0;
     // A block is longer than its room.
     virtual void note_truncated() = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The signature by which ranks tell that they are in the same call: ranks that publish unequal signatures are in
-// different calls, and the program is wrong. Called by exec's flights. Fails: ends the job with one line.
+// The signature by which ranks tell that they are in the same call: ranks that publish unequal signatures are
+// in different calls, and the program is wrong. Called by exec's flights. Fails: ends the job with one line.
 #pragma once
 #include "exec/call.h"
 

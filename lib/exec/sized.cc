@@ -161,8 +161,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     std::uint64_t table_bytes() const { return call_.local.send.blocks.size() * sizeof(StagedBlock); }
     std::uint64_t copy_out_bytes() const { return table_bytes() + send_total_; }
 
-    // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot or
-    // stage have to be waited for.
+    // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot
+    // or stage have to be waited for.
     bool place() {
         bool inlined = copies_out_ && copy_out_bytes() <= channel::kInlineBytes;
         auto ranks = static_cast<std::uint64_t>(comm_.ranks);
@@ -218,8 +218,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
     }
 
-    // Ranks that tell different sizes (of allgatherv; the program is wrong) may have chosen unlike. Those that pull
-    // can do so from any peer, so that writers have to pull too.
+    // Ranks that tell different sizes (of allgatherv; the program is wrong) may have chosen unlike. Those
+    // that pull can do so from any peer, so that writers have to pull too.
     void meet_all() {
         bool must_pipe = is_piped_;
         mixed_ = algorithm_.writes_peer_recv() && writer_ == 0;
@@ -313,7 +313,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     Agreement agreement_{stats::Reason::none};
 };
 
-// Whether all that this rank owes fits into its slot, and it can copy blocks before it knows that nobody refuses.
+// Whether all that this rank owes fits into its slot, and it can copy blocks before it knows that nobody
+// refuses.
 bool is_small(const Order& order) {
     const Buffer& send = order.call.local.send;
     std::uint64_t own = send.blocks.size() > 1 ? send.blocks[order.comm.rank].bytes : 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The smallest exchanges: all that a rank owes fits into its slot, beside the epoch that announces it, so that a
-// reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest flight.
+// The smallest exchanges: all that a rank owes fits into its slot, beside the epoch that announces it, so
+// that a reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest
+// flight.
 #include <algorithm>
 #include <memory>
 
@@ -21,8 +22,9 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// A flight in which all that this rank owes is in its slot. Where such a call runs to its end at once, advance() is
-// inlined, so that the flight is kept in registers (alltoall of 8 B on 2 ranks: 38 of 927 instructions less).
+// A flight in which all that this rank owes is in its slot. Where such a call runs to its end at once,
+// advance() is inlined, so that the flight is kept in registers (alltoall of 8 B on 2 ranks: 38 of 927
+// instructions less).
 class InlinedFlight : public Flight {
   public:
     InlinedFlight(const Order& order, const schedule::Schedule& schedule)

@@ -88,7 +88,8 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
   private:
     enum class Phase { room, agreement, walk };
 
-    // Only calls above what is staged in any case can be refused or piped, and all ranks know which those are.
+    // Only calls above what is staged in any case can be refused or piped, and all ranks know which those
+    // are.
     bool may_refuse() const {
         return static_cast<std::uint64_t>(comm_.ranks) * bytes_ > blocks::piped_above_bytes(comm_.ranks) &&
                (algorithm_.reads_peer_send() || algorithm_.writes_peer_recv());

@@ -8,9 +8,9 @@
 //   kRows true:  all blocks have one size; row(area, owner), where those of all owners lie behind one another
 //                and wait() may fill them in; copy(target address, source address)
 // for schedules with messages send(to, first place, blocks), receive(from, first place, blocks),
-// complete(left); and, if it has that, open_for(copy step), before the step.
-// wait, raise, complete and open_for return false where they would have to wait and the channel polls: then the
-// walk returns, to go on there when it is called again. Those of views that never poll return nothing.
+// complete(left); and, if it has that, open_for(copy step), before the step. wait, raise, complete and
+// open_for return false where they would have to wait and the channel polls: then the walk returns, to go on
+// there when it is called again. Those of views that never poll return nothing.
 #pragma once
 #include <type_traits>
 
@@ -44,8 +44,8 @@ template <class View>
     return done([&] { return view.wait(rank, milestone); });
 }
 
-// The functions below take a step up at block or rank `first`. Each returns kWhole where it came to the step's end,
-// else the block or rank before which it has to wait.
+// The functions below take a step up at block or rank `first`. Each returns kWhole where it came to the
+// step's end, else the block or rank before which it has to wait.
 inline constexpr std::int32_t kWhole = -1;
 
 template <class View>
@@ -142,8 +142,8 @@ template <class View>
     return kWhole;
 }
 
-// Goes on from `position`. Returns: whether the end was reached; if not, position says where to go on. Inlined: a
-// flight that lives in its runner's frame is then kept in registers.
+// Goes on from `position`. Returns: whether the end was reached; if not, position says where to go on.
+// Inlined: a flight that lives in its runner's frame is then kept in registers.
 template <class View>
 [[nodiscard, gnu::always_inline]] inline bool walk(const schedule::Schedule& schedule, View& view,
                                                    Position& position) {

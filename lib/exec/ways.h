@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ways in which calls run, one for each executor of the registry and form; run.cc chooses among them. Each
-// makes its flight in the epoch that the lane's channel is in, and advances it on the caller's stack to its end;
-// or leaves it in `later`, if that is not null, to be advanced by its owner.
+// The ways in which calls run, one for each executor of the registry and form; run.cc chooses among them.
+// Each makes its flight in the epoch that the lane's channel is in, and advances it on the caller's stack to
+// its end; or leaves it in `later`, if that is not null, to be advanced by its owner.
 #pragma once
 #include <utility>
 

@@ -107,7 +107,8 @@ void* reallocate_unchanged(void* block, std::size_t bytes) {
     return or_no_memory(bytes < kMiddle ? coco_je_realloc(block, bytes) : reallocate_large(block, bytes));
 }
 
-// Early blocks are not the allocator's, and pages that the program has changed are not the allocator's to move or to cut.
+// Early blocks are not the allocator's, and pages that the program has changed are not the allocator's to
+// move or to cut.
 [[gnu::noinline]] void* reallocate_changed(void* block, std::size_t bytes) {
     if (!is_early(block) && !has_changed_pages(block, usable_bytes(block)))
         return reallocate_unchanged(block, bytes);
@@ -161,8 +162,8 @@ void* reallocate(void* block, std::size_t bytes) {
 
 namespace {
 
-// So often we let jemalloc give back memory that has been free for long enough (dirty_decay_ms in system.cc). By
-// itself it does so in allocations only.
+// So often we let jemalloc give back memory that has been free for long enough (dirty_decay_ms in system.cc).
+// By itself it does so in allocations only.
 constexpr std::uint64_t kBetweenDecays_ns = 1'000'000'000u;
 constexpr std::uint32_t kCallsPerLook = 8;
 constinit std::atomic<std::uint64_t> g_next_decay_ns{0};  // relaxed: it only elects a thread

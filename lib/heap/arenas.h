@@ -12,7 +12,9 @@
 namespace coco::heap {
 
 enum class Arena {
-    middle,  // on the segment where that may have huge pages, up to a bound; else private. Freed pages stay for a while
+    // On the segment where that may have huge pages, up to a bound; else private. Freed pages stay for a
+    // while.
+    middle,
     large,   // private, on huge pages; with COCO_HEAP=shared on the segment. Freed pages go back at once
     shared,  // on the segment
     libc,    // private

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blocks for code that allocates while it is being decided who serves the malloc family (malloc_family.h), as dlsym does,
-// and the wrappers of other preloaded libraries, or while the segment is made. They come from a small static buffer and
-// are never given back. Called by malloc_family.cc, by one thread at a time; by the doors to tell such blocks. Fails: null
-// when the buffer is used up.
+// Blocks for code that allocates while it is being decided who serves the malloc family (malloc_family.h), as
+// dlsym does, and the wrappers of other preloaded libraries, or while the segment is made. They come from a
+// small static buffer and are never given back. Called by malloc_family.cc, by one thread at a time; by the
+// doors to tell such blocks. Fails: null when the buffer is used up.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -40,12 +40,13 @@ namespace {
 constexpr std::uint64_t kPatience_ns = 600'000'000'000u;
 constexpr std::uint64_t kLook_ns = 50'000'000u;  // so often it is asked whether the child lives
 
-// Relaxed: a thread that must not miss it has used the allocator itself; others ask whether there is anything to do.
+// Relaxed: a thread that must not miss it has used the allocator itself; others ask whether there is anything
+// to do.
 constinit std::atomic<bool> g_guarded{false};
 ForkHandler g_allocator_prepare, g_allocator_parent, g_allocator_child;
-// What the child says to its parent when its copy is complete: a word in a page of System V's shared memory. The kernel
-// counts who has that page: a fork that fails, or a child that dies, leaves the parent alone with it. No descriptor is
-// needed, of which a program may have none left. Guarded by the span lock.
+// What the child says to its parent when its copy is complete: a word in a page of System V's shared memory.
+// The kernel counts who has that page: a fork that fails, or a child that dies, leaves the parent alone with
+// it. No descriptor is needed, of which a program may have none left. Guarded by the span lock.
 constinit std::atomic<std::uint32_t>* g_copied = nullptr;  // null: there is no such page
 constinit int g_copied_id = -1;
 
@@ -116,8 +117,8 @@ void parent() {
     unlock_arenas();
 }
 
-// Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that take
-// locks, which another thread may have held at the fork; and UCX's mremap loses the new address.
+// Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that
+// take locks, which another thread may have held at the fork; and UCX's mremap loses the new address.
 std::byte* raw_map(void* at, std::uint64_t bytes, int protection, int flags) {
     void* mapped =
         kernel::mmap(at, bytes, protection, flags | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -156,8 +157,8 @@ class Privatizer {
     }
 
   private:
-    // In place, so that no more address space is needed than the parent has. What cannot be read from the file, and the
-    // stack that this runs on, is copied before it is replaced.
+    // In place, so that no more address space is needed than the parent has. What cannot be read from the
+    // file, and the stack that this runs on, is copied before it is replaced.
     bool replace(std::uint64_t begin, std::uint64_t end) {
         std::byte* at = segment_.base + begin;
         if (written_.fd() < 0 || has_own_frame(at, segment_.base + end)) return replace_by_pieces(begin, end);
@@ -214,8 +215,8 @@ class Privatizer {
     os::Written written_;
 };
 
-// Puts all that was ever carved of the heap into private memory at the same addresses, with nothing mapped beyond, so that
-// the child is charged for no more (strict overcommit, RLIMIT_DATA).
+// Puts all that was ever carved of the heap into private memory at the same addresses, with nothing mapped
+// beyond, so that the child is charged for no more (strict overcommit, RLIMIT_DATA).
 bool make_private(const Segment& segment) {
     const std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
     COCO_CHECK(end <= segment.bytes, "what was carved lies in the segment");

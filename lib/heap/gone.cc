@@ -47,8 +47,8 @@ std::uint64_t copy_all(Gone* to, std::size_t& count) {
     return g_next;
 }
 
-// By the name that everybody calls, so that wrappers and patches of it see the call. The kernel refuses an address in
-// the midst of a page, so nothing is unmapped.
+// By the name that everybody calls, so that wrappers and patches of it see the call. The kernel refuses an
+// address in the midst of a page, so nothing is unmapped.
 void announce(const Gone& range) {
     munmap(reinterpret_cast<void*>(range.begin + 1), range.end - range.begin - 1);
 }
@@ -72,8 +72,8 @@ void note_gone(const void* address, std::uint64_t bytes) {
     g_any_gone.store(true, std::memory_order_relaxed);
 }
 
-// A range stays noted until it has been announced: another thread that gets its memory meanwhile announces it as well,
-// and waits for nobody, as the libraries that hear it have locks of their own.
+// A range stays noted until it has been announced: another thread that gets its memory meanwhile announces it
+// as well, and waits for nobody, as the libraries that hear it have locks of their own.
 void announce_all_gone() {
     if (t_announces) return;
     const int saved = errno;

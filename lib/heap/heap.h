@@ -17,8 +17,8 @@ void wake();
 
 // A block of so many bytes or more is none of those that libc has in private memory.
 inline constexpr std::size_t kSurelyShared = 1024;
-// caller: the code that asks, where known. Blocks to which libc itself writes in a forked child must be private
-// memory.
+// caller: the code that asks, where known. Blocks to which libc itself writes in a forked child must be
+// private memory.
 void* allocate(std::size_t bytes, const void* caller = nullptr);
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller = nullptr);
 void* allocate_aligned(std::size_t alignment, std::size_t bytes);  // Requires: alignment is a power of two

@@ -19,8 +19,8 @@ extern "C" void* coco_je_mallocx(std::size_t bytes, int flags);
 namespace coco::heap {
 namespace {
 
-// Written by a constructor. Relaxed: a thread of another library's constructor may run meanwhile, to which no caller
-// is libc yet.
+// Written by a constructor. Relaxed: a thread of another library's constructor may run meanwhile, to which no
+// caller is libc yet.
 constinit std::atomic<std::uintptr_t> g_libc{0}, g_libc_bytes{0};
 
 int find_libc(dl_phdr_info* object, std::size_t, void*) {

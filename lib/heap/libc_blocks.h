@@ -10,7 +10,8 @@
 
 namespace coco::heap {
 
-// The sizes of such blocks (glibc 2.36: 176 to 552 bytes); libc's other blocks of these sizes become private, too.
+// The sizes of such blocks (glibc 2.36: 176 to 552 bytes); libc's other blocks of these sizes become private,
+// too.
 constexpr std::size_t kLeastOfLibc = 128, kMostOfLibc = 700;
 inline bool may_be_libcs(std::size_t bytes) { return bytes - kLeastOfLibc <= kMostOfLibc - kLeastOfLibc; }
 // Whether `caller` is code of libc.

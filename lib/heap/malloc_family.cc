@@ -22,8 +22,8 @@
 
 namespace coco::heap {
 
-// Relaxed: where the family is ours nothing goes with it (own() orders the segment), and a thread that reads false
-// goes on to g_decided.
+// Relaxed: where the family is ours nothing goes with it (own() orders the segment), and a thread that reads
+// false goes on to g_decided.
 constinit std::atomic<bool> g_malloc_family_is_ours{false};
 
 namespace {

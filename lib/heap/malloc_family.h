@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who serves the malloc family: libcoco all of it or nothing, as a block that one malloc made must not meet the
-// realloc or free of another. This is decided once, by the first call of any door, which may come from the
-// dynamic linker before any constructor. The family is ours if
+// Who serves the malloc family: libcoco all of it or nothing, as a block that one malloc made must not meet
+// the realloc or free of another. This is decided once, by the first call of any door, which may come from
+// the dynamic linker before any constructor. The family is ours if
 // - this process shares memory: it is an MPI rank, libcoco is on, no tool shadows its memory;
 // - malloc, free, calloc and realloc of the whole process are our doors, not a program's or a sanitizer's;
 // - the next malloc after ours is the C library's: a program that is linked with another allocator also calls
 //   names that only that one has, and frees what they return.
-// Otherwise each door hands on to the next definition of its name, as if libcoco were not there. MPI_Alloc_mem and
-// libcoco's own memory come from this room's heap in all cases. A sanitizer's runtime must come before
-// libcoco: an ASan that comes later refuses to start and says so, TSan crashes in its own start-up.
+// Otherwise each door hands on to the next definition of its name, as if libcoco were not there.
+// MPI_Alloc_mem and libcoco's own memory come from this room's heap in all cases. A sanitizer's runtime must
+// come before libcoco: an ASan that comes later refuses to start and says so, TSan crashes in its own
+// start-up.
 //
 // Called by the doors and by segment.cc. Thread safety: any thread; while one decides, others wait.
 // Fails: no.
@@ -32,7 +33,8 @@ inline bool malloc_family_is_ours() {
     return g_malloc_family_is_ours.load(std::memory_order_relaxed) || decide_malloc_family();
 }
 
-// Whether this thread is in the midst of deciding: memory that it asks for now is for dlsym, or another library's wrapper.
+// Whether this thread is in the midst of deciding: memory that it asks for now is for dlsym, or another
+// library's wrapper.
 bool is_deciding_malloc_family();
 
 // The next definitions after ours; null where there is none. During the decision only malloc, calloc, realloc

@@ -203,7 +203,8 @@ void* program_shmat(const MappingCalls& next, int id, const void* address, int f
     return noted.end(next.shmat(id, address, flags));
 }
 
-// The size of the detached memory is not known any more; it reached to the next page of the segment's, at most.
+// The size of the detached memory is not known any more; it reached to the next page of the segment's, at
+// most.
 int program_shmdt(const MappingCalls& next, const void* address) {
     int result = next.shmdt(address);
     if (result != 0 || !touches_segment(address, 1)) return result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A program's own mmap, munmap, mremap, mprotect, madvise and shmat on malloc's memory: they do the same as to
-// private memory, as far as the program can tell. Pages over which it maps something are noted as no longer
-// shared (overlays.h). Calls that touch no address of the segment go straight on, after a comparison.
+// A program's own mmap, munmap, mremap, mprotect, madvise and shmat on malloc's memory: they do the same as
+// to private memory, as far as the program can tell. Pages over which it maps something are noted as no
+// longer shared (overlays.h). Calls that touch no address of the segment go straight on, after a comparison.
 // Called by the doors of these names (interpose/mapping.cc). Thread safety: any thread, and signal handlers:
 // no lock, no malloc. Fails: as the functions do.
 #pragma once

@@ -20,8 +20,8 @@ namespace {
 
 using State = std::atomic<Changes>;
 
-// g_bytes is stored last (release) and read first (acquire): a thread that sees that there is a segment sees where
-// it is, and its table.
+// g_bytes is stored last (release) and read first (acquire): a thread that sees that there is a segment sees
+// where it is, and its table.
 constinit std::atomic<std::uint64_t> g_base{0}, g_bytes{0};
 constinit State* g_states = nullptr;
 // The pages that were ever noted lie in [g_low, g_high). The notes are read relaxed: a thread that knows of a

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The table of pages at the own segment's addresses that are no longer as the segment was mapped there, because
-// the program has mapped something else over malloc's memory, unmapped it, or shut it by mprotect. It has a byte
-// a page, in memory of its own that costs nothing until a page is noted.
+// The table of pages at the own segment's addresses that are no longer as the segment was mapped there,
+// because the program has mapped something else over malloc's memory, unmapped it, or shut it by mprotect. It
+// has a byte a page, in memory of its own that costs nothing until a page is noted.
 //
 // Filled by mapping_calls.cc, read by segment.cc, allocator.cc and fork.cc. Thread safety: any thread, and
 // signal handlers: no lock. A forked child has a copy. Fails: no.

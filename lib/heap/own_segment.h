@@ -15,7 +15,8 @@ struct Range {
     std::uint64_t bytes;
 };
 Range carvable();
-// Sees to it that an area is mapped up to `end`, an offset. Returns: false where limits, or the system, refuse it.
+// Sees to it that an area is mapped up to `end`, an offset. Returns: false where limits, or the system,
+// refuse it.
 bool reach_own(Area area, std::uint64_t end);
 // Whether a descriptor still is the segment's (programs close what they did not open).
 bool is_own_descriptor(int fd);

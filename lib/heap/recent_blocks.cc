@@ -46,7 +46,8 @@ Freed take_out(std::size_t i) {
     return taken;
 }
 
-// The end of a thread that has such blocks. What it frees from now on, in the ends of other libraries, is freed.
+// The end of a thread that has such blocks. What it frees from now on, in the ends of other libraries, is
+// freed.
 void end_thread(void*) {
     t_thread.state = Thread::kEnding;
     drop_recent();

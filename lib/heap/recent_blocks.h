@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The last few blocks of a middling size that a thread freed. The thread gets them back when it asks for such a size
-// again: a function with a temporary buffer then costs what it costs with glibc, where jemalloc takes 10 ns more for a
-// pair of malloc and free, and 150 ns from 256 KiB on. Called by allocator.cc. Thread safety: each thread has its own.
-// Invariant: no thread holds more than kRecentBytes; a thread that ends holds none. Never fails.
+// The last few blocks of a middling size that a thread freed. The thread gets them back when it asks for such
+// a size again: a function with a temporary buffer then costs what it costs with glibc, where jemalloc takes
+// 10 ns more for a pair of malloc and free, and 150 ns from 256 KiB on. Called by allocator.cc. Thread
+// safety: each thread has its own. Invariant: no thread holds more than kRecentBytes; a thread that ends
+// holds none. Never fails.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -171,8 +171,9 @@ void make_own() {
     errno = saved;
 }
 
-// A process that has the owner's id sees what the owner has stored in the header: whatever brought the id from one
-// process to the other has ordered the one after the other, and the kernel reads the pages that both map.
+// A process that has the owner's id sees what the owner has stored in the header: whatever brought the id
+// from one process to the other has ordered the one after the other, and the kernel reads the pages that both
+// map.
 bool header_matches(int fd, const SegmentId& peer, Areas& areas) {
     alignas(Header) std::byte bytes[sizeof(Header)];
     if (kernel::pread(fd, bytes, sizeof bytes, 0) != sizeof bytes) return false;
@@ -208,8 +209,8 @@ bool refuse(const SegmentId& peer, const char* why, int error = 0) {
     return false;
 }
 
-// Extends a view to what its owner has mapped. growths: becomes the number of the owner's growths that this comes up to.
-// Returns: whether the address space has room for it.
+// Extends a view to what its owner has mapped. growths: becomes the number of the owner's growths that this
+// comes up to. Returns: whether the address space has room for it.
 bool follow(View& view, std::uint64_t& growths) {
     COCO_CHECK(view.base() != nullptr, "a peer that is followed is mapped");
     const Header& header = header_of(view.base());
@@ -284,7 +285,8 @@ bool is_mapped_own(const void* address, std::size_t bytes) {
     return offset < mapped_to && bytes <= mapped_to - offset;
 }
 
-// A program may have closed the descriptor. Then the mapping is stretched, if its last page is still the segment's.
+// A program may have closed the descriptor. Then the mapping is stretched, if its last page is still the
+// segment's.
 bool extend_own(Area area, std::uint64_t end) {
     if (is_own_descriptor(g_own.fd)) return g_view.extend(area, end, g_own.fd);
     const std::byte* last = g_own.base + g_view.mapped_to(area) - os::page_bytes();

@@ -16,8 +16,8 @@ struct SizeFacts {
 };
 // Address space for a segment's heap, in whole huge pages.
 std::uint64_t segment_bytes(const SizeFacts& facts);
-// How far a heap may grow under a limit on the address space (UINT64_MAX: none): those of all ranks of the node together
-// take half of it at most, and a rank's own a quarter.
+// How far a heap may grow under a limit on the address space (UINT64_MAX: none): those of all ranks of the
+// node together take half of it at most, and a rank's own a quarter.
 std::uint64_t bounded_heap_bytes(std::uint64_t address_space_bytes, std::uint64_t node_ranks);
 
 // A rank's share of a mount that limits shared memory, of which the MPI library needs some too.

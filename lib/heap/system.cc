@@ -38,13 +38,13 @@
 
 #define COCO_FROM_JEMALLOC extern "C" __attribute__((visibility("hidden")))
 
-// narenas: fixed, as counting CPUs by itself makes jemalloc write to stderr in bound ranks.
-// retain: what is freed stays carved, its pages go back by punching holes.
-// oversize_threshold: neighbouring free blocks of so many bytes together are given back at once; smaller ones after
-// dirty_decay_ms, gradually: to touch 200 MB anew costs 1 % of a loop that takes so long for a turn.
-// tcache_max: message buffers are commonly below. tcache_nslots_large: each thread may hold so many of each
-// size, 13 MiB if it had all. tcache_gc_incr_bytes: looking for unused ones costs 10 ns, at 64 KiB (the
-// default) in every pair of malloc and free of a message buffer. zero_realloc: as glibc.
+// narenas: fixed, as counting CPUs by itself makes jemalloc write to stderr in bound ranks. retain: what is
+// freed stays carved, its pages go back by punching holes. oversize_threshold: neighbouring free blocks of so
+// many bytes together are given back at once; smaller ones after dirty_decay_ms, gradually: to touch 200 MB
+// anew costs 1 % of a loop that takes so long for a turn. tcache_max: message buffers are commonly below.
+// tcache_nslots_large: each thread may hold so many of each size, 13 MiB if it had all. tcache_gc_incr_bytes:
+// looking for unused ones costs 10 ns, at 64 KiB (the default) in every pair of malloc and free of a message
+// buffer. zero_realloc: as glibc.
 COCO_FROM_JEMALLOC const char* coco_je_malloc_conf;
 const char* coco_je_malloc_conf =
     "narenas:8,background_thread:false,retain:true,dss:disabled,oversize_threshold:33554432,"
@@ -182,8 +182,8 @@ COCO_FROM_JEMALLOC int coco_je_system_mprotect(void* address, std::size_t bytes,
 COCO_FROM_JEMALLOC int coco_je_system_clock_gettime(clockid_t clock, timespec* time) {
     return coco::os::read_clock(clock, time);
 }
-// It would ask the kernel, by a file, whether memory may be taken before it is there. It is told that this is not so: then
-// it says by mmap() which pages it begins and ceases to use.
+// It would ask the kernel, by a file, whether memory may be taken before it is there. It is told that this is
+// not so: then it says by mmap() which pages it begins and ceases to use.
 COCO_FROM_JEMALLOC int coco_je_system_open(const char*, int, ...) {
     errno = ENOENT;
     return -1;

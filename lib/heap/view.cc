@@ -29,7 +29,8 @@ std::byte* map_nothing(std::uint64_t at, std::uint64_t bytes) {
     return mapped != MAP_FAILED ? static_cast<std::byte*>(mapped) : nullptr;
 }
 
-// Whether nothing is mapped there. Under a limit that would not let all of it be mapped, its begin speaks for it.
+// Whether nothing is mapped there. Under a limit that would not let all of it be mapped, its begin speaks for
+// it.
 bool is_free(std::uint64_t at, std::uint64_t bytes) {
     for (const std::uint64_t tried : {bytes, os::page_bytes()}) {
         std::byte* mapped = map_nothing(at, tried);
@@ -40,8 +41,9 @@ bool is_free(std::uint64_t at, std::uint64_t bytes) {
     return false;
 }
 
-// Views lie one behind the other from an eighth of the address space on, at a distance that is drawn: above what programs,
-// the C library and the sanitizers for addresses map low, and far below where the kernel maps downwards.
+// Views lie one behind the other from an eighth of the address space on, at a distance that is drawn: above
+// what programs, the C library and the sanitizers for addresses map low, and far below where the kernel maps
+// downwards.
 std::uint64_t first_place() {
     const char on_stack = 0;
     const std::uint64_t top = std::bit_ceil(reinterpret_cast<std::uint64_t>(&on_stack));

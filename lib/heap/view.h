@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A segment as it is mapped in a process. A segment is as large as its owner may ever need it, and the limits on an address
-// space (RLIMIT_AS) count what is mapped: so an owner maps of each of its areas as much as it has reached, and peers as much
-// as the owner has. A view lies where all of the segment has room, so that an address in it is its base and an offset for
-// good, whatever is mapped later.
+// A segment as it is mapped in a process. A segment is as large as its owner may ever need it, and the limits
+// on an address space (RLIMIT_AS) count what is mapped: so an owner maps of each of its areas as much as it
+// has reached, and peers as much as the owner has. A view lies where all of the segment has room, so that an
+// address in it is its base and an offset for good, whatever is mapped later.
 //
 // Called by segment.cc. Thread safety: one thread at a time changes a view. No malloc. Fails: by
 // return value, errno says why, with everything as it was.
@@ -26,8 +26,8 @@ struct Areas {
 
 class View {
   public:
-    // What a forked child and a core dump have of it. Core dumps leave all views out; the own one is put in where it is
-    // used (parts.h).
+    // What a forked child and a core dump have of it. Core dumps leave all views out; the own one is put in
+    // where it is used (parts.h).
     enum class In { others, owner };
 
     // Finds a place and maps the first 2 MiB of each area. fd: the segment's.

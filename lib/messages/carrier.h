@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The protocol of messages whose blocks have sizes of their own (messages/format.h): in which order a rank starts
-// them, learns their lengths, fetches what did not come along, and takes them apart. Written once, for the v and w
-// forms of all exchanges, and for the simulator of bench/simulate.
+// The protocol of messages whose blocks have sizes of their own (messages/format.h): in which order a rank
+// starts them, learns their lengths, fetches what did not come along, and takes them apart. Written once, for
+// the v and w forms of all exchanges, and for the simulator of bench/simulate.
 //
 // A Port moves the bytes and knows where blocks are:
 //   Cargo                              what it keeps for one load of blocks; default constructible
@@ -72,8 +72,9 @@ void receive_load(Port& port, Loads<typename Port::Cargo>& loads, std::int32_t f
     port.start_receive(load.cargo, from, Part::head, port.format().most_bytes(blocks));
 }
 
-// Waits for all loads but the last `left`. A rest is asked for as soon as its head is there: before its sender is rid
-// of the rest, it may not start messages on which later heads depend. Returns: false while a wait polls.
+// Waits for all loads but the last `left`. A rest is asked for as soon as its head is there: before its
+// sender is rid of the rest, it may not start messages on which later heads depend. Returns: false while a
+// wait polls.
 template <class Port>
 [[nodiscard]] bool complete_loads(Port& port, Loads<typename Port::Cargo>& loads, std::size_t left) {
     COCO_CHECK_DEAR(loads.through <= loads.known && loads.known <= loads.used,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where a block is and how long, in the scratch of exchanges whose blocks have sizes of their own. Lies in shared
-// memory, is written and read by all ranks of the node.
+// Where a block is and how long, in the scratch of exchanges whose blocks have sizes of their own. Lies in
+// shared memory, is written and read by all ranks of the node.
 #pragma once
 #include <cstdint>
 

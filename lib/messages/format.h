@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How messages look whose blocks have sizes of their own: the lengths of the blocks, then their data. Data that is
-// not small follows in a second message, once its receiver knows how much it is. Long blocks are only announced:
-// they go straight from their sender to their receiver. Used by messages/carrier.h and its ports. Knows no MPI.
+// How messages look whose blocks have sizes of their own: the lengths of the blocks, then their data. Data
+// that is not small follows in a second message, once its receiver knows how much it is. Long blocks are only
+// announced: they go straight from their sender to their receiver. Used by messages/carrier.h and its ports.
+// Knows no MPI.
 #pragma once
 #include <algorithm>
 #include <cstddef>

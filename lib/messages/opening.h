@@ -25,7 +25,8 @@ struct Opening {
     std::uint32_t signature;
 };
 
-// The format of such messages. Lengths have 32 bits in personal exchanges, which send many of them, otherwise 64.
+// The format of such messages. Lengths have 32 bits in personal exchanges, which send many of them, otherwise
+// 64.
 inline Format opened_format(bool personal) {
     if (!personal) return {.opening_bytes = sizeof(Opening)};
     return {.opening_bytes = sizeof(Opening), .length_bytes = 4, .straight_bytes = kStraightBytes};

@@ -71,7 +71,8 @@ bool Post::grow(channel::Channel& channel, blocks::Room& room, std::uint64_t byt
         heap::release(memory);
         return false;
     }
-    // A leader's mates would touch its memory first. Less than this is not worth another mapping of the kernel's.
+    // A leader's mates would touch its memory first. Less than this is not worth another mapping of the
+    // kernel's.
     constexpr std::uint64_t kPlacedBytes = 2 << 20;
     if (shared && bytes >= kPlacedBytes) static_cast<void>(os::prefer_here(memory, bytes));
     if (channel.wait_all_done(channel.epoch() - 1))

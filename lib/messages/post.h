@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The messages of a channel's calls: the wire by which they go, and memory that calls keep from one to the next.
-// Called by exec's flights. Thread safety: that of the channel. Waits poll while the channel polls
+// The messages of a channel's calls: the wire by which they go, and memory that calls keep from one to the
+// next. Called by exec's flights. Thread safety: that of the channel. Waits poll while the channel polls
 // (channel/channel.h). Fails: without memory for a message the job ends with one line, as other ranks wait.
 #pragma once
 #include <cstdint>
@@ -34,9 +34,9 @@ class Post {
     // Ranks outnumber CPUs, and the MPI library does not give the CPU away while it waits.
     bool yields = false;
 
-    // Waits for all messages that were started on the wire, except for the `left` last ones. unlike: a rank that
-    // sent a message with another mark than was expected, or mpi::Wire::kNobody. Returns: whether they are
-    // through; always, unless the channel polls.
+    // Waits for all messages that were started on the wire, except for the `left` last ones. unlike: a rank
+    // that sent a message with another mark than was expected, or mpi::Wire::kNobody. Returns: whether they
+    // are through; always, unless the channel polls.
     [[nodiscard]] bool complete(channel::Channel& channel, std::size_t left, std::int32_t& unlike);
     // Waits for these requests, and forgets them.
     [[nodiscard]] bool complete(channel::Channel& channel, mpi::Requests& requests);
@@ -62,13 +62,13 @@ class Post {
 
     // The requests of the call that runs, of messages that it waits for itself.
     mpi::Requests requests;
-    // Several nodes: the memory that schedules call scratch, and memory of leaders for messages that mates read.
-    // Each has two halves, for calls in turn, since mates may still read the half of the call before.
+    // Several nodes: the memory that schedules call scratch, and memory of leaders for messages that mates
+    // read. Each has two halves, for calls in turn, since mates may still read the half of the call before.
     static constexpr std::uint64_t kHalves = 2;
     blocks::Room scratch, inbox;
-    // Makes a room larger. Mates may still read the old memory: it is released once they are done, or, where that has
-    // to be waited for while the channel polls, when the channel ends. shared: the memory must be on the shared heap.
-    // Returns: false, and changes nothing, if there is no such memory.
+    // Makes a room larger. Mates may still read the old memory: it is released once they are done, or, where
+    // that has to be waited for while the channel polls, when the channel ends. shared: the memory must be on
+    // the shared heap. Returns: false, and changes nothing, if there is no such memory.
     bool grow(channel::Channel& channel, blocks::Room& room, std::uint64_t bytes, bool shared);
     // All ranks have the scratch that the call's schedule wants, which may be none.
     bool has_agreed_on_scratch = false;
@@ -77,9 +77,9 @@ class Post {
     static std::byte* half(const channel::Channel& channel, const blocks::Room& room) {
         return room.memory + channel.epoch() % kHalves * half_bytes(room);
     }
-    // Memory that each call fills anew; it grows and never shrinks. Neighbours: blocks of others that this rank carries
-    // between two messages, or, in v and w forms, where they are; by receive block, whether it comes straight. v and w
-    // forms: the elements received, by sender; the loads under way.
+    // Memory that each call fills anew; it grows and never shrinks. Neighbours: blocks of others that this
+    // rank carries between two messages, or, in v and w forms, where they are; by receive block, whether it
+    // comes straight. v and w forms: the elements received, by sender; the loads under way.
     std::vector<std::byte> carried;
     std::vector<Item> items;
     std::vector<char> comes_straight;

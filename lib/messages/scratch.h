@@ -8,21 +8,22 @@
 
 namespace coco::messages {
 
-// The block sizes for which all ranks are known to have scratch, or not to have it. Plain forms and v and w forms ask
-// for different numbers of blocks, so that each has its own answer.
+// The block sizes for which all ranks are known to have scratch, or not to have it. Plain forms and v and w
+// forms ask for different numbers of blocks, so that each has its own answer.
 struct Fit {
     std::uint64_t fitting_block_bytes = 0;
     std::uint64_t failing_block_bytes = UINT64_MAX;
 };
 
 // Makes room for `blocks` (each rank its own number) blocks of this size (the same on all ranks), and hears
-// whether all ranks have it. Asks the others, by a collective of the MPI library, only when the blocks are larger
-// than any that `fit` met before: all ranks know alike when that is. Returns: the same on all ranks. Requires:
-// `fit` goes with `blocks`; all ranks of the communicator call it in the same call.
+// whether all ranks have it. Asks the others, by a collective of the MPI library, only when the blocks are
+// larger than any that `fit` met before: all ranks know alike when that is. Returns: the same on all ranks.
+// Requires: `fit` goes with `blocks`; all ranks of the communicator call it in the same call.
 bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, bool shared, Fit& fit,
                       std::int32_t blocks, std::uint64_t block_bytes);
 // The half of this epoch; waits until no mate touches it any more. Null while the channel polls and one does.
-// Where the schedule wants no scratch, some address that is not to be used. Requires: agree_on_scratch() said yes.
+// Where the schedule wants no scratch, some address that is not to be used. Requires: agree_on_scratch() said
+// yes.
 std::byte* take_scratch(channel::Channel& channel, Post& post);
 
 }  // namespace coco::messages

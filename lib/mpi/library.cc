@@ -25,8 +25,8 @@ std::atomic<const Library*> g_served{nullptr};
 
 namespace {
 
-// Whether a library has the standard ABI, of which there is version 1. MPICH 4.3 has a library of its draft, with
-// other numbers, that says nothing here; libraries of other ABIs say -1.
+// Whether a library has the standard ABI, of which there is version 1. MPICH 4.3 has a library of its draft,
+// with other numbers, that says nothing here; libraries of other ABIs say -1.
 bool is_of_standard_abi(void* handle) {
     auto* const version = reinterpret_cast<int (*)(int*, int*)>(dlsym(handle, "MPI_Abi_get_version"));
     int major = -1, minor = -1;
@@ -66,7 +66,8 @@ void leave_alone(const base::Text& why) {
     COCO_LOG(warn, why.view() << ": all calls are left to MPI");
 }
 
-// All loaded objects that define MPI functions, in the loader's order, without our own doors, and without others if there are any.
+// All loaded objects that define MPI functions, in the loader's order, without our own doors, and without
+// others if there are any.
 std::vector<os::Object> mpi_objects(os::Object doors = nullptr) {
     std::vector<os::Object> objects;
     for (os::Object o = os::definer("PMPI_Alltoall"); o != nullptr; o = os::definer("PMPI_Alltoall", o))

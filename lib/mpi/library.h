@@ -26,7 +26,8 @@ struct Library {
     COCO_MPI_FUNCTIONS_4(COCO_MPI_MEMBER)
 #undef COCO_MPI_MEMBER
     Comm comm_world, comm_self, comm_null;
-    // Numbers without a sign travel as int64, too: MPICH 4.0's MPI_MIN and MPI_MAX compare MPI_UINT64_T as if it had one.
+    // Numbers without a sign travel as int64, too: MPICH 4.0's MPI_MIN and MPI_MAX compare MPI_UINT64_T as if
+    // it had one.
     Datatype byte, int64, datatype_null;
     Op min, max;
     Errhandler errors_return, errors_are_fatal;
@@ -51,8 +52,8 @@ inline const Library* served() {
     return library != nullptr ? library : internal::find_library(nullptr);
 }
 
-// The same for a program that has this room to itself and libcoco loaded beside it, as the command has when it tunes: `doors` is
-// libcoco, whose MPI functions do not make it an MPI library.
+// The same for a program that has this room to itself and libcoco loaded beside it, as the command has when
+// it tunes: `doors` is libcoco, whose MPI functions do not make it an MPI library.
 inline const Library* served_beside(os::Object doors) { return internal::find_library(doors); }
 
 // The same, without a look. Requires: served() gave it before, in this or in a thread that this one heard

@@ -201,9 +201,9 @@ int Wire::tag_of_status(std::size_t index) const {
     return status_member(statuses_.data() + index * layout.bytes, layout.tag_at);
 }
 
-// Not by MPI_Test nor MPI_Testall: MPICH's look at the network even when there is nothing to wait for, and
-// a rank that runs ahead of its receivers pays for that in every call. Here MPICH says how the request was before it
-// looked: what it finds then is seen by asking again. A look for one request moves all.
+// Not by MPI_Test nor MPI_Testall: MPICH's look at the network even when there is nothing to wait for, and a
+// rank that runs ahead of its receivers pays for that in every call. Here MPICH says how the request was
+// before it looked: what it finds then is seen by asking again. A look for one request moves all.
 bool Wire::is_through(Request request) {
     int done = 0;
     for (int look = 0; look < 2 && !done; ++look)

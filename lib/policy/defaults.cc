@@ -5,10 +5,11 @@ namespace coco::policy {
 namespace {
 
 constexpr std::string_view kRules = R"(# The built-in rules. The first that matches wins; no match means mpi.
-# Neighbours over several nodes. Figures: bench/neighbor on clusters of namespaces over TCP, to 8 x 4 ranks, against the
-# library's own; see bench/results. What aggregate gains goes with the edges from a node to another: degrees below make
-# it two and more. combining was no faster than both libraries' own on any of these clusters. Making the bundles takes 5 to
-# 20 ms there, and a call earns back some 100 us: so they are for programs that call often on the same neighbours.
+# Neighbours over several nodes. Figures: bench/neighbor on clusters of namespaces over TCP, to 8 x 4 ranks,
+# against the library's own; see bench/results. What aggregate gains goes with the edges from a node to
+# another: degrees below make it two and more. combining was no faster than both libraries' own on any of
+# these clusters. Making the bundles takes 5 to 20 ms there, and a call earns back some 100 us: so they are
+# for programs that call often on the same neighbours.
 [[rule]]
 collective = "neighbor_alltoall"
 nodes = "2-8"
@@ -103,8 +104,8 @@ collective = ["neighbor_alltoallv", "neighbor_alltoallw", "neighbor_allgatherv"]
 algorithm = "eager"
 reason = "no size is common to all ranks; large blocks on the shared heap are read in place"
 
-# Several nodes. Figures: bench/collective on clusters of namespaces over TCP, to 8 x 4 ranks, and bench/simulate
-# beyond; see bench/results.
+# Several nodes. Figures: bench/collective on clusters of namespaces over TCP, to 8 x 4 ranks, and
+# bench/simulate beyond; see bench/results.
 [[rule]]
 collective = "alltoall"
 nodes = "16-"
@@ -258,8 +259,9 @@ algorithm = "sloav"
 also = ["sloav:radix=4"]
 reason = "log2(P) messages instead of P; the block is the largest of the call before"
 
-# Streams of small bcasts cost what their messages cost, and MPICH sends as few between hosts: 1.0 to 1.5 times as
-# fast up to 8 KiB, 1.4 to 5 times from 16 KiB; Open MPI's 1.0 to 7 times. Above 1 MiB nothing was measured.
+# Streams of small bcasts cost what their messages cost, and MPICH sends as few between hosts: 1.0 to 1.5
+# times as fast up to 8 KiB, 1.4 to 5 times from 16 KiB; Open MPI's 1.0 to 7 times. Above 1 MiB nothing was
+# measured.
 [[rule]]
 collective = "bcast"
 nodes = "2-7"
@@ -286,8 +288,8 @@ block = "-128K"
 algorithm = "leader"
 reason = "one message to each node; larger ones go between many nodes as fast by themselves"
 
-# Larger blocks, and fewer ranks: which is faster differs from network to network, so that a program tries ours. Only for blocks
-# of sizes that were measured: a try of larger ones would take much memory as scratch.
+# Larger blocks, and fewer ranks: which is faster differs from network to network, so that a program tries
+# ours. Only for blocks of sizes that were measured: a try of larger ones would take much memory as scratch.
 
 # 4 x 2 ranks, 4 and 32 KiB: leader and multileader 2 times as fast as MPICH's; other forms differ.
 [[rule]]
@@ -297,7 +299,7 @@ ranks = "2-"
 block = "-256K"
 algorithm = "mpi"
 also = ["multileader", "leader"]
-reason = "which is faster depends on the network: what ranks of a node pack together, or messages of the ranks' own"
+reason = "which is faster depends on the network: what a node packs together, or messages of the ranks' own"
 
 # 4 x 1 ranks: bruck 1.2 to 1.35 times as fast as both libraries' own at 512 B, 1.2 to 1.3 times at 4 KiB.
 [[rule]]
@@ -339,8 +341,8 @@ algorithm = "mpi"
 also = ["bruck", "leader"]
 reason = "small blocks go as fast by themselves; large ones do so by some libraries only"
 
-# 4 x 1 ranks: leader 2.4 times as fast as MPICH's bcast at 32 KiB, and 0.6 to 1.6 times as fast as Open MPI's to 4 KiB, from job
-# to job.
+# 4 x 1 ranks: leader 2.4 times as fast as MPICH's bcast at 32 KiB, and 0.6 to 1.6 times as fast as Open MPI's
+# to 4 KiB, from job to job.
 [[rule]]
 collective = "bcast"
 nodes = "2-"
@@ -354,7 +356,8 @@ nodes = "2-"
 algorithm = "mpi"
 reason = "nothing of ours was faster there, or nothing was measured"
 
-# One node. Figures: bench/collective on 2 cores, and on 16 for where each rank has a CPU (bench/results/trials-16-cores.txt).
+# One node. Figures: bench/collective on 2 cores, and on 16 for where each rank has a CPU
+# (bench/results/trials-16-cores.txt).
 
 [[rule]]
 collective = "bcast"
@@ -413,7 +416,8 @@ algorithm = "eager"
 also = ["naive"]
 reason = "one synchronisation and any buffer"
 
-# 8 and 16 ranks with a CPU each, 1 to 4 KiB that were just written: naive 1.2 to 1.4 times as fast; 4 ranks 0.8 to 1.2 times.
+# 8 and 16 ranks with a CPU each, 1 to 4 KiB that were just written: naive 1.2 to 1.4 times as fast; 4 ranks
+# 0.8 to 1.2 times.
 [[rule]]
 collective = ["allgather", "allgatherv"]
 ranks = "3-"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What jobs have learned, as text: a policy file whose rules were measured, with a table that says what they hold for. It can
-// be given as COCO_POLICY, too. Called by settings and dispatch. Thread safety: pure functions. Fails: parsing returns an Error
-// with one line for the user; never throws.
+// What jobs have learned, as text: a policy file whose rules were measured, with a table that says what they
+// hold for. It can be given as COCO_POLICY, too. Called by settings and dispatch. Thread safety: pure
+// functions. Fails: parsing returns an Error with one line for the user; never throws.
 #pragma once
 #include <optional>
 #include <span>

@@ -3,9 +3,9 @@
 // Chooses the algorithm for a call. Rules come from the file that COCO_POLICY names, or are the built-in ones
 // in the same TOML language: an array of [[rule]] tables, of which the first that matches wins; no match
 // means `mpi`, unless the file says that the built-in rules follow. COCO_<COLLECTIVE> and COCO_DISABLE go
-// before all rules. Rules may ask only for facts that are equal on all ranks. Called by settings, dispatch and the coco command. Thread safety: a Policy is immutable
-// once made. Fails: returns an Error with one line for the user (variable or file with line, what is wrong,
-// what is allowed); never throws.
+// before all rules. Rules may ask only for facts that are equal on all ranks. Called by settings, dispatch
+// and the coco command. Thread safety: a Policy is immutable once made. Fails: returns an Error with one line
+// for the user (variable or file with line, what is wrong, what is allowed); never throws.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -33,8 +33,8 @@ struct Range {
 // Reads "5", "2-8", "16-" or "-8", with K, M, G or T. Returns: nothing if the text has none of these forms.
 std::optional<Range> parse_range(std::string_view text);
 
-// A choice, which a user writes as algorithm[:parameter[,parameter]]; a parameter is key=value or a word. For `mpi` the
-// algorithm is null.
+// A choice, which a user writes as algorithm[:parameter[,parameter]]; a parameter is key=value or a word. For
+// `mpi` the algorithm is null.
 struct Choice {
     const algorithms::Algorithm* algorithm = nullptr;
     algorithms::Parameters parameters = {};
@@ -65,7 +65,8 @@ struct Facts {
     std::int32_t ranks_per_node;  // the ranks of the node that has most
     std::int32_t domains;         // NUMA domains that have ranks
     // Bytes of a block, if all ranks know them (bcast: of the whole buffer; allgatherv: of the largest block;
-    // alltoallv and alltoallw: of the largest block of the call before). If absent, a rule with `block` never matches.
+    // alltoallv and alltoallw: of the largest block of the call before). If absent, a rule with `block` never
+    // matches.
     std::optional<std::uint64_t> block_bytes;
     // Neighbours may send and receive blocks of different sizes. If true, block_bytes is what this rank
     // names, and other ranks may name another size. It may then decide only between algorithms in which
@@ -99,10 +100,11 @@ struct Error {
 inline constexpr std::size_t kMostFileBytes = 4u << 20;
 // The text of the built-in rules.
 std::string_view default_rules();
-// Reads rules; behind them come the built-in ones if the text asks for that. source: the name for error lines, and of the
-// rules.
+// Reads rules; behind them come the built-in ones if the text asks for that. source: the name for error
+// lines, and of the rules.
 std::optional<Error> parse_rules(std::string_view toml, std::string_view source, std::vector<Rule>& rules);
-// The same rules as text for parse_rules(): those that differ in the collective alone and follow one another become one.
+// The same rules as text for parse_rules(): those that differ in the collective alone and follow one another
+// become one.
 std::string toml_of(std::span<const Rule> rules);
 // Reads a choice for one collective, such as "bruck:radix=4". Returns: an error that lists what is allowed,
 // if the text is wrong.
@@ -116,17 +118,18 @@ struct Verdict {
     bool forced = false;
     // The number of the last call for which the verdict holds if all other facts stay the same.
     std::uint64_t last_call = UINT64_MAX;
-    // The blocks, this one among them, for which the verdict holds if all other facts stay the same. (There may be more of them.)
+    // The blocks, this one among them, for which the verdict holds if all other facts stay the same. (There
+    // may be more of them.)
     Range blocks = {};
 };
 Verdict select(const Policy& policy, const Facts& facts);
-// The numbers of the rules that match but for their conditions on the block and the call: few of many, once a communicator and a
-// collective are known.
+// The numbers of the rules that match but for their conditions on the block and the call: few of many, once a
+// communicator and a collective are known.
 std::vector<int> rules_for(const Policy& policy, const Facts& facts);
 // The same verdict. Requires: these are the rules for the facts.
 Verdict select(const Policy& policy, std::span<const int> rules, const Facts& facts);
-// For a call that shall show how large blocks are, which calls of the MPI library's own function do not: the first rule that
-// matches whatever the block and chooses an algorithm; mpi where there is none.
+// For a call that shall show how large blocks are, which calls of the MPI library's own function do not: the
+// first rule that matches whatever the block and chooses an algorithm; mpi where there is none.
 Verdict select_to_see(const Policy& policy, std::span<const int> rules, const Facts& facts);
 // Whether one of the rules asks for the block.
 bool ask_for_block(const Policy& policy, std::span<const int> rules);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// toml++ as this room uses it: compiled in, without exceptions. Its shared library has them, and libcoco.so must not
-// bring further libraries into a program.
+// toml++ as this room uses it: compiled in, without exceptions. Its shared library has them, and libcoco.so
+// must not bring further libraries into a program.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@
 #undef TOML_SHARED_LIB
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
-// Its tables of letters say of some, such as an e with an accent, that they cannot occur. Outside strings they would bring
-// undefined behaviour into the parser.
+// Its tables of letters say of some, such as an e with an accent, that they cannot occur. Outside strings
+// they would bring undefined behaviour into the parser.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

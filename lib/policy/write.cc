@@ -11,7 +11,8 @@
 
 namespace coco::policy {
 
-// The formatter's own choice of quotes is wrong for some texts: a literal string of several lines may hold its own end.
+// The formatter's own choice of quotes is wrong for some texts: a literal string of several lines may hold
+// its own end.
 std::string toml_string(std::string_view text) {
     std::ostringstream out;
     const toml::value<std::string> value{std::string(text)};

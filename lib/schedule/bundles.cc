@@ -141,8 +141,8 @@ Bundles Bundling::finish(std::vector<Bundled> laid_out) {
     std::ranges::sort(bundles_.filled, {}, [&](const Bundled& b) {
         return std::pair(places_after(rank_, b.leader, ranks), b.index);
     });
-    // By turn, as bundles come; within a turn first from its own bundles, then from those of the ranks after it, so that
-    // not all ranks begin with the same leader.
+    // By turn, as bundles come; within a turn first from its own bundles, then from those of the ranks after
+    // it, so that not all ranks begin with the same leader.
     std::ranges::sort(bundles_.taken, {}, [&](const Bundled& b) {
         return std::tuple(b.turn, places_after(rank_, b.leader, ranks), b.index, b.edge.received);
     });

@@ -3,7 +3,8 @@
 // Bundles of edges: the blocks that the ranks of one node owe those of another, in one message between a
 // leader on either side. All ranks together work out once for a neighbourhood which blocks are in which
 // bundle, and where. Called by comm, which carries the letters, and read by the algorithm aggregate. No rank
-// learns more than its own edges and the bundles that it leads. Thread safety: pure functions, immutable objects.
+// learns more than its own edges and the bundles that it leads. Thread safety: pure functions, immutable
+// objects.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -43,8 +44,8 @@ struct Bundles {
     std::int32_t scratch_blocks = 0;
 };
 
-// Which rank of a node leads which bundle. Leaders are chosen by distance, as in multileader: on a node of L leaders,
-// leader (i - 1) mod L exchanges with the node i places further on.
+// Which rank of a node leads which bundle. Leaders are chosen by distance, as in multileader: on a node of L
+// leaders, leader (i - 1) mod L exchanges with the node i places further on.
 class Leaders {
   public:
     // leaders: of each node (fewer on a smaller node); 0: all its ranks.

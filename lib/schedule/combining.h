@@ -11,8 +11,8 @@
 // - All ranks take part in all rounds and end together, so that no rank has to say that it is done.
 // - A rank that has dropped a friend, or was dropped by it, still hears when that friend is settled. Else it
 //   could wait for the friend for ever.
-// - Among friends with equally many common neighbours a rank prefers the one whose number differs from its own
-//   in lower bits. Both ranks of a pair see this preference alike, so in regular graphs all ranks find a
+// - Among friends with equally many common neighbours a rank prefers the one whose number differs from its
+//   own in lower bits. Both ranks of a pair see this preference alike, so in regular graphs all ranks find a
 //   partner at once. (If the lower rank came first, ranks would pair along long chains, one pair after the
 //   other. In an order without a pattern many ranks would find no partner, and these would be the slowest.)
 // - A neighbour that was onloaded may take part again, up to `depth` times: what a rank carries for its

@@ -24,8 +24,8 @@
 //                 has copied in before this raise, and copy blocks into the rest of its scratch. A rank must
 //                 wait for this before it touches an area of another rank: only then does it know the address
 //   1, 2, ...     the algorithm's own
-//   kUnread       before kDone, where reads through the kernel have failed: the rank will touch no other rank's buffers
-//                 any more, but has yet to be shown some (exec/pipe.h). No schedule has it
+//   kUnread       before kDone, where reads through the kernel have failed: the rank will touch no other
+//                 rank's buffers any more, but has yet to be shown some (exec/pipe.h). No schedule has it
 //   kDone         the rank will touch no other rank's memory in this call any more
 // A schedule raises kArrived if some rank waits for it there; every schedule raises kDone. After kDone a
 // schedule only waits for the kDone of those ranks that touch this rank's send or recv area. Exec leaves

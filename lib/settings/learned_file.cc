@@ -63,7 +63,8 @@ class File {
     const int fd_;
 };
 
-// A file that is being written has the name of the finished one with a dot, letters and digits that mkostemps() chooses, and this behind it.
+// A file that is being written has the name of the finished one with a dot, letters and digits that
+// mkostemps() chooses, and this behind it.
 constexpr std::string_view kPart = ".part";
 constexpr std::size_t kChosenLetters = 6;
 
@@ -102,7 +103,8 @@ void remove_left_parts(const std::string& path) {
     }
 }
 
-// Rules decide what a program runs: they are taken from this user's files alone, and from the administrator's.
+// Rules decide what a program runs: they are taken from this user's files alone, and from the
+// administrator's.
 bool is_trusted(const struct stat& facts) {
     return S_ISREG(facts.st_mode) && (facts.st_uid == geteuid() || facts.st_uid == 0) &&
            (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -132,8 +134,8 @@ bool read_file(const std::string& path, policy::Learned& learned, std::string& t
     return true;
 }
 
-// Variables that decide by which ways the MPI library's bytes and ours move; with a star all that begin so. None of them differs from
-// job to job or from host to host by itself, as some that launchers set do.
+// Variables that decide by which ways the MPI library's bytes and ours move; with a star all that begin so.
+// None of them differs from job to job or from host to host by itself, as some that launchers set do.
 constexpr std::string_view kTransportVariables[] = {"COCO_HEAP",
                                                     "FI_PROVIDER",
                                                     "I_MPI_ADJUST_*",

@@ -34,7 +34,8 @@ bool is_switched_off();
 // Reads every setting of base::settings(); stats is configured by it. Returns: nothing if all are right, else
 // the line for the user about the first that is wrong: the variable, its value, what is allowed.
 std::optional<std::string> read(Settings& settings);
-// Whether ranks may have different values of a setting. The policy file's name may differ: only its rules count.
+// Whether ranks may have different values of a setting. The policy file's name may differ: only its rules
+// count.
 bool is_own_affair(std::string_view name);
 // A hash of all that decides which path a call takes: ranks whose hashes are equal choose alike.
 std::uint64_t choice_hash(const policy::Policy& policy);

@@ -184,8 +184,8 @@ std::uint64_t first_of_size(int size_class) {
     return size_class == 0 ? 0 : (std::uint64_t{1} << (size_class - 1)) + 1;
 }
 
-// "MPI_Alltoall on 1 x 4 ranks, blocks to 64: learned eager (1.20 us) against mpi (2.30 us), naive (not tried), in 2 looks that
-// took 12.00 us"
+// "MPI_Alltoall on 1 x 4 ranks, blocks to 64: learned eager (1.20 us) against mpi (2.30 us), naive (not
+// tried), in 2 looks that took 12.00 us"
 std::string sentence(const Learned& one) {
     COCO_CHECK(one.incumbent < one.candidates.size(), "the incumbent is one of the candidates");
     auto timed = [](const Learned::Candidate& candidate) {

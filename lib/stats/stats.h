@@ -63,8 +63,8 @@ struct Row {
     // counts
     std::uint64_t calls;
     std::uint64_t bytes;  // sent by this rank
-    // Messages and bytes that this rank put on the wire between nodes for these calls, with those that it passed
-    // on for others; a message over 1 GiB counts as several, as MPI gets several.
+    // Messages and bytes that this rank put on the wire between nodes for these calls, with those that it
+    // passed on for others; a message over 1 GiB counts as several, as MPI gets several.
     std::uint64_t messages;
     std::uint64_t wire_bytes;
     std::uint64_t total_ns;

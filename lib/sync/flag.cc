@@ -48,13 +48,13 @@ End yield(const std::atomic<std::uint64_t>& word, std::uint64_t target, std::uin
 
 // The bell's count is read before the word is looked at again: a ring after that makes the sleep return.
 //
-// The load of `rings` has to acquire: it pairs with ring(), which comes behind the raiser's store. Who reads the
-// count of a ring sees that store at its next look; otherwise it could see the old word and sleep on the new
-// count, with nobody left to ring. The look stays behind it for that reason, too.
+// The load of `rings` has to acquire: it pairs with ring(), which comes behind the raiser's store. Who reads
+// the count of a ring sees that store at its next look; otherwise it could see the old word and sleep on the
+// new count, with nobody left to ring. The look stays behind it for that reason, too.
 //
-// The count of sleepers has its partner in raise(), which loads it relaxed and may miss it (decision 10): no order
-// here can mend that. seq_cst keeps the window short on processors where it is a fence, and costs nothing beside
-// a sleep. It goes down relaxed: a raiser who still sees it rings for nobody.
+// The count of sleepers has its partner in raise(), which loads it relaxed and may miss it (decision 10): no
+// order here can mend that. seq_cst keeps the window short on processors where it is a fence, and costs
+// nothing beside a sleep. It goes down relaxed: a raiser who still sees it rings for nobody.
 void sleep_once(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
                 std::uint64_t timeout_ns) {
     COCO_CHECK_DEAR(timeout_ns != 0, "a sleep ends by itself");
@@ -66,8 +66,8 @@ void sleep_once(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uin
 
 }  // namespace
 
-// The addition has to release: it pairs with the load of `rings` in sleep_once(), see there. It is one with the
-// kernel's comparison in futex_wait(): a thread that compared before it is in the queue, and woken.
+// The addition has to release: it pairs with the load of `rings` in sleep_once(), see there. It is one with
+// the kernel's comparison in futex_wait(): a thread that compared before it is in the queue, and woken.
 void ring(Doorbell& bell) {
     bell.rings.fetch_add(1, std::memory_order_seq_cst);
     os::futex_wake_all(bell.rings);

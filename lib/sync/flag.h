@@ -46,8 +46,8 @@ void wait_slowly(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::ui
 
 inline void wait(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
                  const WaitPolicy& policy) {
-    // Acquire: pairs with the store in raise(). Whichever of the owner's raises this reads from, it synchronises
-    // with it, and all that the owner did before is seen.
+    // Acquire: pairs with the store in raise(). Whichever of the owner's raises this reads from, it
+    // synchronises with it, and all that the owner did before is seen.
     if (word.load(std::memory_order_acquire) >= target) return;
     wait_slowly(word, bell, target, policy);
 }
@@ -59,10 +59,11 @@ void ring(Doorbell& bell);
 inline void raise(std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t value) {
     // Relaxed: only this thread raises the word.
     COCO_CHECK_DEAR(word.load(std::memory_order_relaxed) < value, "a flag only grows");
-    // Release: pairs with the acquire loads of those who wait for the word, here, in flag.cc and in the channel.
+    // Release: pairs with the acquire loads of those who wait for the word, here, in flag.cc and in the
+    // channel.
     word.store(value, std::memory_order_release);
-    // Relaxed: its partner is the count in sleep_once(), and nothing is read on the strength of it. No fence keeps
-    // it behind the store: a sleeper missed in that window wakes by its own bound (decision 10).
+    // Relaxed: its partner is the count in sleep_once(), and nothing is read on the strength of it. No fence
+    // keeps it behind the store: a sleeper missed in that window wakes by its own bound (decision 10).
     if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
         ring(bell);
 }
