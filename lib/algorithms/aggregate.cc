@@ -16,6 +16,7 @@
 
 #include "algorithms/nodes.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "schedule/bundles.h"
 
 namespace coco::algorithms {
@@ -57,8 +58,7 @@ class AggregateScheme {
     std::int32_t block_of(std::int32_t sent) const { return personal_ ? sent : 0; }
     bool is_other_mate(std::int32_t rank) const {
         return rank >= 0 && rank != shape_.rank &&
-               shape_.map->node[static_cast<std::size_t>(rank)] ==
-                   shape_.map->node[static_cast<std::size_t>(shape_.rank)];
+               shape_.map->node[base::index(rank)] == shape_.map->node[base::index(shape_.rank)];
     }
 
     // Copies the blocks for mates to scratch, each to its index in the send area; in an allgather there is
@@ -66,7 +66,7 @@ class AggregateScheme {
     void stage() {
         const auto& destinations = shape_.neighborhood->destinations;
         for (std::int32_t i = 0; i < shape_.neighborhood->send_blocks(); ++i) {
-            if (!is_other_mate(destinations[static_cast<std::size_t>(i)])) continue;
+            if (!is_other_mate(destinations[base::index(i)])) continue;
             steps_.copy({shape_.rank, Area::send, block_of(i)}, own(block_of(i)));
             if (!personal_) return;
         }
@@ -126,8 +126,7 @@ class AggregateScheme {
     const Shape& shape_;
     const schedule::Bundles& all_;
     const bool personal_ = shape_.exchange == Exchange::alltoall;
-    const bool shares_ =
-        shape_.map->ranks_on_node(shape_.map->node[static_cast<std::size_t>(shape_.rank)]).size() > 1;
+    const bool shares_ = shape_.map->ranks_on_node(shape_.map->node[base::index(shape_.rank)]).size() > 1;
     bool fills_others_ = false;
     schedule::Builder steps_;
     Waits arrivals_{shape_.rank, kArrived}, filled_{shape_.rank, kFilled};

@@ -18,6 +18,7 @@
 
 #include "algorithms/exchange.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 namespace {
@@ -30,7 +31,7 @@ constexpr std::int32_t kWindow = 32;
 class Personal {
   public:
     Personal(const Participants& all, std::int32_t radix, Courier& courier)
-        : all_(all), radix_(radix), courier_(courier), at_(static_cast<std::size_t>(all.count())) {
+        : all_(all), radix_(radix), courier_(courier), at_(base::index(all.count())) {
         for (std::int32_t j = 1; j < all.count(); ++j) at_[j] = courier.outgoing(all.at_distance(all.me, j));
     }
 

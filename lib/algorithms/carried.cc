@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
@@ -22,7 +23,7 @@ constexpr std::int32_t kBeforeTrades = -1;  // iteration
 // The number of trades that have the same level as the first one.
 std::size_t first_level(std::span<const Trade> trades) {
     auto end = std::ranges::find_if(trades, [&](const Trade& t) { return t.level != trades[0].level; });
-    return static_cast<std::size_t>(end - trades.begin());
+    return base::index(end - trades.begin());
 }
 
 }  // namespace
@@ -148,8 +149,7 @@ void Carried::send(std::int32_t to, const Places& blocks) {
 Place Carried::together(const Places& blocks) {
     COCO_CHECK(!blocks.empty(), "a message has blocks");
     auto is_next = [&](const Place& place) {
-        return place.area == Area::scratch &&
-               place == behind(blocks[0], static_cast<std::size_t>(&place - blocks.data()));
+        return place.area == Area::scratch && place == behind(blocks[0], base::index(&place - blocks.data()));
     };
     if (blocks.size() == 1 || std::ranges::all_of(blocks, is_next)) return blocks[0];
     std::vector<std::pair<Area, std::int32_t>> key;

@@ -20,6 +20,7 @@
 #include "algorithms/carried.h"
 #include "algorithms/edges.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 namespace {
@@ -100,7 +101,7 @@ class Combined {
     void own() {
         const auto& destinations = shape_.neighborhood->destinations;
         for (std::int32_t i = 0; i < shape_.neighborhood->send_blocks(); ++i)
-            if (std::int32_t to = destinations[static_cast<std::size_t>(i)]; walk_.is_on_other_node(to))
+            if (std::int32_t to = destinations[base::index(i)]; walk_.is_on_other_node(to))
                 carried_.own(to, shape_.rank, {shape_.rank, Area::send, walk_.block_of(i)});
     }
     static std::int32_t arriving_blocks(const Shape& shape) {

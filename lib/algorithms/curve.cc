@@ -6,6 +6,7 @@
 
 #include "algorithms/blocks.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "schedule/order.h"
 #include "topology/share.h"
 
@@ -27,7 +28,7 @@ struct GroupPair {
     std::int32_t copier_of(Cell cell) const {
         auto member =
             topology::part_of(matrix().cells(), size_of(receivers), morton_position(matrix(), cell));
-        return receivers[static_cast<std::size_t>(member)];
+        return receivers[base::index(member)];
     }
     static std::int32_t size_of(const Group& group) { return static_cast<std::int32_t>(group.size()); }
 };
@@ -67,15 +68,13 @@ class Walk {
   private:
     std::int32_t group_count() const { return static_cast<std::int32_t>(groups_.size()); }
     // The group `i` places after mine.
-    const Group& group(std::int32_t i) const {
-        return groups_[static_cast<std::size_t>((me_.group + i) % group_count())];
-    }
+    const Group& group(std::int32_t i) const { return groups_[base::index((me_.group + i) % group_count())]; }
 
     void copy_my_share(const GroupPair& pair) {
         auto share = pair.share_of_member(me_.member);
         for (Cell cell : schedule::morton_range(pair.matrix(), share.first, share.count)) {
-            std::int32_t sender = pair.senders[static_cast<std::size_t>(cell.column)];
-            std::int32_t receiver = pair.receivers[static_cast<std::size_t>(cell.row)];
+            std::int32_t sender = pair.senders[base::index(cell.column)];
+            std::int32_t receiver = pair.receivers[base::index(cell.row)];
             await_arrival(sender);
             await_arrival(receiver);
             copy_block(steps_, shape_.exchange, sender, receiver);

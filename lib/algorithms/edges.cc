@@ -2,6 +2,7 @@
 #include "algorithms/edges.h"
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
@@ -11,8 +12,7 @@ using schedule::kArrived;
 using schedule::kDone;
 
 bool EdgeWalk::is_on_other_node(std::int32_t rank) const {
-    return rank >= 0 && shape_.map->node[static_cast<std::size_t>(rank)] !=
-                            shape_.map->node[static_cast<std::size_t>(shape_.rank)];
+    return rank >= 0 && shape_.map->node[base::index(rank)] != shape_.map->node[base::index(shape_.rank)];
 }
 
 void EdgeWalk::receive_from_other_nodes() {
@@ -23,7 +23,7 @@ void EdgeWalk::receive_from_other_nodes() {
 
 void EdgeWalk::send_to_other_nodes() {
     for (std::int32_t i = 0; i < neighborhood_.send_blocks(); ++i)
-        if (std::int32_t to = neighborhood_.destinations[static_cast<std::size_t>(i)]; is_on_other_node(to))
+        if (std::int32_t to = neighborhood_.destinations[base::index(i)]; is_on_other_node(to))
             steps.send(to, {shape_.rank, Area::send, block_of(i)}, 1);
 }
 
@@ -31,7 +31,7 @@ void EdgeWalk::fill_scratch() {
     if (shape_.share->touching.empty()) return;
     steps.scratch(send_extent());
     for (std::int32_t i = 0; i < neighborhood_.send_blocks(); ++i) {
-        std::int32_t to = neighborhood_.destinations[static_cast<std::size_t>(i)];
+        std::int32_t to = neighborhood_.destinations[base::index(i)];
         if (to < 0 || to == shape_.rank || is_on_other_node(to)) continue;
         steps.copy({shape_.rank, Area::send, block_of(i)}, {shape_.rank, Area::scratch, block_of(i)});
         if (!personal_) return;

@@ -14,6 +14,7 @@
 
 #include "algorithms/algorithm.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
@@ -32,8 +33,8 @@ struct Participants {
     std::int32_t blocks(std::int32_t from, std::int32_t to) const {
         COCO_CHECK_DEAR(from >= 0 && from < count(), "a bundle comes from a participant");
         COCO_CHECK_DEAR(!personal || (to >= 0 && to < count()), "a bundle goes to a participant");
-        std::int32_t own = weight[static_cast<std::size_t>(from)];
-        return personal ? own * readers[static_cast<std::size_t>(to)] : own;
+        std::int32_t own = weight[base::index(from)];
+        return personal ? own * readers[base::index(to)] : own;
     }
 };
 

@@ -7,6 +7,7 @@
 #include "algorithms/blocks.h"
 #include "algorithms/exchange.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 namespace {
@@ -57,7 +58,7 @@ schedule::Schedule make_flat(const Shape& shape, Inner inner) {
     COCO_CHECK(shape.rank >= 0 && shape.rank < shape.map->ranks(), "a schedule is for a rank of the map");
     COCO_CHECK(shape.neighborhood == nullptr, "neighbours do not exchange with all ranks");
     Participants all;
-    all.rank.resize(static_cast<std::size_t>(shape.map->ranks()));
+    all.rank.resize(base::index(shape.map->ranks()));
     std::iota(all.rank.begin(), all.rank.end(), 0);
     all.weight.assign(all.rank.size(), 1);
     all.readers = all.weight;

@@ -34,6 +34,7 @@
 #include "algorithms/blocks.h"
 #include "algorithms/nodes.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 namespace {
@@ -97,11 +98,11 @@ class LeaderCourier final : public Courier {
 
     Place outgoing(std::int32_t to) override {
         COCO_CHECK(!all_.personal || to != all_.me, "a leader has no bundle for its own node");
-        return all_.personal ? first_.outgoing[static_cast<std::size_t>(to)] : wanted(all_.me);
+        return all_.personal ? first_.outgoing[base::index(to)] : wanted(all_.me);
     }
     Place wanted(std::int32_t from) override {
         COCO_CHECK(!all_.personal || from != all_.me, "a leader wants no bundle of its own node");
-        return first_.wanted[static_cast<std::size_t>(from)];
+        return first_.wanted[base::index(from)];
     }
     bool is_ring() const override { return true; }
     Place new_scratch(std::int32_t blocks) override { return {leader_, Area::scratch, take(blocks)}; }
@@ -112,11 +113,11 @@ class LeaderCourier final : public Courier {
     }
     void send(std::int32_t to, Place first, std::int32_t blocks) override {
         flush();
-        if (is_leader()) steps_.send(all_.rank[static_cast<std::size_t>(to)], first, blocks);
+        if (is_leader()) steps_.send(all_.rank[base::index(to)], first, blocks);
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) override {
         flush();
-        if (is_leader()) steps_.receive(all_.rank[static_cast<std::size_t>(from)], first, blocks);
+        if (is_leader()) steps_.receive(all_.rank[base::index(from)], first, blocks);
     }
     void complete(std::int32_t left) override {
         flush();
@@ -168,17 +169,16 @@ class LeaderCourier final : public Courier {
     // Gather: one from each node; for bruck in the order of distance, beginning with the leader's own node,
     // so that it finds them together; for the other exchanges by number.
     Firsts lay_out() {
-        auto nodes = static_cast<std::size_t>(all_.count());
+        auto nodes = base::index(all_.count());
         Firsts firsts{std::vector<Place>(nodes), std::vector<Place>(nodes)};
         if (all_.personal) next_ = nodes_.own_size();  // blocks for mates
         for (std::int32_t n = 0; all_.personal && n < all_.count(); ++n)
-            if (n != all_.me)
-                firsts.outgoing[static_cast<std::size_t>(n)] = new_scratch(all_.blocks(all_.me, n));
+            if (n != all_.me) firsts.outgoing[base::index(n)] = new_scratch(all_.blocks(all_.me, n));
         bool round = !all_.personal && shape_.parameters.inner == Inner::bruck;
         for (std::int32_t i = 0; i < all_.count(); ++i) {
             std::int32_t n = round ? all_.at_distance(all_.me, i) : i;
             if (!all_.personal || n != all_.me)
-                firsts.wanted[static_cast<std::size_t>(n)] = new_scratch(all_.blocks(n, all_.me));
+                firsts.wanted[base::index(n)] = new_scratch(all_.blocks(n, all_.me));
         }
         return firsts;
     }
@@ -213,7 +213,7 @@ class LeaderScheme {
         std::int32_t count = std::clamp(shape.parameters.leaders, 1, nodes_.smallest());
         for (std::int32_t i = 0; i < count; ++i) {
             teams_.emplace_back(nodes_, count, i, personal_);
-            if (teams_.back().has(shape.rank)) own_ = static_cast<std::size_t>(i);
+            if (teams_.back().has(shape.rank)) own_ = base::index(i);
         }
         COCO_CHECK(shape.parameters.leaders >= 0, "a number of leaders is a count");
         COCO_CHECK(teams_[own_].has(shape.rank), "each rank is in one of the teams of its node");

@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
@@ -30,7 +31,7 @@ BcastLeader::BcastLeader(const Shape& shape, const Nodes& nodes)
       nodes_(nodes),
       area_(shape.rank == shape.root ? Area::send : Area::recv),
       ring_(std::min(shape.segments, kBcastRing)),
-      root_node_(shape.map->node[static_cast<std::size_t>(shape.root)]),
+      root_node_(shape.map->node[base::index(shape.root)]),
       own_((nodes.own() - root_node_ + nodes.count()) % nodes.count()) {
     COCO_CHECK(rank_at(own_) == shape.rank, "a leader of a bcast leads its node");
     if (nodes.own_size() > 1) steps_.scratch(ring_);
@@ -91,7 +92,7 @@ void pass_along(const NodeTree& tree, BcastLeader& leader) {
     const std::vector<std::int32_t> children = tree.children(leader.node());
     // The messages of four segments, received and sent on, may be under way at once.
     std::size_t messages = 4 * (children.size() + 1);
-    std::int32_t ahead = messages <= static_cast<std::size_t>(BcastLeader::kMostUnderWay) ? 3 : 0;
+    std::int32_t ahead = messages <= base::index(BcastLeader::kMostUnderWay) ? 3 : 0;
     std::vector<std::int32_t> started_until;  // by segment: how many messages were started up to its own
     for (std::int32_t i = 0; i < leader.segments(); ++i) {
         std::int32_t end = std::min(i + 1 + ahead, leader.segments());
@@ -99,7 +100,7 @@ void pass_along(const NodeTree& tree, BcastLeader& leader) {
             leader.receive(tree.parent(leader.node()), static_cast<std::int32_t>(started_until.size()), 1);
             started_until.push_back(leader.started());
         }
-        if (leader.node() != 0) leader.complete_first(started_until[static_cast<std::size_t>(i)]);
+        if (leader.node() != 0) leader.complete_first(started_until[base::index(i)]);
         for (std::int32_t child : children) leader.send(child, i, 1);
         leader.show(i);
     }
@@ -128,8 +129,7 @@ schedule::Schedule follow(const Shape& shape, std::int32_t leader, const std::ve
     std::int32_t ring = std::min(shape.segments, kBcastRing);
     for (std::int32_t i = 0; i < shape.segments; ++i) {
         steps.wait(leader, static_cast<Milestone>(i));
-        steps.copy({leader, Area::scratch, i % ring},
-                   {shape.rank, Area::recv, shown[static_cast<std::size_t>(i)]});
+        steps.copy({leader, Area::scratch, i % ring}, {shape.rank, Area::recv, shown[base::index(i)]});
         if (i + ring < shape.segments) steps.raise(static_cast<Milestone>(i));
     }
     return steps.raise(schedule::kDone).take();
@@ -143,7 +143,7 @@ schedule::Schedule make_leader_bcast(const Shape& shape) {
                "each segment has a milestone of its own");
     const Nodes nodes(shape);
     Shape leaders = shape;
-    bool with_root = shape.map->node[static_cast<std::size_t>(shape.root)] == nodes.own();
+    bool with_root = shape.map->node[base::index(shape.root)] == nodes.own();
     leaders.rank = with_root ? shape.root : nodes.own_ranks()[0];
     BcastLeader leader(leaders, nodes);
     send_over_nodes(leaders, leader);

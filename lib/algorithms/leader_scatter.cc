@@ -10,6 +10,7 @@
 #include "algorithms/exchange.h"
 #include "algorithms/leader_bcast.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "topology/share.h"
 
 namespace coco::algorithms {
@@ -44,9 +45,9 @@ class PartCourier final : public Courier {
     }
     void complete(std::int32_t left) override {
         show_new();
-        COCO_CHECK(left >= 0 && static_cast<std::size_t>(left) <= started_until_.size(),
+        COCO_CHECK(left >= 0 && base::index(left) <= started_until_.size(),
                    "no more messages are left than were started");
-        std::size_t gone = started_until_.size() - static_cast<std::size_t>(left);
+        std::size_t gone = started_until_.size() - base::index(left);
         if (gone != 0) leader_.complete_first(started_until_[gone - 1]);
     }
     void arrived(std::int32_t from, Place) override {

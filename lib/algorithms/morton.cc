@@ -18,12 +18,13 @@
 
 #include "algorithms/curve.h"
 #include "algorithms/edges.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
 schedule::Schedule make_morton(const Shape& shape) {
     if (shape.neighborhood != nullptr) return copy_edges(shape);
-    Group all(static_cast<std::size_t>(shape.map->ranks()));
+    Group all(base::index(shape.map->ranks()));
     std::iota(all.begin(), all.end(), 0);
     return along_curves(shape, {all});
 }

@@ -21,6 +21,7 @@
 #include "algorithms/blocks.h"
 #include "algorithms/nodes.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 namespace {
@@ -62,7 +63,7 @@ class MultileaderScheme {
     }
     std::int32_t leader_for(std::int32_t node, std::int32_t distance) const {
         COCO_CHECK(distance >= 1, "leaders speak to other nodes");
-        return nodes_.ranks_of(node)[static_cast<std::size_t>((distance - 1) % leaders_of(node))];
+        return nodes_.ranks_of(node)[base::index((distance - 1) % leaders_of(node))];
     }
     std::int32_t out(const Partner& p) const {
         return personal_ ? nodes_.own_size() * nodes_.size_of(p.to) : nodes_.own_size();
@@ -76,12 +77,12 @@ class MultileaderScheme {
     void lay_out() {
         std::int32_t count = nodes_.count(), leaders = leaders_of(nodes_.own());
         std::int32_t bottom = nodes_.own_size() + (personal_ ? 0 : 1);
-        std::vector<std::int32_t> next(static_cast<std::size_t>(leaders), bottom);
+        std::vector<std::int32_t> next(base::index(leaders), bottom);
         for (std::int32_t i = 1; i < count; ++i) {
             std::int32_t to = (nodes_.own() + i) % count, from = (nodes_.own() - i + count) % count;
             std::int32_t leader = leader_for(nodes_.own(), i), turn = (i - 1) / leaders;
             Partner p{to, from, leader, leader_for(to, i), leader_for(from, i), turn, {}, {}};
-            std::int32_t& at = next[static_cast<std::size_t>((i - 1) % leaders)];
+            std::int32_t& at = next[base::index((i - 1) % leaders)];
             p.outgoing = {leader, Area::scratch, personal_ ? at : 1};
             at += personal_ ? out(p) : 0;
             p.incoming = {leader, Area::scratch, at};
@@ -90,7 +91,7 @@ class MultileaderScheme {
             partners_.push_back(p);
         }
         std::int32_t least = personal_ ? nodes_.own_size() : 1;
-        scratch_ = leads() ? next[static_cast<std::size_t>(nodes_.index_on_node())] : least;
+        scratch_ = leads() ? next[base::index(nodes_.index_on_node())] : least;
     }
 
     void fill() {
@@ -118,7 +119,7 @@ class MultileaderScheme {
     void for_mates(Use use) {
         for (std::int32_t i = 1; i < nodes_.own_size(); ++i) {
             std::int32_t index_on_node = (nodes_.index_on_node() + i) % nodes_.own_size();
-            std::int32_t mate = nodes_.own_ranks()[static_cast<std::size_t>(index_on_node)];
+            std::int32_t mate = nodes_.own_ranks()[base::index(index_on_node)];
             arrivals_.await(steps_, mate);
             use(mate, index_on_node);
         }
@@ -155,7 +156,7 @@ class MultileaderScheme {
     void take_up_to(std::ptrdiff_t last) {
         COCO_CHECK(last < std::ssize(partners_), "blocks come from partners");
         for (; taken_ <= last; ++taken_) {
-            const Partner& p = partners_[static_cast<std::size_t>(taken_)];
+            const Partner& p = partners_[base::index(taken_)];
             if (p.leader != shape_.rank) steps_.wait(p.leader, kFirstBundle + static_cast<Milestone>(p.turn));
             if (personal_) {
                 nodes_.take_column(steps_, nodes_.ranks_of(p.from), p.incoming);

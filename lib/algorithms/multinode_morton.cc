@@ -20,6 +20,7 @@
 
 #include "algorithms/exchange.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "schedule/order.h"
 #include "topology/share.h"
 
@@ -191,7 +192,7 @@ class MortonGather {
         sort_all(rows_);
         has_ = fetched_by(all.me);
         for (std::int32_t s = 0; s < all.count(); ++s)
-            if (has_[static_cast<std::size_t>(s)]) fetched_.push_back(s);
+            if (has_[base::index(s)]) fetched_.push_back(s);
     }
 
     void run() {
@@ -202,9 +203,9 @@ class MortonGather {
   private:
     // For each participant: whether `owner` has fetched its bundle.
     std::vector<bool> fetched_by(std::int32_t owner) const {
-        std::vector<bool> has(static_cast<std::size_t>(all_.count()));
-        for (Cell cell : curve_.share_of(owner)) has[static_cast<std::size_t>(cell.column)] = true;
-        has[static_cast<std::size_t>(owner)] = false;
+        std::vector<bool> has(base::index(all_.count()));
+        for (Cell cell : curve_.share_of(owner)) has[base::index(cell.column)] = true;
+        has[base::index(owner)] = false;
         return has;
     }
 
@@ -223,8 +224,7 @@ class MortonGather {
     void spread() {
         Lists from;
         for (std::int32_t s = 0; s < all_.count(); ++s)
-            if (s != all_.me && !has_[static_cast<std::size_t>(s)])
-                from[curve_.owner_of(all_.me, s)].push_back(s);
+            if (s != all_.me && !has_[base::index(s)]) from[curve_.owner_of(all_.me, s)].push_back(s);
         std::map<std::int32_t, Bundles> coming;
         for (const auto& [owner, senders] : from) {
             Bundles& load = coming[owner];
@@ -242,7 +242,7 @@ class MortonGather {
         const std::vector<bool> has = fetched_by(receiver);
         Bundles load;
         for (std::int32_t s : senders)
-            if (!has[static_cast<std::size_t>(s)]) load.add(courier_.wanted(s), all_.blocks(s, 0));
+            if (!has[base::index(s)]) load.add(courier_.wanted(s), all_.blocks(s, 0));
         if (!load.at.empty()) send(courier_, receiver, load);
     }
 

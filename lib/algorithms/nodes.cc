@@ -5,6 +5,7 @@
 
 #include "algorithms/blocks.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "topology/share.h"
 
 namespace coco::algorithms {
@@ -14,11 +15,9 @@ using schedule::Builder;
 using schedule::Place;
 
 Nodes::Nodes(const Shape& shape)
-    : shape_(shape),
-      ranks_(static_cast<std::size_t>(shape.map->nodes())),
-      own_(shape.map->node[static_cast<std::size_t>(shape.rank)]) {
+    : shape_(shape), ranks_(base::index(shape.map->nodes())), own_(shape.map->node[base::index(shape.rank)]) {
     for (std::int32_t r = 0; r < shape.map->ranks(); ++r)
-        ranks_[static_cast<std::size_t>(shape.map->node[static_cast<std::size_t>(r)])].push_back(r);
+        ranks_[base::index(shape.map->node[base::index(r)])].push_back(r);
 }
 
 std::int32_t Nodes::index_in(const std::vector<std::int32_t>& ranks) const {
@@ -31,8 +30,7 @@ std::span<const std::int32_t> Nodes::team(std::int32_t node, std::int32_t teams,
     COCO_CHECK(teams >= 1 && teams <= size_of(node), "no node has more teams than ranks");
     COCO_CHECK(number >= 0 && number < teams, "a team is one of the teams of its node");
     auto share = topology::share_of(size_of(node), teams, number);
-    return std::span(ranks_of(node))
-        .subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count));
+    return std::span(ranks_of(node)).subspan(base::index(share.first), base::index(share.count));
 }
 
 std::int32_t Nodes::smallest() const {
@@ -62,15 +60,15 @@ void Nodes::take_column(Builder& steps, std::span<const std::int32_t> senders, P
 
 void Nodes::leave_for_mates(Builder& steps) const {
     for (std::int32_t i = 0; i < own_size(); ++i)
-        if (own_ranks()[static_cast<std::size_t>(i)] != shape_.rank)
-            steps.copy(sent(shape_.exchange, shape_.rank, own_ranks()[static_cast<std::size_t>(i)]),
+        if (own_ranks()[base::index(i)] != shape_.rank)
+            steps.copy(sent(shape_.exchange, shape_.rank, own_ranks()[base::index(i)]),
                        {shape_.rank, Area::scratch, i});
 }
 
 void Nodes::take_from_mates(Builder& steps, std::initializer_list<Waits*> waits) const {
     // Each rank begins with the rank behind itself, so that not all read the same mate.
     for (std::int32_t i = 1; i < own_size(); ++i) {
-        std::int32_t mate = own_ranks()[static_cast<std::size_t>((index_on_node() + i) % own_size())];
+        std::int32_t mate = own_ranks()[base::index((index_on_node() + i) % own_size())];
         for (Waits* w : waits) w->await(steps, mate);
         steps.copy({mate, Area::scratch, index_on_node()}, received(mate, shape_.rank));
     }

@@ -13,6 +13,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/exchange.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
@@ -37,7 +38,7 @@ class Nodes {
     std::int32_t count() const { return static_cast<std::int32_t>(ranks_.size()); }
     const std::vector<std::int32_t>& ranks_of(std::int32_t node) const {
         COCO_CHECK_DEAR(node >= 0 && node < count(), "a node with ranks is one of the nodes");
-        return ranks_[static_cast<std::size_t>(node)];
+        return ranks_[base::index(node)];
     }
     std::int32_t size_of(std::int32_t node) const { return static_cast<std::int32_t>(ranks_of(node).size()); }
     std::int32_t own() const { return own_; }  // the number of this rank's node

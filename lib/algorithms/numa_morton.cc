@@ -15,13 +15,14 @@
 // Good for:   the cases of morton when the ranks are spread over NUMA domains; with one domain it is morton
 #include "algorithms/curve.h"
 #include "algorithms/edges.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
 schedule::Schedule make_numa_morton(const Shape& shape) {
     if (shape.neighborhood != nullptr) return copy_edges(shape);
     std::vector<Group> domains;
-    domains.reserve(static_cast<std::size_t>(shape.map->domains()));
+    domains.reserve(base::index(shape.map->domains()));
     for (std::int32_t d = 0; d < shape.map->domains(); ++d) domains.push_back(shape.map->ranks_in_domain(d));
     return along_curves(shape, domains);
 }

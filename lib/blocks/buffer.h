@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/layout.h"
 #include "channel/control.h"
 
@@ -44,10 +45,9 @@ struct Buffer {
     bool has_layouts() const { return !layouts.empty(); }
     BlockLayout layout_of_block(std::int32_t block) const {
         if (layouts.empty()) return {};
-        COCO_CHECK_DEAR(
-            block >= 0 && (layouts.size() == 1 || static_cast<std::size_t>(block) < layouts.size()),
-            "each block has a layout, or all have one");
-        return layouts[layouts.size() == 1 ? 0 : static_cast<std::size_t>(block)];
+        COCO_CHECK_DEAR(block >= 0 && (layouts.size() == 1 || base::index(block) < layouts.size()),
+                        "each block has a layout, or all have one");
+        return layouts[layouts.size() == 1 ? 0 : base::index(block)];
     }
 };
 

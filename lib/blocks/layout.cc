@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/copy_block.h"
 
 namespace coco::blocks {
@@ -78,7 +79,7 @@ void copy_runs(std::byte* to, std::int64_t to_stride, const std::byte* from, std
         default:
             for (std::int64_t i = 0; i < count; ++i)
                 (streaming ? copy_streaming : copy_block)(to + i * to_stride, from + i * from_stride,
-                                                          static_cast<std::size_t>(bytes));
+                                                          base::index(bytes));
     }
 }
 
@@ -152,7 +153,7 @@ bool Layout::expand() {
     COCO_CHECK(!pieces_.empty(), "what is expanded has pieces");
     while (!loops_.empty()) {
         const Loop loop = loops_.back();
-        if (static_cast<std::size_t>(loop.count) > kPiecesMax / pieces_.size()) return false;
+        if (base::index(loop.count) > kPiecesMax / pieces_.size()) return false;
         loops_.pop_back();
         const std::vector<Piece> once = pieces_;
         for (std::int64_t i = 1; i < loop.count; ++i)

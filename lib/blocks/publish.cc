@@ -2,6 +2,7 @@
 #include "blocks/publish.h"
 
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/copy_block.h"
 
 namespace coco::blocks {
@@ -16,7 +17,7 @@ void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt
     auto next_out = blocks.size() == 1 ? left_out.end() : left_out.begin();
     std::uint64_t at = blocks.size() * sizeof(StagedBlock);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-        const bool out = next_out != left_out.end() && static_cast<std::size_t>(*next_out) == i;
+        const bool out = next_out != left_out.end() && base::index(*next_out) == i;
         if (out) ++next_out;
         std::uint64_t bytes = out ? 0 : blocks[i].bytes;
         table[i] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(bytes)};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/copy_block.h"
 #include "blocks/publish.h"
 #include "heap/segment.h"
@@ -92,7 +93,7 @@ bool is_shared(const Buffer& buffer, std::uint64_t block_bytes) {
     const std::byte* last = base::displaced(buffer.base, (buffer.block_count - 1) * buffer.stride_bytes);
     const std::byte* low = std::min<const std::byte*>(buffer.base, last);
     const std::byte* high = std::max<const std::byte*>(buffer.base, last) + block_bytes;
-    return heap::is_shared(low, static_cast<std::size_t>(high - low));
+    return heap::is_shared(low, base::index(high - low));
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/buffer.h"
 #include "schedule/place.h"
 
@@ -45,15 +46,13 @@ struct Store {
 
     void make_rows(std::int32_t ranks) {
         COCO_CHECK_DEAR(ranks >= 1, "a call has ranks");
-        rows.resize(static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(ranks));
+        rows.resize(base::index(schedule::kAreas) * base::index(ranks));
     }
     Row& row(schedule::Area area, std::int32_t owner, std::int32_t ranks) {
         COCO_CHECK_DEAR(owner >= 0 && owner < ranks, "an area belongs to one of the ranks");
-        COCO_CHECK_DEAR(
-            rows.size() >= static_cast<std::size_t>(schedule::kAreas) * static_cast<std::size_t>(ranks),
-            "rows were made for all ranks");
-        return rows[static_cast<std::size_t>(area) * static_cast<std::size_t>(ranks) +
-                    static_cast<std::size_t>(owner)];
+        COCO_CHECK_DEAR(rows.size() >= base::index(schedule::kAreas) * base::index(ranks),
+                        "rows were made for all ranks");
+        return rows[base::index(area) * base::index(ranks) + base::index(owner)];
     }
     std::vector<BlockAt>& blocks_of(Which which) { return which == Which::send ? send_blocks : recv_blocks; }
     Room& shared_room(Which which) { return which == Which::send ? shared_send : shared_recv; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 
@@ -12,15 +13,14 @@ namespace coco::channel {
 
 void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
                    std::span<const std::int32_t> mates) {
-    COCO_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < peers.size(),
-               "a channel's rank is one of its peers");
+    COCO_CHECK(rank >= 0 && base::index(rank) < peers.size(), "a channel's rank is one of its peers");
     COCO_CHECK(!is_open(), "a channel is closed before it is opened again");
-    const Peer& own = peers[static_cast<std::size_t>(rank)];
+    const Peer& own = peers[base::index(rank)];
     COCO_CHECK(own.control != nullptr, "a channel is opened with a control block");
     for (std::int32_t mate : mates) {
-        COCO_CHECK(mate >= 0 && static_cast<std::size_t>(mate) < peers.size() && mate != rank,
+        COCO_CHECK(mate >= 0 && base::index(mate) < peers.size() && mate != rank,
                    "mates are other ranks of a channel");
-        const Peer& peer = peers[static_cast<std::size_t>(mate)];
+        const Peer& peer = peers[base::index(mate)];
         COCO_CHECK(peer.control != nullptr || (peer.directory != nullptr && id != 0),
                    "a mate's control block is known, or can be found");
     }
@@ -52,7 +52,7 @@ Control* Channel::close() { return std::exchange(control_, nullptr); }
 std::vector<Pending> Channel::pending() const {
     std::vector<Pending> pending;
     for (std::int32_t r : mates_) {
-        const Peer& p = peers_[static_cast<std::size_t>(r)];
+        const Peer& p = peers_[base::index(r)];
         COCO_CHECK(p.control != nullptr, "the mates of a channel that ends are known");
         pending.push_back({&p.control->flag.value, milestone_value(p.epoch_base + epoch_, schedule::kDone)});
     }
@@ -101,7 +101,7 @@ bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& b
 }
 
 bool Channel::wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces) {
-    const Peer& p = peers_[static_cast<std::size_t>(owner)];
+    const Peer& p = peers_[base::index(owner)];
     COCO_CHECK_DEAR(p.control != nullptr, "who shows pieces has arrived");
     const std::uint64_t target = stream_value(p.epoch_base + epoch_, pieces);
     // Acquire: pairs with raise_shown() and raise_read() of the owner. The piece is read next, or written
@@ -112,7 +112,7 @@ bool Channel::wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& 
 
 bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
     if (!is_found(peer)) return false;
-    const Peer& p = peers_[static_cast<std::size_t>(peer)];
+    const Peer& p = peers_[base::index(peer)];
     std::uint64_t target = milestone_value(p.epoch_base + epoch_, milestone);
     sync::Flag& flag = p.control->flag;
     // Acquire: pairs with the peer's raise(). What it wrote before that milestone is read next, or, behind
@@ -125,7 +125,7 @@ bool Channel::look_at_all(std::uint64_t wanted) {
     std::uint64_t lowest = epoch_ - 1;  // of the last epochs finished, each by one rank; this one is our own
     for (std::int32_t r : mates_) {
         if (!is_found(r)) return false;
-        Peer& p = peers_[static_cast<std::size_t>(r)];
+        Peer& p = peers_[base::index(r)];
         if (p.done_epoch < wanted && !look_how_far(p, wanted)) return false;
         lowest = std::min(lowest, p.done_epoch);
     }
@@ -153,7 +153,7 @@ bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
 
 std::uint64_t Channel::known_done() const {
     std::uint64_t lowest = epoch_ - 1;
-    for (std::int32_t r : mates_) lowest = std::min(lowest, peers_[static_cast<std::size_t>(r)].done_epoch);
+    for (std::int32_t r : mates_) lowest = std::min(lowest, peers_[base::index(r)].done_epoch);
     return std::max(done_epoch_, lowest);
 }
 
@@ -215,7 +215,7 @@ void hold_back(Peer& root) {
 
 Record Channel::next_record(std::int32_t root) {
     if (!is_found(root)) return {};
-    Peer& p = peers_[static_cast<std::size_t>(root)];
+    Peer& p = peers_[base::index(root)];
     for (;;) {
         COCO_CHECK_DEAR(p.tape_at % 8 == 0 && p.tape_at < kTapeBytes, "a record begins on its tape");
         std::atomic<std::uint64_t>& word = p.control->tape[p.tape_at / 8];

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "channel/control.h"
 #include "channel/control_pool.h"
 #include "channel/tape.h"
@@ -103,9 +104,8 @@ class Channel {
 
     // The address in this process of an offset in `peer`'s segment.
     std::byte* at(std::int32_t peer, std::uint64_t offset) const {
-        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
-                        "a peer is one of the ranks");
-        const Peer& p = peers_[static_cast<std::size_t>(peer)];
+        COCO_CHECK_DEAR(peer >= 0 && base::index(peer) < peers_.size(), "a peer is one of the ranks");
+        const Peer& p = peers_[base::index(peer)];
         // Relaxed: whoever has shown the offset has mapped what lies there before, and this rank has acquired
         // that.
         if (p.growths->load(std::memory_order_relaxed) != p.followed) [[unlikely]]
@@ -120,9 +120,8 @@ class Channel {
 
     // A peer's slot of this epoch. Requires: the peer has arrived, or at least has been found.
     const Slot& slot_of(std::int32_t peer) const {
-        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
-                        "a peer is one of the ranks");
-        const Peer& p = peers_[static_cast<std::size_t>(peer)];
+        COCO_CHECK_DEAR(peer >= 0 && base::index(peer) < peers_.size(), "a peer is one of the ranks");
+        const Peer& p = peers_[base::index(peer)];
         COCO_CHECK_DEAR(p.control != nullptr, "a peer with a slot was found");
         return p.control->slots[(p.epoch_base + epoch_) % kSlots];
     }
@@ -171,7 +170,7 @@ class Channel {
     [[nodiscard]] bool wait_arrived(std::int32_t peer, PrefetchOf prefetch_of) {
         if (!is_found(peer)) [[unlikely]]
             return false;
-        Peer& p = peers_[static_cast<std::size_t>(peer)];
+        Peer& p = peers_[base::index(peer)];
         const std::uint64_t target = p.epoch_base + epoch_;
         const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
         // Acquire: pairs with publish(). The slot, and what it names on the stage, is read next. The owner
@@ -215,7 +214,7 @@ class Channel {
     // pieces, counts that only grow.
     void raise_shown(std::int32_t peer, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
-        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
+        COCO_CHECK_DEAR(peer >= 0 && base::index(peer) < peers_.size(),
                         "a stream is between two of the ranks");
         sync::raise(control_->shown[peer], control_->flag.doorbell,
                     stream_value(own_epoch_base_ + epoch_, pieces));
@@ -223,17 +222,16 @@ class Channel {
     // Waits until `owner` has shown `to` so many pieces. Requires: the owner has arrived.
     [[nodiscard]] bool wait_shown(std::int32_t owner, std::int32_t to, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
-        COCO_CHECK_DEAR(owner >= 0 && static_cast<std::size_t>(owner) < peers_.size(),
+        COCO_CHECK_DEAR(owner >= 0 && base::index(owner) < peers_.size(),
                         "a stream is between two of the ranks");
-        COCO_CHECK_DEAR(to >= 0 && static_cast<std::size_t>(to) < peers_.size(),
-                        "a stream is between two of the ranks");
-        return wait_stream(owner, peers_[static_cast<std::size_t>(owner)].control->shown[to], pieces);
+        COCO_CHECK_DEAR(to >= 0 && base::index(to) < peers_.size(), "a stream is between two of the ranks");
+        return wait_stream(owner, peers_[base::index(owner)].control->shown[to], pieces);
     }
     // This rank has read so many pieces of `owner`'s: they may be written over. The raise releases the reads,
     // and pairs with wait_read().
     void raise_read(std::int32_t owner, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
-        COCO_CHECK_DEAR(owner >= 0 && static_cast<std::size_t>(owner) < peers_.size(),
+        COCO_CHECK_DEAR(owner >= 0 && base::index(owner) < peers_.size(),
                         "a stream is between two of the ranks");
         sync::raise(control_->read[owner], control_->flag.doorbell,
                     stream_value(own_epoch_base_ + epoch_, pieces));
@@ -241,9 +239,9 @@ class Channel {
     // Waits until `reader` has read so many pieces of this rank's. Requires: the reader has arrived.
     [[nodiscard]] bool wait_read(std::int32_t reader, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
-        COCO_CHECK_DEAR(reader >= 0 && static_cast<std::size_t>(reader) < peers_.size(),
+        COCO_CHECK_DEAR(reader >= 0 && base::index(reader) < peers_.size(),
                         "a stream is between two of the ranks");
-        return wait_stream(reader, peers_[static_cast<std::size_t>(reader)].control->read[rank_], pieces);
+        return wait_stream(reader, peers_[base::index(reader)].control->read[rank_], pieces);
     }
 
     // Whether this process can read the private memory of all its mates, as the kernel allows. Found out
@@ -265,9 +263,9 @@ class Channel {
     void ask_for_pieces(std::int32_t owner) { raise_read(owner, 0); }
     // Requires: the reader has raised kUnread, and has read no pieces of this rank's in this epoch before.
     bool is_asked_by(std::int32_t reader) const {
-        COCO_CHECK_DEAR(reader >= 0 && static_cast<std::size_t>(reader) < peers_.size(),
+        COCO_CHECK_DEAR(reader >= 0 && base::index(reader) < peers_.size(),
                         "a stream is between two of the ranks");
-        const Peer& p = peers_[static_cast<std::size_t>(reader)];
+        const Peer& p = peers_[base::index(reader)];
         // Relaxed: kUnread was acquired.
         return p.control->read[rank_].load(std::memory_order_relaxed) >=
                stream_value(p.epoch_base + epoch_, 0);
@@ -305,9 +303,8 @@ class Channel {
 
     // Finds a peer's control block, where that is not known yet.
     bool is_found(std::int32_t peer) {
-        COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(),
-                        "a peer is one of the ranks");
-        return peers_[static_cast<std::size_t>(peer)].control != nullptr || find_peer(peer);
+        COCO_CHECK_DEAR(peer >= 0 && base::index(peer) < peers_.size(), "a peer is one of the ranks");
+        return peers_[base::index(peer)].control != nullptr || find_peer(peer);
     }
     bool find_peer(std::int32_t peer);
     // Waits until all ranks of the node have finished `wanted`, and notes how far they are.

@@ -3,6 +3,7 @@
 // How a channel finds a peer's control block: in the peer's directory, where the peer shows it in its first
 // call on the channel.
 #include "base/check.h"
+#include "base/index.h"
 #include "base/log.h"
 #include "channel/channel.h"
 #include "os/clock.h"
@@ -37,7 +38,7 @@ bool drive_and_warn() {
 }  // namespace
 
 bool Channel::find_peer(std::int32_t peer) {
-    Peer& p = peers_[static_cast<std::size_t>(peer)];
+    Peer& p = peers_[base::index(peer)];
     COCO_CHECK(p.directory != nullptr && id_ != 0, "a peer whose block is not known shows it in a directory");
     Directory& directory = *p.directory;
     const ControlCard* card = directory.find(id_);

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "channel/channel.h"
 #include "os/process_memory.h"
 
@@ -29,7 +30,7 @@ bool is_refused_by_test() {
 bool Channel::try_reading() {
     if (g_never_reads) return false;
     for (std::int32_t mate : mates_) {
-        const Control* control = peers_[static_cast<std::size_t>(mate)].control;
+        const Control* control = peers_[base::index(mate)].control;
         if (control == nullptr) return false;  // it is found with its next slot; asked again then
         std::uint64_t number = 0;
         const std::int32_t thread = control->thread.load(std::memory_order_relaxed);
@@ -55,9 +56,9 @@ bool Channel::can_all_read() const {
 }
 
 bool Channel::read_private(std::int32_t peer, const std::byte* from, std::span<const iovec> to) {
-    COCO_CHECK_DEAR(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size() && peer != rank_,
+    COCO_CHECK_DEAR(peer >= 0 && base::index(peer) < peers_.size() && peer != rank_,
                     "a rank reads the memory of another one");
-    const Control* control = peers_[static_cast<std::size_t>(peer)].control;
+    const Control* control = peers_[base::index(peer)].control;
     COCO_CHECK_DEAR(control != nullptr, "a peer whose memory is read was found");
     if (!is_refused_by_test() && os::read_process(control->thread.load(std::memory_order_relaxed), from, to))
         return true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/bits.h"
+#include "base/index.h"
 
 namespace coco::choose {
 
@@ -33,8 +34,7 @@ std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const po
     };
     if (runs(verdict.choice)) add({});  // otherwise the MPI library has such calls already
     if (verdict.rule >= 0)
-        for (const policy::Choice& also : policy.rules[static_cast<std::size_t>(verdict.rule)].also)
-            add(also);
+        for (const policy::Choice& also : policy.rules[base::index(verdict.rule)].also) add(also);
     return all;
 }
 
@@ -189,9 +189,8 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
     if (is_rooted(facts.collective) && saw_other_length_) cell.lessons->learner.ask_to_give_up();
     journal_ = learning.journal;
     const Learner::Span span = go_on_learning(cell, facts, learning);
-    const policy::Choice& taken = span.candidate == 0
-                                      ? verdict.choice
-                                      : cell.lessons->candidates[static_cast<std::size_t>(span.candidate)];
+    const policy::Choice& taken =
+        span.candidate == 0 ? verdict.choice : cell.lessons->candidates[base::index(span.candidate)];
     choice.algorithm = taken.algorithm;
     choice.parameters = taken.parameters;
     choice.last_of_cell = span.last_call;

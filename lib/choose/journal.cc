@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/index.h"
+
 namespace coco::choose {
 namespace {
 
@@ -100,10 +102,10 @@ std::uint64_t kind_of(const policy::Facts& facts, int size_class, int rule) {
 
 std::span<const std::int64_t> find_knowledge(std::span<const std::int64_t> told, std::uint64_t kind) {
     if (told.size() < kHead) return {};
-    for (std::size_t k = 0; k < static_cast<std::size_t>(told[kKinds]); ++k) {
+    for (std::size_t k = 0; k < base::index(told[kKinds]); ++k) {
         const std::span entry = told.subspan(kHead + kEntry * k, kEntry);
         if (static_cast<std::uint64_t>(entry[0]) == kind)
-            return told.subspan(static_cast<std::size_t>(entry[1]), static_cast<std::size_t>(entry[2]));
+            return told.subspan(base::index(entry[1]), base::index(entry[2]));
     }
     return {};
 }

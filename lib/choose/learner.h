@@ -32,6 +32,8 @@
 #include <span>
 #include <vector>
 
+#include "base/index.h"
+
 namespace coco::choose {
 
 class Learner {
@@ -46,7 +48,7 @@ class Learner {
 
     // How many numbers the knowledge of a learner with so many candidates has.
     static constexpr std::size_t knowledge_size(int candidates) {
-        return kKnownOfAll + kKnownOfEach * static_cast<std::size_t>(candidates);
+        return kKnownOfAll + kKnownOfEach * base::index(candidates);
     }
     // Goes on from the knowledge of a learner with as many candidates. Requires: the same knowledge on all
     // ranks; no call was made.

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <tuple>
 
+#include "base/index.h"
+
 namespace coco::choose {
 namespace {
 
@@ -47,11 +49,11 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     rule.crowded = exactly(lesson.facts.crowded ? 1 : 0);
     rule.block = blocks_of(lesson.size_class);
     if (lesson.facts.degree) rule.degree = exactly(*lesson.facts.degree);
-    rule.choice = lesson.candidates[static_cast<std::size_t>(lesson.incumbent)];
+    rule.choice = lesson.candidates[base::index(lesson.incumbent)];
     rule.reason = reason_of(lesson);
     // A rule that ends in the midst of a size class bounds the cell.
     if (lesson.rule >= 0) {
-        const Rule& source = policy.rules[static_cast<std::size_t>(lesson.rule)];
+        const Rule& source = policy.rules[base::index(lesson.rule)];
         rule.block = rule.block.overlap_with(source.block);
         rule.calls = source.calls;
     }

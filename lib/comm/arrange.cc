@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/env.h"
+#include "base/index.h"
 #include "comm/crowding.h"
 #include "mpi/progress.h"
 
@@ -25,8 +26,7 @@ bool library_yields() {
 }  // namespace
 
 void arrange(Comm& comm, const std::vector<const RankCard*>& cards) {
-    COCO_CHECK(cards.size() == static_cast<std::size_t>(comm.ranks),
-               "each rank of a communicator has a card");
+    COCO_CHECK(cards.size() == base::index(comm.ranks), "each rank of a communicator has a card");
     COCO_CHECK(comm.rank >= 0 && comm.rank < comm.ranks, "a rank of a communicator is one of its ranks");
     std::vector<std::uint64_t> nodes, domains;
     Crowding crowding;
@@ -35,20 +35,20 @@ void arrange(Comm& comm, const std::vector<const RankCard*>& cards) {
         domains.push_back(card->domain_label);
         crowding.add(card->segment.host, card->cpus, card->job_crowds_node != 0);
     }
-    comm.crowded_here = crowding.is_crowded(cards[static_cast<std::size_t>(comm.rank)]->segment.host);
+    comm.crowded_here = crowding.is_crowded(cards[base::index(comm.rank)]->segment.host);
     comm.crowded = crowding.is_any_crowded();
     comm.map = topology::make_node_map(nodes, domains);
     comm.domains = comm.map.domains();
     comm.nodes = comm.map.nodes();
     comm.ranks_per_node = 0;
     comm.mates.clear();
-    std::vector<std::int32_t> on_node(static_cast<std::size_t>(comm.map.nodes()));
+    std::vector<std::int32_t> on_node(base::index(comm.map.nodes()));
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         std::int32_t node = comm.map.node[r];
         comm.ranks_per_node = std::max(comm.ranks_per_node, ++on_node[node]);
         if (r != comm.rank && node == comm.map.node[comm.rank]) comm.mates.push_back(r);
     }
-    COCO_CHECK(comm.mates.size() < static_cast<std::size_t>(comm.ranks_per_node),
+    COCO_CHECK(comm.mates.size() < base::index(comm.ranks_per_node),
                "no node has more ranks than the largest");
 }
 

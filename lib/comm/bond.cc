@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "comm/comm.h"
 #include "comm/meeting.h"
 #include "comm/world.h"
@@ -71,7 +72,7 @@ std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
     mpi::lib().Comm_group(mpi::lib().comm_world, &world);
     mpi::lib().Comm_group(handle, &group);
     mpi::lib().Group_size(group, &ranks);
-    std::vector<int> own(static_cast<std::size_t>(ranks)), there(own.size());
+    std::vector<int> own(base::index(ranks)), there(own.size());
     std::iota(own.begin(), own.end(), 0);
     mpi::lib().Group_translate_ranks(group, ranks, own.data(), world, there.data());
     mpi::lib().Group_free(&world);

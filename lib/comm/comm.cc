@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "base/of_thread.h"
 #include "channel/control_pool.h"
 #include "comm/arrange.h"
@@ -105,7 +106,7 @@ bool spans_worlds(const Comm& comm) {
     mpi::Group world, group;
     mpi::lib().Comm_group(mpi::lib().comm_world, &world);
     mpi::lib().Comm_group(comm.handle, &group);
-    std::vector<int> ranks(static_cast<std::size_t>(comm.ranks)), there(ranks.size());
+    std::vector<int> ranks(base::index(comm.ranks)), there(ranks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
     mpi::lib().Group_translate_ranks(group, comm.ranks, ranks.data(), world, there.data());
     mpi::lib().Group_free(&world);

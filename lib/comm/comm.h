@@ -7,6 +7,7 @@
 #pragma once
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "mpi/handles.h"
 
 #include <atomic>
@@ -132,7 +133,7 @@ struct Comm {
                                                 algorithms::Exchange exchange) {
         COCO_CHECK_DEAR(algorithm.one_node() && nodes == 1,
                         "an exchange on one node runs an algorithm of one node");
-        LastExchange& last = last_exchanges_[static_cast<std::size_t>(exchange)];
+        LastExchange& last = last_exchanges_[base::index(exchange)];
         if (last.algorithm != &algorithm) [[unlikely]]
             last = {&algorithm, &schedule_for({&algorithm, exchange, 0, 1})};
         return *last.schedule;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "comm/comm.h"
 #include "mpi/library.h"
 
@@ -17,7 +18,7 @@ namespace coco::comm {
 template <class Record>
 std::vector<Record> deal(const Comm& comm, const std::vector<Record>& records,
                          const std::vector<std::int32_t>& to) {
-    auto ranks = static_cast<std::size_t>(comm.ranks);
+    auto ranks = base::index(comm.ranks);
     COCO_CHECK(records.size() == to.size(), "each record goes to a rank");
     std::vector<int> counts(ranks), at(ranks), came_counts(ranks), came_at(ranks);
     COCO_CHECK(records.size() <= INT_MAX / sizeof(Record), "the bytes of all records fit into an int");
@@ -35,10 +36,10 @@ std::vector<Record> deal(const Comm& comm, const std::vector<Record>& records,
     std::vector<Record> packed(records.size());
     std::vector<int> next = at;
     for (std::size_t i = 0; i < records.size(); ++i) {
-        packed[static_cast<std::size_t>(next[to[i]]) / sizeof(Record)] = records[i];
+        packed[base::index(next[to[i]]) / sizeof(Record)] = records[i];
         next[to[i]] += static_cast<int>(sizeof(Record));
     }
-    std::vector<Record> came(static_cast<std::size_t>(came_at.back() + came_counts.back()) / sizeof(Record));
+    std::vector<Record> came(base::index(came_at.back() + came_counts.back()) / sizeof(Record));
     mpi::lib().Alltoallv(packed.data(), counts.data(), at.data(), mpi::lib().byte, came.data(),
                          came_counts.data(), came_at.data(), mpi::lib().byte, comm.handle);
     return came;

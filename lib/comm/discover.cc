@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "base/log.h"
 #include "channel/control_pool.h"
 #include "comm/arrange.h"
@@ -102,9 +103,8 @@ bool is_refused() {
 }
 
 Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<channel::Peer>& peers) {
-    COCO_CHECK(cards.size() == static_cast<std::size_t>(comm.ranks), "each rank has shown its card");
-    Reach reach{comm.mates.size() < static_cast<std::size_t>(kMatesMost),
-                static_cast<std::uint64_t>(comm.rank), 0};
+    COCO_CHECK(cards.size() == base::index(comm.ranks), "each rank has shown its card");
+    Reach reach{comm.mates.size() < base::index(kMatesMost), static_cast<std::uint64_t>(comm.rank), 0};
     peers.assign(cards.size(), {});
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         if (cards[r].node_label != cards[comm.rank].node_label) continue;
@@ -199,8 +199,8 @@ bool stand_alone(Comm& comm, Parts& parts) {
         comm.control_is_lone = true;
         if (parts.control == nullptr) return false;
     }
-    COCO_CHECK(parts.peers.size() == static_cast<std::size_t>(comm.ranks), "there is a place for each peer");
-    parts.peers[static_cast<std::size_t>(comm.rank)] = {
+    COCO_CHECK(parts.peers.size() == base::index(comm.ranks), "there is a place for each peer");
+    parts.peers[base::index(comm.rank)] = {
         .segment = heap::own().base,
         .control = parts.control,
         .epoch_base = parts.control->flag.value.load(std::memory_order_relaxed) >> 20,
@@ -241,7 +241,7 @@ stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
     os::caches();  // MPI_Init has looked them up, unless there is no such call, or the world is too large
     if (heap::own().bytes != 0) parts.control = channel::take_control();
     Card mine = make_card(comm, parts.control);
-    std::vector<Card> cards(static_cast<std::size_t>(comm.ranks));
+    std::vector<Card> cards(base::index(comm.ranks));
     int rc = mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine,
                                   mpi::lib().byte, comm.handle);
     if (rc != mpi::kSuccess) return stats::Reason::no_shared_heap;
@@ -266,7 +266,7 @@ stats::Reason set_up_wires(Comm& comm, Parts& parts) {
     mpi::lib().Allreduce(&mine, &most, 2, mpi::lib().int64, mpi::lib().max, comm.handle);
     if (most.uses_device != 0) return stats::Reason::device_memory;
     if (most.wires >= mpi::Wire::kMost) return stats::Reason::many_communicators;
-    parts.peers.resize(static_cast<std::size_t>(comm.ranks));
+    parts.peers.resize(base::index(comm.ranks));
     const stats::Reason reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) return reason;
     if (comm.mates.empty())

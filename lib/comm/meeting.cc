@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "base/log.h"
 #include "channel/control_pool.h"
 #include "comm/arrange.h"
@@ -28,7 +29,7 @@ void fill_state(Comm& comm, const Members& members) {
     comm.ranks = members.size();
     std::vector<const RankCard*> cards;
     for (const std::int32_t world_rank : members.world_ranks())
-        cards.push_back(&world()[static_cast<std::size_t>(world_rank)].card);
+        cards.push_back(&world()[base::index(world_rank)].card);
     arrange(comm, cards);
 }
 
@@ -88,16 +89,16 @@ void show_control(Comm& comm) {
         .leavers_before = control->leavers.load(std::memory_order_relaxed)};
     COCO_CHECK(card.control_at < heap::own().bytes,
                "a control block that is shown lies on the own shared heap");
-    std::vector<channel::Peer> peers(static_cast<std::size_t>(comm.ranks));
+    std::vector<channel::Peer> peers(base::index(comm.ranks));
     // All mates' segments are set: schedules may follow one mate to another's memory, for which this rank
     // never waits.
     for (std::int32_t mate : comm.mates) {
-        const std::int32_t world_rank = (*comm.world_ranks)[static_cast<std::size_t>(mate)];
-        peers[static_cast<std::size_t>(mate)] = {.segment = segment_of(world_rank),
-                                                 .growths = &heap::growths_of(segment_of(world_rank)),
-                                                 .directory = &directory_of(world_rank)};
+        const std::int32_t world_rank = (*comm.world_ranks)[base::index(mate)];
+        peers[base::index(mate)] = {.segment = segment_of(world_rank),
+                                    .growths = &heap::growths_of(segment_of(world_rank)),
+                                    .directory = &directory_of(world_rank)};
     }
-    peers[static_cast<std::size_t>(comm.rank)] = {
+    peers[base::index(comm.rank)] = {
         .segment = segment, .control = control, .epoch_base = card.epoch_base, .tape_at = card.tape_at};
     comm.lane.channel.open(comm.id, comm.rank, std::move(peers), comm.mates);
     if (!channel::show(own_directory(), comm.id, card)) stop_without_control(comm);
@@ -113,7 +114,7 @@ namespace {
 void leave(Comm& comm) {
     const std::vector<std::int32_t> on_node = comm.map.ranks_on_node(comm.map.node[comm.rank]);
     COCO_CHECK(!on_node.empty() && comm.id != 0, "ranks leave a communicator with an identity");
-    const std::int32_t first = (*comm.world_ranks)[static_cast<std::size_t>(on_node[0])];
+    const std::int32_t first = (*comm.world_ranks)[base::index(on_node[0])];
     const channel::LeaveInfo leave{.id = comm.id,
                                    .ranks = on_node.size(),
                                    .first_directory = &directory_of(first),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "comm/comm.h"
 #include "comm/deal.h"
 #include "comm/notices.h"
@@ -52,7 +53,7 @@ bool read_cartesian(const Comm& comm, Lists& lists) {
 bool read_graph(const Comm& comm, Lists& lists) {
     int count = 0;
     if (mpi::lib().Graph_neighbors_count(comm.handle, comm.rank, &count) != mpi::kSuccess) return false;
-    lists.sources.resize(static_cast<std::size_t>(count));
+    lists.sources.resize(base::index(count));
     bool read =
         mpi::lib().Graph_neighbors(comm.handle, comm.rank, count, lists.sources.data()) == mpi::kSuccess;
     lists.destinations = lists.sources;
@@ -64,8 +65,8 @@ bool read_distributed_graph(const Comm& comm, Lists& lists) {
     if (mpi::lib().Dist_graph_neighbors_count(comm.handle, &sources, &destinations, &weighted) !=
         mpi::kSuccess)
         return false;
-    lists.sources.resize(static_cast<std::size_t>(sources));
-    lists.destinations.resize(static_cast<std::size_t>(destinations));
+    lists.sources.resize(base::index(sources));
+    lists.destinations.resize(base::index(destinations));
     std::vector<int> source_weights(lists.sources.size()), destination_weights(lists.destinations.size());
     return mpi::lib().Dist_graph_neighbors(comm.handle, sources, lists.sources.data(), source_weights.data(),
                                            destinations, lists.destinations.data(),
@@ -87,8 +88,7 @@ std::vector<std::int32_t> ask_library(const Comm& comm, const Lists& lists, int 
     constexpr int kBytes = sizeof(std::int32_t);
     // MPICH wants buffers that are there even where there are no blocks, and MPICH 4.0 looks at as many
     // counts and types as the communicator has ranks.
-    std::size_t most =
-        std::max({lists.sources.size(), lists.destinations.size(), static_cast<std::size_t>(comm.ranks)});
+    std::size_t most = std::max({lists.sources.size(), lists.destinations.size(), base::index(comm.ranks)});
     std::vector<std::int32_t> numbers(most), came(most, -1);
     std::vector<int> counts(most, kBytes), at(most);
     std::vector<mpi::Aint> wide_at(most);
@@ -147,7 +147,7 @@ struct Facts {
     static constexpr std::uint64_t kManyBlocks = 1ull << 40;
 
     std::span<std::int32_t> sides() {
-        return {reinterpret_cast<std::int32_t*>(this + 1), 2 * static_cast<std::size_t>(ranks)};
+        return {reinterpret_cast<std::int32_t*>(this + 1), 2 * base::index(ranks)};
     }
     void add(Facts& more) {
         COCO_CHECK(more.ranks == ranks, "facts that are joined are of the same ranks");
@@ -316,7 +316,7 @@ struct Read {
 Read read_notice(const Notice& notice) {
     const std::span<const std::int32_t> words(notice);
     COCO_CHECK(words.size() >= 3 && words[2] >= 0, "a notice says how many sources there are");
-    const auto sources = static_cast<std::size_t>(words[2]);
+    const auto sources = base::index(words[2]);
     COCO_CHECK(sources <= words.size() - 3, "a notice lists all sources");
     return {words[0], words[1], words.subspan(3, sources), words.subspan(3 + sources)};
 }
@@ -363,7 +363,7 @@ Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t 
 std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Neighbors& near) {
     const std::vector<Notice> notices = exchange_notices(comm, notice_of(comm, lists));
     if (notices.empty()) return {};
-    COCO_CHECK(notices.size() == static_cast<std::size_t>(comm.ranks), "each rank tells its neighbours");
+    COCO_CHECK(notices.size() == base::index(comm.ranks), "each rank tells its neighbours");
     std::vector<Read> all;
     std::vector<std::int32_t> numbers;
     for (const Notice& notice : notices) {
@@ -377,7 +377,7 @@ std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Nei
     bool has_rank_without_edges = false;
     std::size_t most_blocks = 0;
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        const Read& read = all[static_cast<std::size_t>(r)];
+        const Read& read = all[base::index(r)];
         Neighborhood graph = graph_of_rank(joined, read, r);
         const schedule::Sides known = schedule::sides_of(r, comm.ranks, graph);
         if (r == 0)
@@ -410,7 +410,7 @@ stats::Reason make(Comm& comm, Neighbors& near) {
 
 // The ranks that touch this one's buffers, when each says whose it touches.
 std::vector<std::int32_t> hear_touching(const Comm& comm, const std::vector<CurveEdge>& copied) {
-    auto ranks = static_cast<std::size_t>(comm.ranks);
+    auto ranks = base::index(comm.ranks);
     std::vector<char> touched(ranks), by(ranks);
     for (const CurveEdge& c : copied) touched[c.edge.sender] = touched[c.edge.receiver] = 1;
     mpi::lib().Alltoall(touched.data(), 1, mpi::lib().byte, by.data(), 1, mpi::lib().byte, comm.handle);
@@ -422,7 +422,7 @@ std::vector<std::int32_t> hear_touching(const Comm& comm, const std::vector<Curv
 
 EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
                      std::span<const std::uint64_t> weights) {
-    COCO_CHECK(weights.empty() || weights.size() >= static_cast<std::size_t>(graph.recv_blocks),
+    COCO_CHECK(weights.empty() || weights.size() >= base::index(graph.recv_blocks),
                "each block that is received has a weight");
     CurveCut cut(comm.map, kind, comm.rank);
     std::vector<CurveEdge> edges;
@@ -434,9 +434,9 @@ EdgeShare cut_curves(const Comm& comm, const Neighborhood& graph, Cut kind,
     }
     edges = deal(comm, edges, to);
     CurveCut::sort(edges);
-    auto steps = static_cast<std::size_t>(cut.steps());
+    auto steps = base::index(cut.steps());
     auto mine = cut.weights_of(edges);
-    std::vector<std::uint64_t> all(steps * static_cast<std::size_t>(comm.ranks));
+    std::vector<std::uint64_t> all(steps * base::index(comm.ranks));
     mpi::lib().Allgather(mine.data(), static_cast<int>(steps), mpi::lib().int64, all.data(),
                          static_cast<int>(steps), mpi::lib().int64, comm.handle);
     to = cut.copiers_of(edges, all);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "base/log.h"
 #include "mpi/library.h"
 #include "mpi/progress.h"
@@ -51,7 +52,7 @@ Notice hear(Comm& comm, std::int32_t peer) {
     std::memcpy(&words, at, sizeof words);
     COCO_CHECK(words >= 0 && static_cast<std::uint64_t>(words) * sizeof words <= kMostBytes,
                "no rank tells more than fits");
-    Notice notice(static_cast<std::size_t>(words));
+    Notice notice(base::index(words));
     if (words != 0) std::memcpy(notice.data(), at + sizeof words, notice.size() * sizeof notice[0]);
     return notice;
 }
@@ -65,12 +66,12 @@ std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
     comm.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     tell(comm, mine);
-    std::vector<Notice> notices(static_cast<std::size_t>(comm.ranks));
+    std::vector<Notice> notices(base::index(comm.ranks));
     bool whole = mine.size() * sizeof mine[0] <= kMostBytes;
-    notices[static_cast<std::size_t>(comm.rank)] = mine;
+    notices[base::index(comm.rank)] = mine;
     for (std::int32_t mate : comm.mates) {
-        notices[static_cast<std::size_t>(mate)] = hear(comm, mate);
-        whole = whole && !notices[static_cast<std::size_t>(mate)].empty();
+        notices[base::index(mate)] = hear(comm, mate);
+        whole = whole && !notices[base::index(mate)].empty();
     }
     comm.lane.channel.raise(schedule::kDone);
     return whole ? notices : std::vector<Notice>();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "mpi/library.h"
 #include "os/descriptors.h"
 
@@ -27,7 +28,7 @@ void exchange_with(os::DescriptorDoor& door, const std::vector<heap::SegmentId>&
 }  // namespace
 
 void map_passed(const Comm& comm, const std::vector<heap::SegmentId>& segments) {
-    COCO_CHECK(segments.size() == static_cast<std::size_t>(comm.ranks), "each rank has shown its segment");
+    COCO_CHECK(segments.size() == base::index(comm.ranks), "each rank has shown its segment");
     std::uint64_t cookie = heap::own_id().cookie;
     os::DescriptorDoor door(cookie);
     // Nobody sends before all doors are open.
@@ -37,8 +38,7 @@ void map_passed(const Comm& comm, const std::vector<heap::SegmentId>& segments) 
     if (!able) return;
     std::vector<heap::SegmentId> mates;
     for (std::int32_t mate : comm.mates)
-        if (all_able[static_cast<std::size_t>(mate)] != 0)
-            mates.push_back(segments[static_cast<std::size_t>(mate)]);
+        if (all_able[base::index(mate)] != 0) mates.push_back(segments[base::index(mate)]);
     exchange_with(door, mates);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "channel/control_pool.h"
 #include "mpi/library.h"
 #include "mpi/wire.h"
@@ -66,7 +67,7 @@ bool agree_by_least(std::uint64_t hash) {
 // program may close descriptors or give up rights. Nothing of a mapping is touched before it is needed, so
 // that it costs next to nothing.
 bool map_mates(World& world) {
-    const std::uint64_t node = world.ranks[static_cast<std::size_t>(world.rank)].card.node_label;
+    const std::uint64_t node = world.ranks[base::index(world.rank)].card.node_label;
     for (std::size_t r = 0; r < world.ranks.size(); ++r) {
         if (world.ranks[r].card.node_label != node) continue;
         world.segments[r] = heap::map_peer(world.ranks[r].card.segment);
@@ -92,7 +93,7 @@ bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     mpi::lib().Comm_rank(mpi::lib().comm_world, &world.rank);
     if (ranks > kRanksMost) return agree_by_least(choice_hash);
     const WorldRank mine = make_own_card(world, choice_hash, takes_part, ranks);
-    world.ranks.resize(static_cast<std::size_t>(ranks));
+    world.ranks.resize(base::index(ranks));
     mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, world.ranks.data(), sizeof mine,
                          mpi::lib().byte, mpi::lib().comm_world);
     if (!hashes_agree(world.ranks)) return false;
@@ -115,15 +116,15 @@ bool world_is_one_node() { return the_world().is_one_node; }
 std::int32_t rank_in_world() { return the_world().rank; }
 
 std::byte* segment_of(std::int32_t world_rank) {
-    COCO_CHECK(world_rank >= 0 && static_cast<std::size_t>(world_rank) < the_world().segments.size(),
+    COCO_CHECK(world_rank >= 0 && base::index(world_rank) < the_world().segments.size(),
                "a segment is that of a rank of the world");
-    COCO_CHECK(the_world().segments[static_cast<std::size_t>(world_rank)] != nullptr,
+    COCO_CHECK(the_world().segments[base::index(world_rank)] != nullptr,
                "a segment is that of a rank of this node");
-    return the_world().segments[static_cast<std::size_t>(world_rank)];
+    return the_world().segments[base::index(world_rank)];
 }
 
 channel::Directory& directory_of(std::int32_t world_rank) {
-    const WorldRank& rank = the_world().ranks[static_cast<std::size_t>(world_rank)];
+    const WorldRank& rank = the_world().ranks[base::index(world_rank)];
     COCO_CHECK(rank.directory_at != 0, "ranks that can meet have directories");
     return *reinterpret_cast<channel::Directory*>(segment_of(world_rank) + rank.directory_at);
 }

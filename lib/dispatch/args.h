@@ -2,6 +2,7 @@
 //
 // The arguments of an intercepted call, as the program gave them: one form for int and large counts.
 #pragma once
+#include "base/index.h"
 #include "mpi/handles.h"
 
 #include <cstdint>
@@ -39,7 +40,7 @@ class Types {
     Types() = default;
     explicit Types(const void* array) : array_(array) {}
     mpi::Datatype operator[](std::int32_t i) const {
-        return mpi::load<mpi::Datatype>(array_, static_cast<std::size_t>(i));
+        return mpi::load<mpi::Datatype>(array_, base::index(i));
     }
     const void* array() const { return array_; }
     friend bool operator==(Types, Types) = default;

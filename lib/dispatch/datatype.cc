@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/index.h"
 #include "base/of_thread.h"
 #include "mpi/library.h"
 #include "mpi/progress.h"
@@ -33,10 +34,10 @@ struct Contents {
     std::vector<mpi::Aint> addresses;
     mpi::Handles<mpi::Datatype> types;
 
-    mpi::Count count(mpi::Count i) const { return counts[static_cast<std::size_t>(i)]; }
+    mpi::Count count(mpi::Count i) const { return counts[base::index(i)]; }
     // The i-th displacement. first: the place of the first one among large counts.
     mpi::Count bytes_at(mpi::Count i, mpi::Count first) const {
-        return addresses.empty() ? count(first + i) : addresses[static_cast<std::size_t>(i)];
+        return addresses.empty() ? count(first + i) : addresses[base::index(i)];
     }
 };
 
@@ -55,7 +56,7 @@ bool envelope_of(mpi::Datatype type, Envelope& e) {
 
 template <class Numbers>
 auto room_for(Numbers& numbers, mpi::Count count) {
-    numbers.resize(static_cast<std::size_t>(count));
+    numbers.resize(base::index(count));
     return numbers.data();
 }
 
@@ -63,7 +64,7 @@ void read_contents(mpi::Datatype type, const Envelope& e, Contents& c) {
     c.combiner = e.combiner;
     int* const some = room_for(c.ints, e.ints);
     mpi::Aint* const addresses = room_for(c.addresses, e.addresses);
-    c.types.resize(static_cast<std::size_t>(e.types));
+    c.types.resize(base::index(e.types));
     void* const types = c.types.data();
     if (e.large != 0) {
         mpi::Count* const large = room_for(c.counts, e.large);
@@ -146,7 +147,7 @@ Layout join_even(const Element& old, mpi::Count count, mpi::Count length, std::i
 Layout layout_of_struct(const Contents& c, std::size_t pieces_max) {
     Layout made;
     for (mpi::Count i = 0; i < c.counts[0] && made.is_valid(); ++i)
-        made.append(element_of(c.types[static_cast<std::size_t>(i)], pieces_max)
+        made.append(element_of(c.types[base::index(i)], pieces_max)
                         .some(c.count(1 + i), c.bytes_at(i, 1 + c.counts[0])));
     return made;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/index.h"
 #include "comm/comm.h"
 #include "dispatch/agreement.h"
 #include "dispatch/alias.h"
@@ -380,7 +381,7 @@ TakeResult take(const Args& args) noexcept {
 }
 
 void rehearse(comm::Comm& world) {
-    std::vector<std::byte> blocks(static_cast<std::size_t>(2 * world.ranks));
+    std::vector<std::byte> blocks(base::index(2 * world.ranks));
     const BufferArgs send{.buffer = blocks.data(), .count = 1, .type = mpi::lib().byte},
         recv{.buffer = blocks.data() + world.ranks, .count = 1, .type = mpi::lib().byte};
     for (const Collective collective : {Collective::alltoall, Collective::bcast})

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "base/of_thread.h"
 #include "dispatch/alias.h"
 #include "exec/limits.h"
@@ -83,7 +84,7 @@ bool is_same(const KnownCall& newer, const KnownCall& last) {
 bool read_side(const BufferArgs& side, std::uint64_t size_bytes, std::vector<blocks::BlockAt>& blocks,
                std::int32_t ranks, blocks::Buffer& buffer) {
     if (!side.counts || !side.displacements) return false;
-    blocks.resize(static_cast<std::size_t>(ranks));
+    blocks.resize(base::index(ranks));
     std::int64_t least = read_blocks(side, size_bytes, blocks, buffer.total_bytes);
     buffer.blocks = blocks;
     return least >= 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/index.h"
 #include "base/log.h"
 #include "choose/rules_learned.h"
 #include "mpi/library.h"
@@ -53,7 +54,7 @@ void broadcast(std::string& text, bool can_use) {
     std::int64_t mine = is_first ? std::ssize(text) : std::numeric_limits<std::int64_t>::max(), bytes = 0;
     if (!can_use) mine = 0;
     mpi::lib().Allreduce(&mine, &bytes, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
-    text.resize(static_cast<std::size_t>(bytes));
+    text.resize(base::index(bytes));
     if (bytes != 0)
         mpi::lib().Bcast(text.data(), static_cast<int>(bytes), mpi::lib().byte, 0, mpi::lib().comm_world);
 }

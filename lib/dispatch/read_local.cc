@@ -3,6 +3,7 @@
 // This rank's buffers: where each block lies, of how many bytes, and what packs it.
 #include <algorithm>
 
+#include "base/index.h"
 #include "base/of_thread.h"
 #include "blocks/side.h"
 #include "dispatch/read.h"
@@ -17,8 +18,8 @@ using algorithms::Collective;
 void leave_out(std::span<const std::int32_t> nobody, std::span<blocks::BlockAt> blocks,
                std::uint64_t& total_bytes) {
     for (std::int32_t i : nobody) {
-        total_bytes -= blocks[static_cast<std::size_t>(i)].bytes;
-        blocks[static_cast<std::size_t>(i)] = {};
+        total_bytes -= blocks[base::index(i)].bytes;
+        blocks[base::index(i)] = {};
     }
 }
 
@@ -89,7 +90,7 @@ class BufferReader {
     }
 
     void read_sized(blocks::Buffer& buffer) {
-        blocks_.resize(static_cast<std::size_t>(side_.blocks));
+        blocks_.resize(base::index(side_.blocks));
         if (side_.args.types == nullptr && side_.one_type.run &&
             side_.one_type.extent_bytes == static_cast<std::int64_t>(side_.one_type.size_bytes))
             return read_dense(buffer);
@@ -169,8 +170,7 @@ blocks::Buffer in_place_send(const blocks::Buffer& recv, const comm::Comm& comm,
         space.send_packer.by_next_tool = space.recv_packer.by_next_tool;
         space.send_packer.blocks.assign(1, space.recv_packer.blocks[comm.rank]);
         send.packer = &space.send_packer;
-        if (recv.layouts.size() > 1)
-            send.layouts = recv.layouts.subspan(static_cast<std::size_t>(comm.rank), 1);
+        if (recv.layouts.size() > 1) send.layouts = recv.layouts.subspan(base::index(comm.rank), 1);
     }
     if (recv.blocks.empty()) {
         send.base = base::displaced(send.base, comm.rank * recv.stride_bytes);

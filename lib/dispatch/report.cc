@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.h"
 #include "dispatch/in_force.h"
 #include "mpi/library.h"
 #include "stats/stats.h"
@@ -24,7 +25,7 @@ std::vector<stats::Learned> what_was_learned() {
                                .ranks_per_node = lesson.facts.ranks_per_node,
                                .size_class = lesson.size_class,
                                .candidates = {},
-                               .incumbent = static_cast<std::size_t>(lesson.incumbent),
+                               .incumbent = base::index(lesson.incumbent),
                                .calls = lesson.calls,
                                .looks = lesson.looks,
                                .changes = lesson.changes,
@@ -75,7 +76,7 @@ void report_world() {
     mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
     std::vector<stats::Row> rows = stats::rows(rank);
     int bytes = static_cast<int>(rows.size() * sizeof(stats::Row));
-    std::vector<int> sizes(static_cast<std::size_t>(ranks)), starts(sizes.size());
+    std::vector<int> sizes(base::index(ranks)), starts(sizes.size());
     mpi::lib().Gather(&bytes, sizeof bytes, mpi::lib().byte, sizes.data(), sizeof bytes, mpi::lib().byte, 0,
                       mpi::lib().comm_world);
     int total = 0;
@@ -83,7 +84,7 @@ void report_world() {
         starts[r] = total;
         total += sizes[r];
     }
-    std::vector<stats::Row> everything(static_cast<std::size_t>(total) / sizeof(stats::Row));
+    std::vector<stats::Row> everything(base::index(total) / sizeof(stats::Row));
     mpi::lib().Gatherv(rows.data(), bytes, mpi::lib().byte, everything.data(), sizes.data(), starts.data(),
                        mpi::lib().byte, 0, mpi::lib().comm_world);
     if (rank == 0) stats::report(everything, ranks, stats::Counted::all_ranks, what_was_learned());

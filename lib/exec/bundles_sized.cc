@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
 #include "messages/cargo.h"
@@ -69,7 +70,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
           data_bytes_(room_bytes - sizeof(BlockElement)),
           format_{.most_block_bytes = data_bytes_} {
         signature_ ^= kBundled;
-        straight_.assign(static_cast<std::size_t>(graph_.recv_blocks), 0);
+        straight_.assign(base::index(graph_.recv_blocks), 0);
         loads_.clear();
         send_ = ready(call_.local.send, Which::send);
         recv_ = ready(call_.local.recv, Which::recv);
@@ -90,7 +91,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
             case Phase::walk:
                 if (!walk(schedule_, *this, position_)) return false;
                 for (const schedule::Edge& edge : graph_.incoming)
-                    if (straight_[static_cast<std::size_t>(edge.received)] != 0) receive_straight(edge);
+                    if (straight_[base::index(edge.received)] != 0) receive_straight(edge);
                 phase_ = Phase::straight;
                 [[fallthrough]];
             case Phase::straight:
@@ -104,11 +105,11 @@ class SizedBundlesFlight final : public ExchangeFlight {
         if (target.area == Area::scratch && source.area == Area::scratch)
             element(target) = element(source);  // the data stays; it is gathered when it is sent
         else if (target.area == Area::scratch)
-            fill(target, send_.blocks[static_cast<std::size_t>(source.index)]);
+            fill(target, send_.blocks[base::index(source.index)]);
         else if (source.area == Area::scratch)
             take(target.index, row(Area::scratch, source.owner).base, element(source));
         else
-            take(target.index, send_.base, own_element(send_.blocks[static_cast<std::size_t>(source.index)]));
+            take(target.index, send_.base, own_element(send_.blocks[base::index(source.index)]));
     }
 
     bool wait(std::int32_t peer, Milestone milestone) { return wait_for_scratch(peer, milestone); }
@@ -121,9 +122,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
         coming_ = first;
         messages::receive_load(*this, loads_, from, first, blocks);
     }
-    bool complete(std::int32_t left) {
-        return messages::complete_loads(*this, loads_, static_cast<std::size_t>(left));
-    }
+    bool complete(std::int32_t left) { return messages::complete_loads(*this, loads_, base::index(left)); }
 
     // As a port of messages/carrier.h. A message lies in scratch, behind the blocks or where its blocks go.
     const messages::Format& format() const { return format_; }
@@ -201,13 +200,13 @@ class SizedBundlesFlight final : public ExchangeFlight {
     }
 
     void take(std::int32_t index, const std::byte* base, BlockElement source) {
-        COCO_CHECK_DEAR(index >= 0 && static_cast<std::size_t>(index) < straight_.size(),
+        COCO_CHECK_DEAR(index >= 0 && base::index(index) < straight_.size(),
                         "a block that is taken is received");
         if (source.straight != 0) {
-            straight_[static_cast<std::size_t>(index)] = 1;
+            straight_[base::index(index)] = 1;
             return;
         }
-        const BlockAt& room = recv_.blocks[static_cast<std::size_t>(index)];
+        const BlockAt& room = recv_.blocks[base::index(index)];
         outcome.truncated |= source.bytes > room.bytes;
         blocks::copy_block(base::displaced(recv_.base, room.displacement_bytes),
                            base::displaced(base, static_cast<std::int64_t>(source.at)),
@@ -218,16 +217,16 @@ class SizedBundlesFlight final : public ExchangeFlight {
     // done.
     void send_straight() {
         for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
-            const std::int32_t to = graph_.destinations[static_cast<std::size_t>(i)];
+            const std::int32_t to = graph_.destinations[base::index(i)];
             if (to < 0 || to == comm_.rank) continue;
-            const BlockAt& block = send_.blocks[static_cast<std::size_t>(personal_ ? i : 0)];
+            const BlockAt& block = send_.blocks[base::index(personal_ ? i : 0)];
             if (is_straight(block.bytes))
                 lane_.post.wire->start_send(to, base::displaced(send_.base, block.displacement_bytes),
                                             block.bytes, mpi::Wire::kThirdTag, lane_.post.requests);
         }
     }
     void receive_straight(const schedule::Edge& edge) {
-        const BlockAt& room = recv_.blocks[static_cast<std::size_t>(edge.received)];
+        const BlockAt& room = recv_.blocks[base::index(edge.received)];
         lane_.post.wire->start_receive(edge.sender, base::displaced(recv_.base, room.displacement_bytes),
                                        room.bytes, mpi::Wire::kThirdTag, lane_.post.requests);
     }

@@ -3,6 +3,7 @@
 // Messages of neighbours between nodes, combined or not: where a rank carries others' blocks, and what goes
 // straight.
 #include "base/check.h"
+#include "base/index.h"
 #include "exec/neighbor_flight.h"
 
 namespace coco::exec {
@@ -23,8 +24,8 @@ void NeighborFlight::carry(std::int32_t scratch_blocks, const schedule::Combined
     if (sized_) {
         by_loads_ = true;
         lane_.post.loads.clear();
-        lane_.post.items.resize(static_cast<std::size_t>(all));
-        lane_.post.comes_straight.assign(static_cast<std::size_t>(graph_.recv_blocks), 0);
+        lane_.post.items.resize(base::index(all));
+        lane_.post.comes_straight.assign(base::index(graph_.recv_blocks), 0);
         return;
     }
     std::uint64_t bytes = static_cast<std::uint64_t>(all - arriving_) * call_.local.send.block_bytes +
@@ -45,7 +46,7 @@ void NeighborFlight::receive(std::int32_t from, Place first, std::int32_t blocks
 }
 
 bool NeighborFlight::complete(std::int32_t left) {
-    const auto messages = static_cast<std::size_t>(left);
+    const auto messages = base::index(left);
     if (!by_loads_) return ExchangeFlight::complete(messages);
     return messages::complete_loads(*this, lane_.post.loads, messages);
 }
@@ -101,9 +102,8 @@ void NeighborFlight::copy_combined(Place source, Place target) {
 Item NeighborFlight::item_of(Place place) {
     if (is_carried(place)) return carried_item(place.index);
     Block block = own(place.area, place.index);
-    bool straight = place.area == Area::send
-                        ? block.bytes > kCombinedBytes
-                        : lane_.post.comes_straight[static_cast<std::size_t>(place.index)] != 0;
+    bool straight = place.area == Area::send ? block.bytes > kCombinedBytes
+                                             : lane_.post.comes_straight[base::index(place.index)] != 0;
     return {block.at, block.bytes, straight};
 }
 
@@ -111,7 +111,7 @@ void NeighborFlight::put(Place target, const Item& item) {
     if (is_carried(target)) {
         carried_item(target.index) = item;
     } else if (item.straight) {
-        lane_.post.comes_straight[static_cast<std::size_t>(target.index)] = 1;
+        lane_.post.comes_straight[base::index(target.index)] = 1;
     } else {
         Block to = own(Area::recv, target.index);
         outcome.truncated |= item.bytes > to.bytes;
@@ -121,7 +121,7 @@ void NeighborFlight::put(Place target, const Item& item) {
 
 void NeighborFlight::start_straight() {
     for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
-        const std::int32_t to = graph_.destinations[static_cast<std::size_t>(i)];
+        const std::int32_t to = graph_.destinations[base::index(i)];
         if (to < 0 || comm_.map.node[to] == comm_.map.node[comm_.rank]) continue;
         const Item block = item_of({comm_.rank, Area::send, personal_ ? i : 0});
         if (block.straight)
@@ -129,7 +129,7 @@ void NeighborFlight::start_straight() {
                                         lane_.post.requests);
     }
     for (const Edge& edge : graph_.incoming)
-        if (lane_.post.comes_straight[static_cast<std::size_t>(edge.received)]) {
+        if (lane_.post.comes_straight[base::index(edge.received)]) {
             Block to = own(Area::recv, edge.received);
             lane_.post.wire->start_receive(edge.sender, to.at, to.bytes, mpi::Wire::kSecondTag,
                                            lane_.post.requests);

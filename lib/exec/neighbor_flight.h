@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
 #include "exec/kernel_read.h"
@@ -43,7 +44,7 @@ class NeighborFlight final : public ExchangeFlight {
         signature_ = signature(call_.local.send);
         std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
         fetches_ahead_ = !sized_ && blocks * call_.local.recv.block_bytes <= channel::kInlineBytes;
-        store_.tables.resize(static_cast<std::size_t>(comm_.ranks));
+        store_.tables.resize(base::index(comm_.ranks));
         if (plan.combines) carry(plan.chosen->scratch_blocks, plan.receives);
         plan_send();
         plan_recv();
@@ -175,7 +176,7 @@ class NeighborFlight final : public ExchangeFlight {
 
     blocks::Block own(schedule::Area area, std::int32_t index) const {
         const blocks::Side& side = area == schedule::Area::send ? send_ : recv_;
-        COCO_CHECK_DEAR(index >= 0 && (!sized_ || static_cast<std::size_t>(index) < side.blocks.size()),
+        COCO_CHECK_DEAR(index >= 0 && (!sized_ || base::index(index) < side.blocks.size()),
                         "an own block is one of those of its side");
         if (sized_)
             return {base::displaced(side.base, side.blocks[index].displacement_bytes),
@@ -211,10 +212,10 @@ class NeighborFlight final : public ExchangeFlight {
     void copy_combined(schedule::Place source, schedule::Place target);
     // For v and w forms.
     messages::Item& carried_item(std::int32_t index) {
-        COCO_CHECK_DEAR(index >= staged_blocks_ &&
-                            static_cast<std::size_t>(index - staged_blocks_) < lane_.post.items.size(),
-                        "a block that is carried has room");
-        return lane_.post.items[static_cast<std::size_t>(index - staged_blocks_)];
+        COCO_CHECK_DEAR(
+            index >= staged_blocks_ && base::index(index - staged_blocks_) < lane_.post.items.size(),
+            "a block that is carried has room");
+        return lane_.post.items[base::index(index - staged_blocks_)];
     }
     messages::Item item_of(schedule::Place place);
     void put(schedule::Place target, const messages::Item& item);

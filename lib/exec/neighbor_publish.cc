@@ -3,6 +3,7 @@
 // How a rank's blocks can be had by its neighbours on the node: it decides, lays out its piece of the stage
 // ring and fills in its slot.
 #include "base/check.h"
+#include "base/index.h"
 #include "exec/neighbor_flight.h"
 #include "os/cpu.h"
 
@@ -53,7 +54,7 @@ std::span<const std::int32_t> NeighborFlight::unread() const {
 std::uint64_t NeighborFlight::out_bytes() const {
     std::uint64_t bytes = table_bytes() + send_total();
     if (sized_)
-        for (std::int32_t i : unread()) bytes -= call_.local.send.blocks[static_cast<std::size_t>(i)].bytes;
+        for (std::int32_t i : unread()) bytes -= call_.local.send.blocks[base::index(i)].bytes;
     return bytes;
 }
 

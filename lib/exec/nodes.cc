@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
 #include "messages/scratch.h"
@@ -80,7 +81,7 @@ class NodesFlight final : public ExchangeFlight {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         lane_.post.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
     }
-    bool complete(std::int32_t left) { return ExchangeFlight::complete(static_cast<std::size_t>(left)); }
+    bool complete(std::int32_t left) { return ExchangeFlight::complete(base::index(left)); }
 
   private:
     // Makes the side ready, its blocks behind one another without gaps.

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/copy_block.h"
 #include "blocks/side.h"
 #include "exec/bcast_record.h"
@@ -130,7 +131,7 @@ class NodesTrain {
     }
     bool complete(std::int32_t left) {
         std::int32_t unlike = mpi::Wire::kNobody;
-        if (!post_.complete(channel_, static_cast<std::size_t>(left), unlike)) return false;
+        if (!post_.complete(channel_, base::index(left), unlike)) return false;
         if (unlike != mpi::Wire::kNobody) stop_unequal(comm_, unlike);
         return true;
     }
@@ -169,7 +170,7 @@ class NodesTrain {
 
 // The rank that publishes on this one's node.
 std::int32_t leader_of(const comm::Comm& comm, std::int32_t root) {
-    auto node_of = [&](std::int32_t rank) { return comm.map.node[static_cast<std::size_t>(rank)]; };
+    auto node_of = [&](std::int32_t rank) { return comm.map.node[base::index(rank)]; };
     if (node_of(root) == node_of(comm.rank) || comm.mates.empty()) return root;
     return std::min(comm.rank, comm.mates.front());
 }

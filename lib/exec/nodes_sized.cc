@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "exec/exchange_flight.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
@@ -70,7 +71,7 @@ class SizedNodesFlight final : public ExchangeFlight {
                                        })),
           format_(messages::opened_format(personal_)),
           schedule_(schedule) {
-        received_.resize(static_cast<std::size_t>(comm_.ranks));
+        received_.resize(base::index(comm_.ranks));
         loads_.clear();
         plan();
         outcome.staged = is_staged();
@@ -132,9 +133,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         messages::receive_load(*this, loads_, from, first, blocks);
     }
-    bool complete(std::int32_t left) {
-        return messages::complete_loads(*this, loads_, static_cast<std::size_t>(left));
-    }
+    bool complete(std::int32_t left) { return messages::complete_loads(*this, loads_, base::index(left)); }
 
     // As a port of messages/carrier.h.
     const messages::Format& format() const { return format_; }
@@ -270,11 +269,11 @@ class SizedNodesFlight final : public ExchangeFlight {
 
     Element element(Place place) {
         if (place.area == Area::scratch) return table(place.owner)[place.index];
-        if (place.area == Area::recv) return received_[static_cast<std::size_t>(place.index)];
+        if (place.area == Area::recv) return received_[base::index(place.index)];
         if (announced_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
-        COCO_CHECK_DEAR(static_cast<std::size_t>(place.index) < send_.blocks.size(),
+        COCO_CHECK_DEAR(base::index(place.index) < send_.blocks.size(),
                         "a block that is sent is one of the own blocks");
-        const BlockAt& block = send_.blocks[static_cast<std::size_t>(place.index)];
+        const BlockAt& block = send_.blocks[base::index(place.index)];
         return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }
     // The item that a message brings for an element.
@@ -288,12 +287,12 @@ class SizedNodesFlight final : public ExchangeFlight {
             table(target.owner)[target.index] = element;
             return;
         }
-        COCO_CHECK_DEAR(static_cast<std::size_t>(target.index) < received_.size(),
+        COCO_CHECK_DEAR(base::index(target.index) < received_.size(),
                         "a block that is received comes from a rank");
-        received_[static_cast<std::size_t>(target.index)] = element;
+        received_[base::index(target.index)] = element;
         if (announced_.refused) return;
         if (element.straight != 0) return;
-        const BlockAt& room = recv_.blocks[static_cast<std::size_t>(target.index)];
+        const BlockAt& room = recv_.blocks[base::index(target.index)];
         outcome.truncated |= element.bytes > room.bytes;
         const std::byte* source = channel_.at(element.owner, element.at);
         std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
@@ -342,18 +341,18 @@ class SizedNodesFlight final : public ExchangeFlight {
         COCO_CHECK_DEAR(distance > 0 && distance < comm_.ranks, "long blocks go to other ranks");
         std::int32_t to = (comm_.rank + distance) % comm_.ranks;
         std::int32_t sender = (comm_.rank - distance + comm_.ranks) % comm_.ranks;
-        if (received_[static_cast<std::size_t>(sender)].straight != 0) receive_straight(sender);
+        if (received_[base::index(sender)].straight != 0) receive_straight(sender);
         const bool by_message = !on_node_ || comm_.map.node[to] != comm_.map.node[comm_.rank];
-        const BlockAt& block = send_.blocks[static_cast<std::size_t>(to)];
+        const BlockAt& block = send_.blocks[base::index(to)];
         if (by_message && block.bytes > kStraightBytes)
             lane_.post.wire->send(to, base::displaced(send_.base, block.displacement_bytes), block.bytes,
                                   mpi::Wire::kThirdTag);
     }
     // As much is asked for as is sent, wherever that fits: the MPI library must not see the program's error.
     void receive_straight(std::int32_t from) {
-        const BlockAt& room = recv_.blocks[static_cast<std::size_t>(from)];
+        const BlockAt& room = recv_.blocks[base::index(from)];
         std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
-        std::uint64_t told = received_[static_cast<std::size_t>(from)].bytes;
+        std::uint64_t told = received_[base::index(from)].bytes;
         std::uint64_t bytes = told < format_.longest_told() ? told : std::max(room.bytes, told);
         if (room.bytes < bytes) {
             if (told == format_.longest_told()) stop_unequal(comm_, from);  // nobody knows how much comes

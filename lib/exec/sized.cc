@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "exec/exchange_flight.h"
 #include "exec/pipe.h"
 #include "os/cpu.h"
@@ -40,13 +41,12 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
           personal_(base::is_personal(order.call.common.collective)),
           send_total_(call_.local.send.total_bytes),
           recv_total_(call_.local.recv.total_bytes) {
-        COCO_CHECK_DEAR(call_.local.recv.blocks.size() == static_cast<std::size_t>(comm_.ranks),
+        COCO_CHECK_DEAR(call_.local.recv.blocks.size() == base::index(comm_.ranks),
                         "a block comes from each rank");
-        COCO_CHECK_DEAR(
-            call_.local.send.blocks.size() == (personal_ ? static_cast<std::size_t>(comm_.ranks) : 1),
-            "a block goes to each rank, or one to all");
+        COCO_CHECK_DEAR(call_.local.send.blocks.size() == (personal_ ? base::index(comm_.ranks) : 1),
+                        "a block goes to each rank, or one to all");
         streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm_.ranks));
-        store_.tables.resize(static_cast<std::size_t>(comm_.ranks));
+        store_.tables.resize(base::index(comm_.ranks));
         plan();
         agreement_ = Agreement(refusal());
         outcome.staged = is_staged();
@@ -153,7 +153,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
 
     // Where others write to our buffer, only we can tell that it is too short.
     void look_for_truncation() {
-        std::size_t block = personal_ ? static_cast<std::size_t>(comm_.rank) : 0;
+        std::size_t block = personal_ ? base::index(comm_.rank) : 0;
         for (std::size_t r = 0; r < recv_.blocks.size(); ++r)
             outcome.truncated |= store_.tables[r].send[block].bytes > recv_.blocks[r].bytes;
     }

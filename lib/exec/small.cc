@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "exec/exchange_flight.h"
 #include "exec/pipe.h"
 
@@ -146,7 +147,7 @@ class SmallSizedFlight final : public InlinedFlight {
     }
     void copy(Place place, Place target) {
         if (target.area == Area::scratch) return;  // all at once, in fill_slot()
-        COCO_CHECK_DEAR(target.index >= 0 && static_cast<std::size_t>(target.index) < recv_.blocks.size(),
+        COCO_CHECK_DEAR(target.index >= 0 && base::index(target.index) < recv_.blocks.size(),
                         "a block is received from a rank");
         const BlockAt& to = recv_.blocks[target.index];
         std::uint64_t bytes = 0;

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/store.h"
 #include "exec/delay.h"
 #include "schedule/schedule.h"
@@ -155,7 +156,7 @@ template <class View>
     for (; step != end; ++step, first = 0) {
         const std::int32_t stopped = take_step(*step, view, first);
         if (stopped != kWhole) [[unlikely]] {
-            position = {static_cast<std::size_t>(step - begin), stopped};
+            position = {base::index(step - begin), stopped};
             return false;
         }
     }

@@ -18,6 +18,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "base/kernel.h"
 #include "base/log.h"
 #include "heap/arenas.h"
@@ -190,7 +191,7 @@ class Privatizer {
     }
     static bool shut(const PageRun& run) {
         return (run.changes & kShut) == 0 ||
-               kernel::mprotect(run.begin, static_cast<std::size_t>(run.end - run.begin),
+               kernel::mprotect(run.begin, base::index(run.end - run.begin),
                                 (run.changes & kReadable) != 0 ? PROT_READ : PROT_NONE) == 0;
     }
     // Copies what was ever written of a range to `target`, which reads as zeros. Huge pages are asked for

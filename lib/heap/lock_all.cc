@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/index.h"
 #include "base/kernel.h"
 #include "heap/overlays.h"
 #include "heap/segment.h"
@@ -38,7 +39,7 @@ void lock_others() {
     char text[8192];
     std::size_t have = 0;
     for (ssize_t n = 0; fd >= 0 && (n = kernel::read(fd, text + have, sizeof text - have)) > 0;) {
-        have += static_cast<std::size_t>(n);
+        have += base::index(n);
         std::string_view rest(text, have);
         for (auto end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
             lock_line(rest.substr(0, end));

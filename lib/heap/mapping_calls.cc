@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/bits.h"
+#include "base/index.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/private_overlays.h"
@@ -209,8 +210,7 @@ int program_shmdt(const MappingCalls& next, const void* address) {
     int result = next.shmdt(address);
     if (result != 0 || !touches_segment(address, 1)) return result;
     PageRun run = run_at(address, carvable().base + carvable().bytes);
-    if (run.changes == kReplaced)
-        note_change(run.begin, static_cast<std::size_t>(run.end - run.begin), kHole);
+    if (run.changes == kReplaced) note_change(run.begin, base::index(run.end - run.begin), kHole);
     return result;
 }
 

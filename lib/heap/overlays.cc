@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "base/kernel.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
@@ -130,7 +131,7 @@ bool open_pages(const void* address, std::size_t bytes) {
     const std::byte* end = static_cast<const std::byte*>(address) + bytes;
     for (PageRun run = run_at(address, end); run.begin != run.end; run = run_at(run.end, end)) {
         if ((run.changes & kShut) == 0) continue;
-        const auto run_bytes = static_cast<std::size_t>(run.end - run.begin);
+        const auto run_bytes = base::index(run.end - run.begin);
         if (kernel::mprotect(run.begin, run_bytes, PROT_READ | PROT_WRITE) != 0) return false;
         forget_changes(run.begin, run_bytes, kShut | kReadable);
     }

@@ -21,6 +21,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "heap/fork.h"
@@ -191,8 +192,7 @@ COCO_FROM_JEMALLOC int coco_je_system_open(const char*, int, ...) {
 COCO_FROM_JEMALLOC int coco_je_system_close(int) { return 0; }
 COCO_FROM_JEMALLOC long coco_je_system_syscall(long number, long a, long b, long c) {
     if (number == SYS_write)
-        return coco::kernel::write(static_cast<int>(a), reinterpret_cast<void*>(b),
-                                   static_cast<std::size_t>(c));
+        return coco::kernel::write(static_cast<int>(a), reinterpret_cast<void*>(b), coco::base::index(c));
     errno = ENOENT;
     return -1;
 }

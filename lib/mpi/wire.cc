@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "base/log.h"
 #include "mpi/library.h"
 
@@ -96,8 +97,7 @@ bool Wire::open_world() {
 std::unique_ptr<Wire> Wire::within_world(const std::vector<std::int32_t>& world_ranks, std::int32_t rank,
                                          std::vector<std::int32_t> numbers) {
     COCO_CHECK(world_comm() != lib().comm_null, "a wire within the world goes by the wire of the world");
-    COCO_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < world_ranks.size(),
-               "a rank with a wire is one of its ranks");
+    COCO_CHECK(rank >= 0 && base::index(rank) < world_ranks.size(), "a rank with a wire is one of its ranks");
     COCO_CHECK(numbers.size() == world_ranks.size(), "each rank of a wire within the world has a number");
     for (std::int32_t number : numbers)
         COCO_CHECK(number >= 0 && number < kNumbersMost, "there are tags for each number of a wire");

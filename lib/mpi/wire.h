@@ -6,6 +6,7 @@
 // MPI_ERRORS_ARE_FATAL says; the other ranks would wait for ever.
 #pragma once
 #include "base/check.h"
+#include "base/index.h"
 #include "mpi/handles.h"
 
 #include <cstddef>
@@ -78,14 +79,14 @@ class Wire {
     explicit Wire(Comm comm) : comm_(comm) {}
     // Where a peer is on comm_, and which tags are for what it sends.
     int there(std::int32_t peer) const {
-        COCO_CHECK_DEAR(peer >= 0 && (ranks_ == nullptr || static_cast<std::size_t>(peer) < ranks_->size()),
+        COCO_CHECK_DEAR(peer >= 0 && (ranks_ == nullptr || base::index(peer) < ranks_->size()),
                         "a peer of a wire is one of its ranks");
-        return ranks_ != nullptr ? (*ranks_)[static_cast<std::size_t>(peer)] : peer;
+        return ranks_ != nullptr ? (*ranks_)[base::index(peer)] : peer;
     }
     int tag_of(std::int32_t sender, int tag) const {
         COCO_CHECK_DEAR(ranks_ == nullptr || (tag >= 0 && tag < kTagsEach),
                         "a wire within the world has a few tags for each of its ranks");
-        return ranks_ != nullptr ? numbers_[static_cast<std::size_t>(sender)] * kTagsEach + tag : tag;
+        return ranks_ != nullptr ? numbers_[base::index(sender)] * kTagsEach + tag : tag;
     }
     friend void end_wires();
     void end();

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "os/clock.h"
 #include "os/shared_memory.h"
@@ -125,7 +126,7 @@ void receive_all(int socket, std::span<const std::uint64_t> mates, std::span<int
         const Received received = receive_descriptor(socket);
         if (!received.any) return;
         if (received.fd < 0) continue;
-        auto at = static_cast<std::size_t>(std::ranges::find(mates, received.from) - mates.begin());
+        auto at = base::index(std::ranges::find(mates, received.from) - mates.begin());
         if (at == mates.size() || fds[at] >= 0)
             close(received.fd);
         else

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "base/index.h"
 #include "os/process.h"
 #include "os/process_memory.h"
 
@@ -73,7 +74,7 @@ bool has_open_device() {
     while (const dirent* entry = readdir(open)) {
         char file[64];
         const ssize_t bytes = readlinkat(dirfd(open), entry->d_name, file, sizeof file);
-        found |= bytes > 0 && is_device_file({file, static_cast<std::size_t>(bytes)});
+        found |= bytes > 0 && is_device_file({file, base::index(bytes)});
     }
     closedir(open);
     return found;

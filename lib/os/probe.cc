@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/index.h"
 #include "base/one_line.h"
 #include "os/hwloc_calls.h"
 #include "os/process.h"
@@ -39,8 +40,7 @@ std::string read_file(const std::string& path) {
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return text;
     char buffer[512];
-    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
-        text.append(buffer, static_cast<std::size_t>(n));
+    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, base::index(n));
     close(fd);
     return text;
 }

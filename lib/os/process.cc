@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/env.h"
+#include "base/index.h"
 #include "base/kernel.h"
 #include "os/clock.h"
 
@@ -35,13 +36,13 @@ std::uint64_t mix_file(std::uint64_t hash, const char* path) {
     const int fd = kernel::open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd >= 0 ? kernel::read(fd, text, sizeof text) : 0;
     if (fd >= 0) kernel::close(fd);
-    return mix(hash, {text, static_cast<std::size_t>(n > 0 ? n : 0)});
+    return mix(hash, {text, base::index(n > 0 ? n : 0)});
 }
 
 std::uint64_t mix_link(std::uint64_t hash, const char* path) {
     char text[128];
     const ssize_t n = kernel::readlink(path, text, sizeof text);
-    return mix(hash, {text, static_cast<std::size_t>(n > 0 ? n : 0)});
+    return mix(hash, {text, base::index(n > 0 ? n : 0)});
 }
 
 // libmpi.so.40, libmpich.so.12, libmpi_cxx.so.40, ...
@@ -158,7 +159,7 @@ std::uint64_t online_cpus() {
     const int fd = kernel::open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
     const ssize_t bytes = fd >= 0 ? kernel::read(fd, text, sizeof text) : 0;
     if (fd >= 0) kernel::close(fd);
-    const std::string_view list(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+    const std::string_view list(text, base::index(std::max<ssize_t>(bytes, 0)));
     std::uint64_t mask[128] = {};  // for 8192 CPUs, Linux' own limit
     std::uint64_t cpus = count_cpus(list.substr(0, list.find('\n')));
     if (cpus == 0 && kernel::sched_getaffinity(sizeof mask, mask) > 0)

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/index.h"
+
 namespace coco::os {
 
 void let_others_read() {
@@ -26,7 +28,7 @@ bool read_process(pid_t pid, const void* from, void* to, std::size_t bytes) {
         if (n <= 0) return false;
         source += n;
         target += n;
-        bytes -= static_cast<std::size_t>(n);
+        bytes -= base::index(n);
     }
     errno = saved;
     return true;

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/bits.h"
+#include "base/index.h"
 #include "base/kernel.h"
 #include "base/text.h"
 #include "base/write_signals.h"
@@ -145,8 +146,7 @@ bool is_in_force(const char* path, std::string_view wanted) {
     int fd = kernel::open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? kernel::read(fd, text, sizeof text - 1) : 0;
     if (fd >= 0) kernel::close(fd);
-    return n > 0 &&
-           std::string_view(text, static_cast<std::size_t>(n)).find(wanted) != std::string_view::npos;
+    return n > 0 && std::string_view(text, base::index(n)).find(wanted) != std::string_view::npos;
 }
 
 }  // namespace

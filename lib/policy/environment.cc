@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/env.h"
+#include "base/index.h"
 #include "policy/policy.h"
 
 namespace coco::policy {
@@ -75,7 +76,7 @@ std::optional<Error> read_rules(Policy& policy) {
     if (!in.is_open() || folder)
         return Error{wrong("COCO_POLICY", std::string("cannot be read (") + std::strerror(errno) +
                                               "): must be " + base::setting("COCO_POLICY").choices)};
-    text.resize(static_cast<std::size_t>(in.gcount()));
+    text.resize(base::index(in.gcount()));
     if (text.size() > kMostFileBytes)
         return Error{wrong("COCO_POLICY", "is longer than " + std::to_string(kMostFileBytes) + " bytes")};
     if (auto error = parse_rules(text, file, policy.rules)) return Error{wrong("COCO_POLICY", error->line)};

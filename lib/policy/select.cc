@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "policy/policy.h"
 
 namespace coco::policy {
@@ -60,9 +61,9 @@ bool matches(const Rule& rule, const Facts& facts, Whatever whatever = {}) {
 }
 
 const Rule& rule_at(const Policy& policy, int number) {
-    COCO_CHECK_DEAR(number >= 0 && static_cast<std::size_t>(number) < policy.rules.size(),
+    COCO_CHECK_DEAR(number >= 0 && base::index(number) < policy.rules.size(),
                     "a rule has a number of its policy");
-    return policy.rules[static_cast<std::size_t>(number)];
+    return policy.rules[base::index(number)];
 }
 
 // The number of the last call up to which no rule's condition on `calls` changes.

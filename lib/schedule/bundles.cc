@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::schedule {
 namespace {
@@ -19,9 +20,8 @@ std::int32_t places_after(std::int32_t rank, std::int32_t other, std::int32_t ra
 
 Leaders::Leaders(const topology::NodeMap& map, std::int32_t leaders) : map_(map), leaders_(leaders) {
     COCO_CHECK(leaders >= 0, "a number of leaders is a count");
-    ranks_on_.resize(static_cast<std::size_t>(map.nodes()));
-    for (std::int32_t r = 0; r < map.ranks(); ++r)
-        ranks_on_[static_cast<std::size_t>(node_of(r))].push_back(r);
+    ranks_on_.resize(base::index(map.nodes()));
+    for (std::int32_t r = 0; r < map.ranks(); ++r) ranks_on_[base::index(node_of(r))].push_back(r);
 }
 
 std::int32_t Leaders::distance(std::int32_t from, std::int32_t to) const {
@@ -30,11 +30,11 @@ std::int32_t Leaders::distance(std::int32_t from, std::int32_t to) const {
 
 std::int32_t Leaders::of(std::int32_t node, std::int32_t number) const {
     COCO_CHECK(number >= 0, "a bundle goes to another node");
-    const auto& ranks = ranks_on_[static_cast<std::size_t>(node)];
+    const auto& ranks = ranks_on_[base::index(node)];
     COCO_CHECK(!ranks.empty(), "each node has ranks");
     auto leaders = static_cast<std::int32_t>(ranks.size());
     if (leaders_ != 0) leaders = std::min(leaders, leaders_);
-    return ranks[static_cast<std::size_t>(number % leaders)];
+    return ranks[base::index(number % leaders)];
 }
 
 Bundling::Bundling(const topology::NodeMap& map, std::int32_t rank, const Neighborhood& neighborhood,

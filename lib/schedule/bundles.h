@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "schedule/edges.h"
 #include "topology/node_map.h"
 
@@ -53,7 +54,7 @@ class Leaders {
 
     std::int32_t node_of(std::int32_t rank) const {
         COCO_CHECK(rank >= 0 && rank < map_.ranks(), "a rank of a bundle is in the map");
-        return map_.node[static_cast<std::size_t>(rank)];
+        return map_.node[base::index(rank)];
     }
     std::int32_t ranks() const { return map_.ranks(); }
     std::int32_t distance(std::int32_t from, std::int32_t to) const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::schedule {
 namespace {
@@ -19,8 +20,7 @@ void append(std::vector<Load>& to, const std::vector<Load>& more) {
 
 bool is_on_other_node(const topology::NodeMap& map, std::int32_t rank, std::int32_t other) {
     COCO_CHECK(rank >= 0 && rank < map.ranks() && other < map.ranks(), "neighbours are ranks of the map");
-    return other >= 0 &&
-           map.node[static_cast<std::size_t>(other)] != map.node[static_cast<std::size_t>(rank)];
+    return other >= 0 && map.node[base::index(other)] != map.node[base::index(rank)];
 }
 
 // How many blocks go to each neighbour on another node, and come from each.
@@ -286,7 +286,7 @@ void CombiningMaker::take_over(std::span<const std::int32_t> words) {
     while (!words.empty()) {
         COCO_CHECK(words.size() >= 2, "cargo names its neighbour and counts its loads");
         Cargo cargo{words[0], {}};
-        auto loads = static_cast<std::size_t>(words[1]);
+        auto loads = base::index(words[1]);
         COCO_CHECK(2 + 2 * loads <= words.size(), "a letter has all loads of its cargo");
         for (std::size_t i = 0; i < loads; ++i) cargo.loads.push_back({words[2 + 2 * i], words[3 + 2 * i]});
         words = words.subspan(2 + 2 * loads);

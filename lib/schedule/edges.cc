@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "topology/share.h"
 
 namespace coco::schedule {
@@ -12,14 +13,14 @@ namespace {
 
 bool is_mate(const topology::NodeMap& map, std::int32_t a, std::int32_t b) {
     COCO_CHECK(a >= 0 && a < map.ranks() && b >= 0 && b < map.ranks(), "edges join ranks of the map");
-    return map.node[static_cast<std::size_t>(a)] == map.node[static_cast<std::size_t>(b)];
+    return map.node[base::index(a)] == map.node[base::index(b)];
 }
 
 // The domains of a node, in the order in which its ranks name them.
 std::vector<std::int32_t> domains_of(const topology::NodeMap& map, std::int32_t node) {
     std::vector<std::int32_t> domains;
     for (std::int32_t r : map.ranks_on_node(node)) {
-        std::int32_t domain = map.domain[static_cast<std::size_t>(r)];
+        std::int32_t domain = map.domain[base::index(r)];
         if (std::ranges::find(domains, domain) == domains.end()) domains.push_back(domain);
     }
     return domains;
@@ -69,14 +70,14 @@ EdgeShare own_share(const topology::NodeMap& map, std::int32_t rank, const Neigh
 CurveCut::CurveCut(const topology::NodeMap& map, Cut cut, std::int32_t rank) {
     COCO_CHECK(cut != Cut::own, "receivers copy their own edges without a curve");
     COCO_CHECK(rank >= 0 && rank < map.ranks(), "a rank that cuts a curve is in the map");
-    std::int32_t node = map.node[static_cast<std::size_t>(rank)];
+    std::int32_t node = map.node[base::index(rank)];
     if (cut == Cut::curve) {
         groups_.push_back(map.ranks_on_node(node));
         return;
     }
     for (std::int32_t n = 0; n < map.nodes(); ++n) steps_ = std::max(steps_, size_of(domains_of(map, n)));
     auto domains = domains_of(map, node);
-    auto own = std::ranges::find(domains, map.domain[static_cast<std::size_t>(rank)]);
+    auto own = std::ranges::find(domains, map.domain[base::index(rank)]);
     std::rotate(domains.begin(), own, domains.end());
     for (std::int32_t domain : domains) groups_.push_back(map.ranks_in_domain(domain));
     COCO_CHECK(std::ssize(groups_) <= steps_, "no node has more curves than there are steps");
@@ -94,7 +95,7 @@ CurveEdge CurveCut::place(const Edge& edge, std::uint64_t weight) const {
 
 std::int32_t CurveCut::gatherer_of(const CurveEdge& edge) const {
     auto member = topology::part_of(matrix(edge.step).cells(), size_of(groups_[0]), edge.position);
-    return groups_[0][static_cast<std::size_t>(member)];
+    return groups_[0][base::index(member)];
 }
 
 void CurveCut::sort(std::vector<CurveEdge>& edges) {
@@ -105,10 +106,10 @@ void CurveCut::sort(std::vector<CurveEdge>& edges) {
 }
 
 std::vector<std::uint64_t> CurveCut::weights_of(std::span<const CurveEdge> gathered) const {
-    std::vector<std::uint64_t> weights(static_cast<std::size_t>(steps_));
+    std::vector<std::uint64_t> weights(base::index(steps_));
     for (const CurveEdge& edge : gathered) {
         COCO_CHECK(edge.step >= 0 && edge.step < steps_, "an edge is on one of the curves");
-        weights[static_cast<std::size_t>(edge.step)] += edge.weight;
+        weights[base::index(edge.step)] += edge.weight;
     }
     return weights;
 }
@@ -118,13 +119,11 @@ std::vector<std::int32_t> CurveCut::copiers_of(std::span<const CurveEdge> gather
     const Ranks& group = groups_[0];
     COCO_CHECK_DEAR(std::ranges::is_sorted(gathered, {}, &CurveEdge::step),
                     "the edges to be dealt out are sorted");
-    COCO_CHECK(weights.size() % static_cast<std::size_t>(steps_) == 0,
-               "each rank tells a weight for each curve");
-    COCO_CHECK(weights.size() / static_cast<std::size_t>(steps_) > static_cast<std::size_t>(group.back()),
+    COCO_CHECK(weights.size() % base::index(steps_) == 0, "each rank tells a weight for each curve");
+    COCO_CHECK(weights.size() / base::index(steps_) > base::index(group.back()),
                "all ranks tell their weights");
     auto weight_of = [&](std::int32_t rank, std::int32_t step) {
-        return weights[static_cast<std::size_t>(rank) * static_cast<std::size_t>(steps_) +
-                       static_cast<std::size_t>(step)];
+        return weights[base::index(rank) * base::index(steps_) + base::index(step)];
     };
     std::vector<std::int32_t> copiers;
     copiers.reserve(gathered.size());
@@ -142,7 +141,7 @@ std::vector<std::int32_t> CurveCut::copiers_of(std::span<const CurveEdge> gather
         // An edge belongs to the share in which its middle lies.
         std::uint64_t middle = 2 * before + gathered[i].weight;
         COCO_CHECK(middle < 2 * total, "the weight of a curve is that of all its edges");
-        copiers.push_back(group[static_cast<std::size_t>(middle * group.size() / (2 * total))]);
+        copiers.push_back(group[base::index(middle * group.size() / (2 * total))]);
         before += gathered[i].weight;
     }
     return copiers;

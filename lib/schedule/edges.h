@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "schedule/order.h"
 #include "topology/node_map.h"
 
@@ -92,9 +93,8 @@ class CurveCut {
   private:
     using Ranks = std::vector<std::int32_t>;
     const Ranks& senders(std::int32_t step) const {
-        COCO_CHECK(step >= 0 && static_cast<std::size_t>(step) < groups_.size(),
-                   "an edge begins on the node of its end");
-        return groups_[static_cast<std::size_t>(step)];
+        COCO_CHECK(step >= 0 && base::index(step) < groups_.size(), "an edge begins on the node of its end");
+        return groups_[base::index(step)];
     }
     Matrix matrix(std::int32_t step) const;
 

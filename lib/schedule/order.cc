@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::schedule {
 namespace {
@@ -95,20 +96,20 @@ std::vector<Cell> morton_range(Matrix matrix, std::int64_t first, std::int64_t c
                "a range of positions is on the curve");
     std::vector<Cell> cells;
     if (count == 0) return cells;
-    cells.reserve(static_cast<std::size_t>(count));
+    cells.reserve(base::index(count));
     bool interleaves =
         matrix.rows == matrix.columns && std::has_single_bit(static_cast<std::uint32_t>(matrix.rows));
     if (interleaves && can_extract())
         extract(static_cast<std::uint64_t>(first), count, cells);
     else
-        walk({{0, 0}, matrix}, first, static_cast<std::size_t>(count), cells);
+        walk({{0, 0}, matrix}, first, base::index(count), cells);
     return cells;
 }
 
 std::vector<std::int32_t> peers_nearest_first(const topology::NodeMap& map, std::int32_t rank) {
     COCO_CHECK(rank >= 0 && rank < map.ranks(), "a rank with peers is in the map");
     std::vector<std::int32_t> peers;
-    std::int32_t domains = map.domains(), own_domain = map.domain[static_cast<std::size_t>(rank)];
+    std::int32_t domains = map.domains(), own_domain = map.domain[base::index(rank)];
     auto own = map.ranks_in_domain(own_domain);
     auto behind_me = std::upper_bound(own.begin(), own.end(), rank) - own.begin();
     for (std::int32_t i = 0; i < domains; ++i) {

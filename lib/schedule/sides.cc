@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::schedule {
 namespace {
@@ -15,9 +16,8 @@ std::int32_t recv_side(std::int32_t rank) { return 2 * rank + 1; }
 
 // A union-find structure: every side points to a side that is no larger, and so on to the least of its group.
 std::int32_t& parent(std::span<std::int32_t> sides, std::int32_t side) {
-    COCO_CHECK(side >= 0 && static_cast<std::size_t>(side) < sides.size(),
-               "a side is one of the sides of the ranks");
-    return sides[static_cast<std::size_t>(side)];
+    COCO_CHECK(side >= 0 && base::index(side) < sides.size(), "a side is one of the sides of the ranks");
+    return sides[base::index(side)];
 }
 
 std::int32_t least_of(std::span<std::int32_t> sides, std::int32_t side) {
@@ -50,8 +50,7 @@ std::vector<std::int32_t> groups_of(std::span<const std::int32_t> sides) {
     std::vector<std::int32_t> groups(sides.begin(), sides.end());
     std::vector<char> shared(sides.size());
     for (std::size_t side = 0; side < sides.size(); ++side)
-        if (static_cast<std::size_t>(sides[side]) != side)
-            shared[side] = shared[static_cast<std::size_t>(sides[side])] = 1;
+        if (base::index(sides[side]) != side) shared[side] = shared[base::index(sides[side])] = 1;
     for (std::size_t side = 0; side < sides.size(); ++side)
         if (!shared[side]) groups[side] = kNone;
     return groups;
@@ -68,7 +67,7 @@ Groups groups_at(const std::vector<std::int32_t>& groups, std::size_t rank) {
 
 Sides sides_of(std::int32_t rank, std::int32_t ranks, const Neighborhood& neighborhood) {
     COCO_CHECK(rank >= 0 && rank < ranks, "a rank with sides is one of the ranks");
-    Sides sides(2 * static_cast<std::size_t>(ranks));
+    Sides sides(2 * base::index(ranks));
     std::iota(sides.begin(), sides.end(), 0);
     for (std::int32_t to : neighborhood.destinations)
         if (to >= 0) unite(sides, send_side(rank), recv_side(to));

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/env.h"
+#include "base/index.h"
 #include "base/one_line.h"
 #include "base/write_signals.h"
 #include "os/probe.h"
@@ -43,8 +44,8 @@ class File {
         char piece[65536];
         for (ssize_t n; (n = read(fd_, piece, sizeof piece)) != 0;) {
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0 || text.size() + static_cast<std::size_t>(n) > policy::kMostFileBytes) return false;
-            text.append(piece, static_cast<std::size_t>(n));
+            if (n < 0 || text.size() + base::index(n) > policy::kMostFileBytes) return false;
+            text.append(piece, base::index(n));
         }
         return true;
     }
@@ -54,7 +55,7 @@ class File {
             const ssize_t n = write(fd_, text.data(), text.size());
             if (n < 0 && errno == EINTR) continue;
             if (n <= 0) return false;
-            text.remove_prefix(static_cast<std::size_t>(n));
+            text.remove_prefix(base::index(n));
         }
         return fsync(fd_) == 0;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/check.h"
+#include "base/index.h"
 #include "stats/stats.h"
 
 namespace coco::stats {
@@ -31,13 +32,13 @@ constexpr ReasonText kReasons[] = {
     {"switched_off", "libcoco is switched off, by COCO_DISABLE=1 or by unequal settings of the ranks", ""},
     {"device_memory", "memory of a device (GPU) is among the ranks' buffers", ""},
 };
-static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kReasons));
+static_assert(std::size(kReasons) == base::index(Reason::kReasons));
 
 }  // namespace
 
 const ReasonText& text_of(Reason reason) {
     COCO_CHECK(reason < Reason::kReasons, "a reason is one of those that have a text");
-    return kReasons[static_cast<std::size_t>(reason)];
+    return kReasons[base::index(reason)];
 }
 
 }  // namespace coco::stats

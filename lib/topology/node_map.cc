@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/env.h"
+#include "base/index.h"
 #include "topology/share.h"
 
 namespace coco::topology {
@@ -93,7 +94,7 @@ NodeMap make_node_map(const std::vector<std::uint64_t>& node_label,
 NodeMap one_node(std::int32_t ranks, std::int32_t domains) {
     COCO_CHECK(ranks >= 0 && domains >= 1, "the ranks of a node are in a domain or more");
     NodeMap map;
-    map.node.assign(static_cast<std::size_t>(ranks), 0);
+    map.node.assign(base::index(ranks), 0);
     for (std::int32_t r = 0; r < ranks; ++r)
         map.domain.push_back(static_cast<std::int32_t>(part_of(ranks, domains, r)));
     return map;
