@@ -210,7 +210,7 @@ class Channel {
 
     // Streams: pieces of data that a rank shows another in this epoch, one after the other, in memory that
     // both know. peer: for whom; this rank itself stands for all. The raise releases the piece, and pairs
-    // with wait_shown(). Requires, of these four: fewer than kNodeRanks ranks, fewer than kStreamPieces
+    // with wait_shown(). Requires, of these four: at most kNodeRanks ranks, fewer than kStreamPieces
     // pieces, counts that only grow.
     void raise_shown(std::int32_t peer, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
