@@ -123,8 +123,7 @@ Family open_mpi() {
     };
 }
 
-// The values that the MPI Forum publishes for MPI 5.0 (chapter 20 of the standard;
-// github.com/mpi-forum/mpi-abi-stubs).
+// The values that the MPI Forum publishes for MPI 5.0: chapter 20 of the standard, and the Forum's own mpi.h.
 Family standard() {
     return {
         .key = "standard",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The standard ABI in the table of families against the values that the MPI Forum publishes: MPI 5.0 (June
-// 2025), appendix A, and mpi.h of github.com/mpi-forum/mpi-abi-stubs, whose numbers are copied here by hand.
+// 2025), appendix A, and the Forum's own mpi.h, whose numbers are copied here by hand.
 // (tests/mpi/family_test.cc compares with a library's own mpi.h where there is one.)
 #include <catch2/catch.hpp>
 #include <cstring>
