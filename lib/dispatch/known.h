@@ -100,8 +100,7 @@ class KnownCalls {
         KnownCall* place = find(key, is_same);
         if (place == nullptr)
             place = find(key, [&](const KnownCall& other) {
-                return other.generation != call.generation ||
-                       (other.comm == call.comm && !other.holds());
+                return other.generation != call.generation || (other.comm == call.comm && !other.holds());
             });
         (place != nullptr ? *place : set->calls[some_way()]) = call;
     }
