@@ -88,7 +88,7 @@ class Findings {
 struct Preloaded {
     std::string file, version;  // of libcoco; an empty version: libcoco is not there
     bool shares = false;        // whether malloc gives memory of the shared heap
-    std::string complaint_of_loader, complaint_of_libcoco;  // each a line, or empty
+    std::string complaint_of_loader, complaint_of_libcoco;  // each ": " and a line, or empty
 };
 
 // What the questions are about, and what some of them leave to later ones.

@@ -140,15 +140,24 @@ Company::Company(bool is_root, std::vector<TextSocket> sockets, std::int32_t mes
 
 std::optional<std::string> Company::confer(const std::string& mine,
                                            const std::function<std::string(const Texts&)>& answer) {
-    if (!is_root_) return sockets_[0].send(mine) ? sockets_[0].receive(kText_ns + kText_ns) : std::nullopt;
+    if (!is_root_) {
+        // The root itself may wait so long for a rank that is silent, and has to answer then.
+        constexpr std::uint64_t kAnswer_ns = 2 * kText_ns;
+        std::optional<std::string> told = std::nullopt;
+        if (sockets_[0].send(mine)) told = sockets_[0].receive(kAnswer_ns);
+        return told && !told->empty() ? told : std::nullopt;
+    }
     Texts texts = {mine};
     const std::uint64_t end_ns = os::now_ns() + kText_ns;
-    std::erase_if(sockets_, [&](TextSocket& socket) {  // A process that is silent is lost.
+    std::vector<TextSocket> heard;  // A process that is silent is lost.
+    for (TextSocket& socket : sockets_) {
         const std::optional<std::string> said = socket.receive(end_ns - std::min(end_ns, os::now_ns()));
-        std::istringstream all(said.value_or(""));
+        if (!said) continue;
+        std::istringstream all(*said);
         for (std::string text; std::getline(all, text, '\0');) texts.push_back(text);
-        return !said;
-    });
+        heard.push_back(std::move(socket));
+    }
+    sockets_ = std::move(heard);
     const std::string told = answer(texts);
     for (TextSocket& socket : sockets_) socket.send(told);
     return told;

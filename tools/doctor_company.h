@@ -36,7 +36,7 @@ class Company {
     bool is_root() const { return is_root_; }
     // Called by all, with texts that have no zero byte and are not empty. The root hears those that come in
     // time, its own among them, and all hear its answer; an empty answer is the last one. Returns: the
-    // answer; nothing if the root is lost.
+    // answer; to others than the root nothing if it is empty, or the root is lost.
     std::optional<std::string> confer(const std::string& mine,
                                       const std::function<std::string(const Texts&)>& answer);
 

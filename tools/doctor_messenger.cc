@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <sstream>
 
@@ -24,9 +26,9 @@
 namespace coco::tools {
 namespace {
 
-// The messenger's first text begins with one of these, and its last one is the third.
+// The messenger's first text begins with one of these.
 constexpr char kStarted = 's', kFailed = 'f';
-constexpr const char* kEnd = "end";
+constexpr const char* kEnd = "end";  // its last text
 
 // Hears whether the MPI library has started as a job of so many ranks; 0: any number. Returns: why it has
 // not; empty if it has.
@@ -115,12 +117,19 @@ Company::~Company() {
 
 std::unique_ptr<Company> meet_job(const Launch& launch, const std::string& mpi_file, std::string& trouble) {
     int ends[2];
-    if (mpi_file.empty()) trouble = "no MPI library is known that fits the launcher";
-    if (mpi_file.empty() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return nullptr;
+    if (mpi_file.empty()) {
+        trouble = "no MPI library is known that fits the launcher";
+        return nullptr;
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        trouble = std::strerror(errno);
+        return nullptr;
+    }
     std::vector<TextSocket> messenger;
     messenger.emplace_back(ends[0]);
     const pid_t child = fork();
     if (child == 0) become_messenger(mpi_file, ends[1]);
+    if (child < 0) trouble = std::strerror(errno);
     close(ends[1]);
     if (child < 0) return nullptr;
     bool is_root = false;

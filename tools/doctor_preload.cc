@@ -28,6 +28,7 @@ std::string after(const std::string& line, std::string_view mark) {
 // A complaint begins with a process number, which differs between ranks and is left out. The first one
 // counts.
 void read_complaint(const std::string& line, Preloaded& seen) {
+    if (line.empty()) return;
     if (line.starts_with("coco[")) {
         if (seen.complaint_of_libcoco.empty()) seen.complaint_of_libcoco = ": " + after(line, "info: ");
     } else if (seen.complaint_of_loader.empty()) {

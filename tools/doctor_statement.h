@@ -79,8 +79,6 @@ class Offered {
   public:
     explicit Offered(std::int64_t rank);
     ~Offered();
-    Offered(const Offered&) = delete;
-    Offered& operator=(const Offered&) = delete;
     const Offer& offer() const { return offer_; }
     // Passes the descriptor to mates by sockets, while all of them do so. Returns: whose descriptor has come
     // back.

@@ -45,16 +45,18 @@ bool TextSocket::send(const std::string& text) {
 
 bool TextSocket::read_all(char* to, std::size_t bytes, std::uint64_t end_ns) {
     while (bytes != 0) {
+        const ssize_t n = recv(fd_, to, bytes, MSG_DONTWAIT);  // also where the time is over: it may be there
+        if (n > 0) {
+            to += n;
+            bytes -= static_cast<std::size_t>(n);
+            continue;
+        }
+        if (n == 0 || (errno != EINTR && errno != EAGAIN)) return false;
         const std::uint64_t now_ns = os::now_ns();
         if (now_ns >= end_ns) return false;
         pollfd wait{fd_, POLLIN, 0};
         if (poll(&wait, 1, static_cast<int>((end_ns - now_ns) / 1'000'000 + 1)) < 0 && errno != EINTR)
             return false;
-        const ssize_t n = recv(fd_, to, bytes, MSG_DONTWAIT);
-        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (n <= 0) return false;
-        to += n;
-        bytes -= static_cast<std::size_t>(n);
     }
     return true;
 }
