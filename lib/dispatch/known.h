@@ -89,10 +89,10 @@ class KnownCalls {
             if (is(call)) return &call;
         return nullptr;
     }
-    // Puts the call in the place of an older one for which `is_same` holds; else of one that is stale; else of
-    // one drawn by chance: where a few more are used in turns than there are places, the oldest is the next to
-    // be used. Only on the call's own communicator is asked whether a call holds still: another thread may free
-    // any other one meanwhile.
+    // Puts the call in the place of an older one for which `is_same` holds; else of one that is stale; else
+    // of one drawn by chance: where a few more are used in turns than there are places, the oldest is the
+    // next to be used. Only on the call's own communicator is asked whether a call holds still: another
+    // thread may free any other one meanwhile.
     template <class IsSame>
     void put(std::uint64_t key, const KnownCall& call, IsSame is_same) {
         std::unique_ptr<Set>& set = sets_[set_of(key)];
