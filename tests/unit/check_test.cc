@@ -52,6 +52,16 @@ TEST_CASE("a check that fails ends the process with one line", "[check]") {
     CHECK(end.said.ends_with('\n'));
 }
 
+// It may allocate, while the thread holds the allocator's lock.
+TEST_CASE("a check that fails asks no handler of the program's", "[check]") {
+    const End end = end_of([] {
+        std::signal(SIGABRT, [](int) { _exit(3); });
+        COCO_CHECK(1 + 1 == 3, "one and one make three");
+    });
+    CHECK(WIFSIGNALED(end.status));
+    CHECK(WTERMSIG(end.status) == SIGABRT);
+}
+
 TEST_CASE("a check that holds says nothing", "[check]") {
     const End end = end_of([] { COCO_CHECK(1 + 1 == 2, "one and one make two"); });
     CHECK(end.status == 0);
