@@ -131,7 +131,8 @@ Layout::Bounds Layout::bounds() const {
 }
 
 void Layout::repeat(std::int64_t count, std::int64_t stride_bytes) {
-    COCO_CHECK(count >= 0, "a layout is repeated some times, or never");
+    // Fewer than none: the MPI library tells of its types otherwise than is known.
+    if (count < 0) *this = none();
     if (count == 0) *this = Layout().bounded(pieces_max_);  // of whatever there are none
     if (pieces_.empty() || count == 1) return;
     Piece& first = pieces_[0];

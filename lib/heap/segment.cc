@@ -346,7 +346,8 @@ std::byte* map_peer(const SegmentId& peer) { return find_or_map(peer, -1); }
 std::byte* map_peer(const SegmentId& peer, int fd) { return find_or_map(peer, fd); }
 
 const std::atomic<std::uint64_t>& growths_of(std::byte* segment) {
-    COCO_CHECK(segment != nullptr && header_of(segment).magic == kMagic, "a segment that grows is mapped");
+    COCO_CHECK(segment != nullptr, "a segment that grows is mapped");
+    COCO_CHECK_DEAR(header_of(segment).magic == kMagic, "a segment that grows is mapped");
     return header_of(segment).growths;
 }
 

@@ -16,7 +16,7 @@ std::int32_t recv_side(std::int32_t rank) { return 2 * rank + 1; }
 
 // A union-find structure: every side points to a side that is no larger, and so on to the least of its group.
 std::int32_t& parent(std::span<std::int32_t> sides, std::int32_t side) {
-    COCO_CHECK(side >= 0 && base::index(side) < sides.size(), "a side is one of the sides of the ranks");
+    COCO_CHECK_DEAR(side >= 0 && base::index(side) < sides.size(), "a side is one of the sides of the ranks");
     return sides[base::index(side)];
 }
 

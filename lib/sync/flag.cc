@@ -75,9 +75,9 @@ void ring(Doorbell& bell) {
 
 void wait_slowly(const std::atomic<std::uint64_t>& word, Doorbell& bell, std::uint64_t target,
                  const WaitPolicy& policy) {
-    COCO_CHECK(policy.yields_per_progress != 0, "the MPI library is driven at some yields");
-    COCO_CHECK(policy.least_sleep_ns <= policy.most_sleep_ns,
-               "the first sleep is no longer than the longest");
+    COCO_CHECK_DEAR(policy.yields_per_progress != 0, "the MPI library is driven at some yields");
+    COCO_CHECK_DEAR(policy.least_sleep_ns <= policy.most_sleep_ns,
+                    "the first sleep is no longer than the longest");
     if (spin(word, target, policy)) return;
     std::uint32_t yields = policy.yields;
     std::uint64_t sleep_ns = policy.least_sleep_ns;
