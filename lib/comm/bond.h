@@ -57,9 +57,7 @@ struct Bond {
     std::uint64_t children = 0;  // how many communicators were made from this one
     Members* members = nullptr;  // null: not looked up yet, or without an identity
     std::unique_ptr<Comm> comm;  // null until collectives of ours have been called often enough
-    // Until then: how much these calls weigh (comm.cc), and how many were on neighbours.
-    std::uint64_t weight = 0;
-    std::uint32_t neighbor_calls = 0;
+    std::uint64_t weight = 0;    // until then: how much these calls weigh (comm.cc)
 
     explicit Bond(std::uint64_t identity, Members* known = nullptr);
     ~Bond();

@@ -152,14 +152,14 @@ namespace {
 // A call counts as much as ours is likely to gain on it, so that a communicator that is freed soon costs
 // little more than without libcoco. Where ranks meet in their own memory, setting a communicator up takes 1
 // to 2 us on 2 ranks, and more where ranks share cores (bench/short_lived). Large exchanges win that back at
-// once, small ones in some 16 calls, bcasts in some 40. No rank knows the size of a v or w form: with MPICH
-// the first counts as large, with Open MPI the fourth.
-constexpr std::uint32_t kEnough = 40, kSizedWeight = 10, kExchangeWeight = 5, kBcastWeight = 1;
+// once, small ones in some 16 calls, bcasts in some 40, calls on neighbours, whose lists are read first, in
+// 30 to 60. No rank knows the size of a v or w form: with MPICH the first counts as large, with Open MPI the
+// fourth.
+constexpr std::uint32_t kEnough = 40, kSizedWeight = 10, kExchangeWeight = 5, kLeastWeight = 1;
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 
 std::uint32_t weight_of(algorithms::Collective collective, std::uint64_t block_bytes) {
-    if (is_neighbor(collective)) return kEnough;  // see count_neighbor_call()
-    if (is_rooted(collective)) return kBcastWeight;
+    if (is_rooted(collective) || is_neighbor(collective)) return kLeastWeight;
     if (is_sized(collective)) return mpi::lib().manners.exchanges_are_slow ? kEnough : kSizedWeight;
     return block_bytes >= kLargeBytes ? kEnough : kExchangeWeight;
 }
@@ -199,9 +199,8 @@ void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t blo
         if (comm.calls >= kEnough) settle_on_node(comm);
         return;
     }
-    const bool world = comm.handle == mpi::lib().comm_world;             // is used for long
-    const bool counted = comm.id != 0 && base::is_neighbor(collective);  // by count_neighbor_call()
-    if (++comm.calls < kCallsBeforeSetUp && !world && !counted) return;
+    const bool world = comm.handle == mpi::lib().comm_world;  // is used for long
+    if (++comm.calls < kCallsBeforeSetUp && !world) return;
     close(comm, comm.id == 0 && spans_worlds(comm) ? stats::Reason::other_world : set_up(comm));
 }
 
@@ -209,11 +208,6 @@ namespace {
 
 // Counts a call on a communicator that has no state yet. Returns: whether it still needs none.
 bool stays_unused(Bond& bond, algorithms::Collective collective, std::uint64_t block_bytes) {
-    if (is_neighbor(collective)) {
-        if (bond.neighbor_calls + 1 >= kCallsBeforeSetUp) return false;
-        ++bond.neighbor_calls;
-        return true;
-    }
     const std::uint32_t weight = weight_of(collective, block_bytes);
     if (bond.weight + weight >= kEnough) return false;
     bond.weight += weight;
@@ -224,7 +218,6 @@ bool stays_unused(Bond& bond, algorithms::Collective collective, std::uint64_t b
 
 UnusedCalls unused_calls(const Comm& stand_in, algorithms::Collective collective, std::uint64_t block_bytes) {
     COCO_CHECK(stand_in.unused != nullptr, "calls without a state are those of a stand-in");
-    COCO_CHECK(!is_neighbor(collective), "calls on neighbours are counted one by one");
     const std::uint64_t weight = weight_of(collective, block_bytes);
     return {&stand_in.unused->weight, weight, kEnough - weight};
 }
@@ -237,7 +230,6 @@ Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t 
     const auto weight = static_cast<std::uint32_t>(bond.weight);
     Comm* made = make_known(comm.handle, bond);
     made->calls = weight;
-    made->neighbor_calls = bond.neighbor_calls;
     t_last.comm = made;
     return made;
 }
@@ -246,12 +238,6 @@ void close_for_devices(Comm& comm) {
     COCO_CHECK(comm.unused == nullptr, "a communicator that is closed has a state");
     close(comm, stats::Reason::device_memory);
     forget_handles();  // what is remembered of calls
-}
-
-bool count_neighbor_call(Comm& comm) {
-    COCO_CHECK(comm.unused == nullptr, "a state that stands in for another one counts no calls of its own");
-    if (comm.id == 0 || comm.neighbors != nullptr) return true;
-    return ++comm.neighbor_calls >= kCallsBeforeSetUp;
 }
 
 Comm::Kept& Comm::kept_for(const ScheduleKey& key) {

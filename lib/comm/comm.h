@@ -72,9 +72,8 @@ struct Comm {
     std::int32_t ranks = 0;
     // none: calls may run here; otherwise why every call is handed back.
     stats::Reason closed = stats::Reason::not_set_up;
-    bool settled = false;              // open, or closed for good: calls need not be counted any more
-    std::uint32_t calls = 0;           // before it was set up; weighed on one node
-    std::uint32_t neighbor_calls = 0;  // calls on neighbours before these were looked up
+    bool settled = false;     // open, or closed for good: calls need not be counted any more
+    std::uint32_t calls = 0;  // before it was set up; weighed on one node
 
     topology::NodeMap map;
     std::int32_t nodes = 0;
@@ -190,8 +189,7 @@ struct UnusedCalls {
     std::uint64_t* weight = nullptr;
     std::uint64_t each = 1, end = 0;
 };
-// The calls like one that count_unused() has counted, and made no state for. Requires: no collective of
-// neighbours.
+// The calls like one that count_unused() has counted, and made no state for.
 UnusedCalls unused_calls(const Comm& stand_in, algorithms::Collective collective, std::uint64_t block_bytes);
 // Opens MPI_COMM_WORLD where all its ranks are on one node, so that its first call pays for nothing. Called
 // in MPI_Init on all ranks. Returns: its state, if it is open. Requires: bind_world().
@@ -203,9 +201,6 @@ void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t blo
 // Leaves all calls that follow on the communicator to the MPI library, as buffers in memory of devices are
 // among them. Requires: all ranks do so in the same call.
 void close_for_devices(Comm& comm);
-// Counts one collective call on neighbours, before count_call(). Returns: whether the communicator's
-// neighbours are known or shall be looked up now.
-bool count_neighbor_call(Comm& comm);
 
 // Sets where what is learned is kept: rank 0 of a communicator that is set up tells what is there. Requires:
 // called before the first count_call(), on all ranks or none.

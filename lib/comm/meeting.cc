@@ -45,7 +45,7 @@ void fill_state(Comm& comm, const Members& members) {
 // Makes the state as if nobody had called on the communicator yet. What depends on its members alone stays.
 void renew(Comm& comm) {
     COCO_CHECK(!comm.lane.channel.is_open(), "state that is made anew has left its channel");
-    comm.calls = comm.neighbor_calls = 0;
+    comm.calls = 0;
     if (comm.closed != stats::Reason::none) return;
     comm.closed = stats::Reason::not_set_up;
     comm.settled = false;

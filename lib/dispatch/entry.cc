@@ -285,7 +285,6 @@ std::uint64_t plain_block_bytes(const Args& args) {
 // Where sizes count they may not, if the type may pass: the next type of this handle would weigh as this one,
 // while a mate whose handles differ reads its size.
 bool weigh_alike(const Args& args) {
-    if (is_neighbor(args.collective)) return false;
     return !is_plain_exchange(args.collective) || dispatch::facts_of(args.recv.type).lasts;
 }
 
@@ -363,10 +362,6 @@ TakeResult take(const Args& args) noexcept {
     taken.count.comm_ranks = comm.ranks;
     if (off) {
         leave(args, comm, taken);
-        return taken;
-    }
-    if (is_neighbor(args.collective) && !comm::count_neighbor_call(comm)) {
-        hand_back(taken, stats::Reason::not_set_up);
         return taken;
     }
     if (!comm.settled) [[unlikely]]

@@ -11,6 +11,7 @@
 
 #include "footprint.h"
 #include "support/check.h"
+#include "support/open_comm.h"
 
 namespace {
 
@@ -58,6 +59,7 @@ void use_ring(MPI_Comm comm, int calls) {
     const int size = world_size(), rank = world_rank();
     const int before = (rank + size - 1) % size, behind = (rank + 1) % size;
     std::vector<int> from(64), to(128);
+    test::open_comm(comm);
     for (int call = 0; call < calls; ++call) {
         for (int& number : from) number = rank * 1000 + call;
         MPI_Neighbor_allgather(from.data(), 64, MPI_INT, to.data(), 64, MPI_INT, comm);

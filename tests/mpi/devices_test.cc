@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/open_comm.h"
 
 namespace {
 
@@ -200,6 +201,7 @@ MPI_Comm make_comm(const Kind* neighbors) {
                                        MPI_INFO_NULL, 0, &comm);
     }
     if (g_is_after) g_hide_context(1);
+    if (neighbors != nullptr) test::open_comm(comm);
     use(comm, neighbors);
     if (g_is_after) g_hide_context(0);
     return comm;

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "support/open_comm.h"
+
 namespace {
 
 int g_rank = 0, g_ranks = 0;
@@ -30,6 +32,7 @@ MPI_Comm ring() {
     MPI_Comm comm;
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 4, peers.data(), MPI_UNWEIGHTED, 4, peers.data(),
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    test::open_comm(comm);
     return comm;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/open_comm.h"
 #include "types.h"
 
 namespace {
@@ -204,6 +205,7 @@ MPI_Comm all_neighbors() {
         MPI_Comm made;
         MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, world_size(), all.data(), MPI_UNWEIGHTED, world_size(),
                                        all.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+        test::open_comm(made);
         return made;
     }();
     return comm;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "random_draw.h"
+#include "support/open_comm.h"
 
 namespace test {
 
@@ -116,6 +117,7 @@ inline MPI_Comm random_topology(Random& common, Random& own, MPI_Comm base) {
                     : kind == 1 ? random_old_graph(drawn, parent, members)
                                 : random_graph(drawn, own, parent, members);
     MPI_Comm_free(&parent);
+    if (!drawn.once_in(4)) open_comm(comm);
     return comm;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/open_comm.h"
 
 namespace {
 
@@ -37,6 +38,7 @@ MPI_Comm make(const Graph& graph) {
     MPI_Comm comm;
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, sources, in.data(), MPI_UNWEIGHTED, destinations,
                                    out.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    test::open_comm(comm);
     return comm;
 }
 

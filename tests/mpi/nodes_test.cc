@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "support/open_comm.h"
+
 namespace {
 
 int g_rank, g_ranks, g_failures = 0;
@@ -173,6 +175,7 @@ void private_ring() {
     const int periodic = 1;
     MPI_Comm ring;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &g_ranks, &periodic, 0, &ring);
+    test::open_comm(ring);
     std::memset(sent, mark(g_rank, 0), sizeof sent);
     for (int i = 0; i < kCalls; ++i)
         MPI_Neighbor_alltoall(sent, kBytes, MPI_CHAR, came, kBytes, MPI_CHAR, ring);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/open_comm.h"
 
 namespace {
 
@@ -232,6 +233,7 @@ void make_ring() {
     for (int r = 0; r < g_ranks; ++r) all[static_cast<std::size_t>(r)] = r;
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, g_ranks, all.data(), MPI_UNWEIGHTED, g_ranks, all.data(),
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &g_ring);
+    test::open_comm(g_ring);
     std::vector<char> send(static_cast<std::size_t>(g_ranks)), recv(send);
     for (int i = 0; i < 6; ++i)
         for (int what = 0; what < kCollectives; ++what) invoke(what, send.data(), recv.data(), 1);

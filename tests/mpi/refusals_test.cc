@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "call.h"
+#include "support/open_comm.h"
 #include "support/refused.h"
 
 namespace {
@@ -202,7 +203,7 @@ int on_ring(MPI_Comm comm, Call call) {
     MPI_Comm ring;
     MPI_Cart_create(comm, 1, &size, &round, 0, &ring);
     MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
-    for (int i = 0; i < 4; ++i) MPI_Neighbor_alltoall(from, 1, MPI_INT, memory, 1, MPI_INT, ring);
+    test::open_comm(ring);
     const int code = call(ring);
     MPI_Comm_free(&ring);
     return code;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/open_comm.h"
 
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define PERSISTENT(name) MPI_##name
@@ -41,6 +42,7 @@ class Graph {
         types_.fill(MPI_INT);
         MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, kDegree, from_.data(), MPI_UNWEIGHTED, kDegree,
                                        to_.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm_);
+        test::open_comm(comm_);
     }
     ~Graph() { MPI_Comm_free(&comm_); }
     Graph(const Graph&) = delete;

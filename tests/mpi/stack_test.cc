@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/open_comm.h"
 
 namespace {
 
@@ -67,6 +68,7 @@ class Forms {
         std::vector<int> neighbors{(rank_ + 1) % size_, (rank_ + size_ - 1) % size_};
         MPI_Dist_graph_create_adjacent(comm, 2, neighbors.data(), MPI_UNWEIGHTED, 2, neighbors.data(),
                                        MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph_);
+        test::open_comm(graph_);
     }
     ~Forms() {
         MPI_Type_free(&holes_);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "call.h"
+#include "support/open_comm.h"
 #include "support/refused.h"
 
 namespace {
@@ -279,14 +280,6 @@ void exchange(int send, int recv) {
             CHECK(to[static_cast<std::size_t>(r * recv + i)] == (i < send ? r : -1));
 }
 
-// Neighbours are looked up in the third call on them.
-void warm_up_neighbors() {
-    int mine = world_rank();
-    std::vector<int> theirs(static_cast<std::size_t>(world_size()));
-    for (int i = 0; i < 3; ++i)
-        CHECK(MPI_Neighbor_allgather(&mine, 1, MPI_INT, theirs.data(), 1, MPI_INT, neighbors) == MPI_SUCCESS);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -302,7 +295,6 @@ int main(int argc, char** argv) {
     if (mode == "neighbors") {
         neighbors = all_as_neighbors();
         warm_up(neighbors);
-        warm_up_neighbors();
         check_all(exchanges, victims);
         about_themselves = true;
         check_all(exchanges, victims);

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/open_comm.h"
 
 namespace {
 
@@ -123,6 +124,7 @@ MPI_Comm neighborhood() {
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(from.size()), from.data(), MPI_UNWEIGHTED,
                                    static_cast<int>(to.size()), to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
                                    &comm);
+    test::open_comm(comm);
     return comm;
 }
 
