@@ -10,7 +10,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/index.h"
 #include "base/kernel.h"
 
 namespace coco::base {
@@ -69,7 +68,7 @@ const char* early_environment(std::size_t& size) {
         while (fd >= 0 && used < kMost - 1) {
             ssize_t n = kernel::read(fd, buffer + used, kMost - 1 - used);
             if (n <= 0) break;
-            used += base::index(n);
+            used += static_cast<std::size_t>(n);
         }
         if (fd >= 0) kernel::close(fd);
     }

@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "base/env.h"
-#include "base/index.h"
 #include "base/kernel.h"
 #include "base/one_line.h"
 #include "base/write_signals.h"
@@ -48,7 +47,7 @@ void write_line(const Text& line) {
         ssize_t n = kernel::write(STDERR_FILENO, rest.data(), rest.size());
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break;
-        rest.remove_prefix(base::index(n));
+        rest.remove_prefix(static_cast<std::size_t>(n));
     }
     errno = saved;
 }

@@ -51,6 +51,16 @@ struct Buffer {
     }
 };
 
+// Calls act(layout, whether it is not the one before) for each layout of a buffer.
+template <class Act>
+void for_each_layout(const Buffer& buffer, Act act) {
+    const std::int64_t* last = nullptr;
+    for (const BlockLayout& layout : buffer.layouts) {
+        act(layout, layout.words != nullptr && layout.words != last);
+        last = layout.words;
+    }
+}
+
 // The class of the largest of these blocks (bits.h).
 inline int largest_class(std::span<const BlockAt> blocks) {
     std::uint64_t largest = 0;

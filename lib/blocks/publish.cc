@@ -48,28 +48,6 @@ void publish_sides(const channel::Channel& channel, channel::Slot& slot, const S
                    .recv_bytes = 0};
 }
 
-namespace {
-
-// Calls act(layout, whether it is not the one before) for each layout of a buffer.
-template <class Act>
-void for_each_layout(const Buffer& buffer, Act act) {
-    const std::int64_t* last = nullptr;
-    for (const BlockLayout& layout : buffer.layouts) {
-        act(layout, layout.words != nullptr && layout.words != last);
-        last = layout.words;
-    }
-}
-
-}  // namespace
-
-std::uint64_t layouts_bytes(const Buffer& buffer) {
-    std::uint64_t bytes = 0;
-    for_each_layout(buffer, [&](const BlockLayout& layout, bool is_new) {
-        bytes += sizeof(LayoutAt) + (is_new ? words_of(layout.words) * sizeof(std::int64_t) : 0);
-    });
-    return bytes;
-}
-
 void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
                    std::byte* layouts, const Buffer& buffer, const std::byte* send_table) {
     const bool is_shared = send.piped == channel::Piped::shared;

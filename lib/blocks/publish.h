@@ -33,8 +33,6 @@ inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer)
     return slot.publish == channel::Publish::inlined ? const_cast<std::byte*>(slot.inlined)
                                                      : channel.at(peer, slot.scratch_at);
 }
-// The bytes that the layouts of a buffer take on the stage.
-std::uint64_t layouts_bytes(const Buffer& buffer);
 // Says in the slot how peers read the blocks of the send side. ring: on the stage, to show them piece by
 // piece; null where they are in shared memory. layouts: layouts_bytes() on the stage, for the layouts of
 // `buffer`; null: the blocks are contiguous, or come in pieces.

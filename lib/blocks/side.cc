@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/index.h"
 #include "blocks/copy_block.h"
-#include "blocks/publish.h"
 #include "heap/segment.h"
 
 namespace coco::blocks {
@@ -107,6 +106,14 @@ Side through_pipe(Side side, std::byte* base) {
 }
 
 }  // namespace
+
+std::uint64_t layouts_bytes(const Buffer& buffer) {
+    std::uint64_t bytes = 0;
+    for_each_layout(buffer, [&](const BlockLayout& layout, bool is_new) {
+        bytes += sizeof(channel::LayoutAt) + (is_new ? words_of(layout.words) * sizeof(std::int64_t) : 0);
+    });
+    return bytes;
+}
 
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which) {
     COCO_CHECK_DEAR(!buffer.on_device || (buffer.packer != nullptr && !buffer.has_layouts()),

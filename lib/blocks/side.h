@@ -59,6 +59,8 @@ struct Demand {
 
 // Whether all blocks of a dense buffer lie on the shared heap.
 bool is_shared(const Buffer& buffer, std::uint64_t block_bytes);
+// The bytes that the layouts of a buffer take on the stage.
+std::uint64_t layouts_bytes(const Buffer& buffer);
 // Decides where the side will be. Room on the shared heap is fetched here, ring space is taken
 // by the flights.
 Side plan_side(Store& store, const Buffer& buffer, const Demand& demand, Which which);

@@ -3,11 +3,8 @@
 
 #include <jemalloc/jemalloc.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -16,21 +13,20 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "base/env.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "base/text.h"
+#include "heap/block_sizes.h"
 #include "heap/gone.h"
-#include "heap/large.h"
 #include "heap/lock_all.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
 #include "heap/private_overlays.h"
+#include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "heap/system.h"
 #include "os/cpu.h"
-#include "os/process.h"
 #include "os/shared_memory.h"
 
 #pragma GCC visibility push(hidden)
@@ -232,35 +228,9 @@ unsigned make_arena(Arena which) {
 }
 
 constinit base::Lock g_making;
-constinit std::atomic<std::uint64_t> g_memory_bytes{UINT64_MAX};  // relaxed: nothing else goes with it
-constinit std::atomic<bool> g_shares_large{false};                // relaxed, too
+constinit std::atomic<bool> g_shares_large{false};  // relaxed: nothing else goes with it
 
 }  // namespace
-
-void bound_memory(std::uint64_t node_bytes) { g_memory_bytes.store(node_bytes, std::memory_order_relaxed); }
-
-std::uint64_t memory_share_bytes() {
-    static constinit std::atomic<std::uint64_t> node{0};  // relaxed, too
-    if (node.load(std::memory_order_relaxed) == 0) {
-        struct sysinfo facts {};
-        const bool known = kernel::sysinfo(&facts) == 0;
-        node.store(known ? facts.totalram * facts.mem_unit : 1, std::memory_order_relaxed);
-    }
-    return std::min(node.load(std::memory_order_relaxed), g_memory_bytes.load(std::memory_order_relaxed)) /
-           os::node_ranks();
-}
-
-base::HeapMode mode() {
-    constexpr int kUnread = -1;
-    static constinit std::atomic<int> found{kUnread};  // relaxed: nothing else goes with it
-    int known = found.load(std::memory_order_relaxed);
-    if (known == kUnread) {
-        base::HeapMode mode = base::HeapMode::adaptive;
-        base::parse_heap_mode(base::env("COCO_HEAP"), mode);
-        found.store(known = static_cast<int>(mode), std::memory_order_relaxed);
-    }
-    return static_cast<base::HeapMode>(known);
-}
 
 void share_large_blocks(bool share) { g_shares_large.store(share, std::memory_order_relaxed); }
 
@@ -269,11 +239,6 @@ Arena arena_of(std::size_t bytes) {
     if (bytes < kLarge) return Arena::middle;
     const bool is_shared = g_shares_large.load(std::memory_order_relaxed) && is_on_segment(Arena::middle);
     return is_shared ? Arena::middle : Arena::large;
-}
-
-bool is_address_space_bounded() {
-    rlimit space{};
-    return kernel::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
 }
 
 bool is_on_segment(Arena which) {

@@ -5,9 +5,6 @@
 // Thread safety: any thread. No malloc. Fails: by return value.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-
-#include "base/heap_mode.h"
 
 namespace coco::heap {
 
@@ -22,20 +19,13 @@ enum class Arena {
 // jemalloc's flags for a block of an arena, which is made when it is first asked for; 0: it cannot be made.
 int arena_flags(Arena which);
 
-// COCO_HEAP. A wrong value counts as unset here; MPI_Init refuses it.
-base::HeapMode mode();
 // Whether new blocks of an arena are on the segment.
 bool is_on_segment(Arena which);
 // Whether large blocks are born as middle ones from now on: where ranks cannot read each other's private
 // memory.
 void share_large_blocks(bool share);
-// The arena of a block of kMiddle bytes or more (large.h).
+// The arena of a block of kMiddle bytes or more (block_sizes.h).
 Arena arena_of(std::size_t bytes);
-// This rank's share of the node's memory, or of what its control group grants, once that is known.
-std::uint64_t memory_share_bytes();
-void bound_memory(std::uint64_t node_bytes);
-// Whether RLIMIT_AS counts addresses.
-bool is_address_space_bounded();
 
 // Around fork: no other thread makes an arena.
 void lock_arenas();

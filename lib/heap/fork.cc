@@ -44,6 +44,7 @@ constexpr std::uint64_t kLook_ns = 50'000'000u;  // so often it is asked whether
 // Relaxed: a thread that must not miss it has used the allocator itself; others ask whether there is anything
 // to do.
 constinit std::atomic<bool> g_guarded{false};
+using ForkHandler = void (*)();
 ForkHandler g_allocator_prepare, g_allocator_parent, g_allocator_child;
 // What the child says to its parent when its copy is complete: a word in a page of System V's shared memory.
 // The kernel counts who has that page: a fork that fails, or a child that dies, leaves the parent alone with
@@ -216,10 +217,9 @@ class Privatizer {
     os::Written written_;
 };
 
-// Puts all that was ever carved of the heap into private memory at the same addresses, with nothing mapped
-// beyond, so that the child is charged for no more (strict overcommit, RLIMIT_DATA).
-bool make_private(const Segment& segment) {
-    const std::uint64_t end = base::round_up(spans_end(), os::page_bytes());
+// Puts the heap up to `end` into private memory at the same addresses, with nothing mapped beyond, so that
+// the child is charged for no more (strict overcommit, RLIMIT_DATA).
+bool make_private(const Segment& segment, std::uint64_t end) {
     COCO_CHECK(end <= segment.bytes, "what was carved lies in the segment");
     if (!Privatizer(segment).all(end)) return false;
     unmap_own_from(end);
@@ -246,13 +246,14 @@ void child() {
     int saved = errno;
     if (own().bytes != 0) {
         const WithoutSignals held;
-        if (!make_private(own())) {
+        const std::uint64_t carved_end = base::round_up(spans_end(), os::page_bytes());
+        if (!make_private(own(), carved_end)) {
             COCO_LOG(error,
                      "fork: cannot copy the heap for the child: errno " << errno << "; the child ends");
             _exit(127);
         }
         end_copy();
-        forget_segments();
+        forget_segments(carved_end);
     }
     errno = saved;
     unlock_gone();
@@ -262,12 +263,12 @@ void child() {
     unlock_arenas();
 }
 
-}  // namespace
-
+// Registers our handlers around the allocator's: its locks are held while the copy is made. Returns: 0 or an
+// errno.
 int guard_forks(ForkHandler allocator_prepare, ForkHandler allocator_parent, ForkHandler allocator_child) {
     COCO_CHECK(allocator_prepare != nullptr && allocator_parent != nullptr && allocator_child != nullptr,
                "the allocator has handlers of its own around a fork");
-    COCO_CHECK(!forks_are_guarded(), "handlers around a fork are registered once");
+    COCO_CHECK(!g_guarded.load(std::memory_order_relaxed), "handlers around a fork are registered once");
     g_allocator_prepare = allocator_prepare;
     g_allocator_parent = allocator_parent;
     g_allocator_child = allocator_child;
@@ -276,6 +277,15 @@ int guard_forks(ForkHandler allocator_prepare, ForkHandler allocator_parent, For
     return error;
 }
 
+}  // namespace
+
 bool forks_are_guarded() { return g_guarded.load(std::memory_order_relaxed); }
 
 }  // namespace coco::heap
+
+// jemalloc calls this when it is first used (private_jemalloc.sh).
+extern "C" [[gnu::visibility("hidden")]] int coco_je_system_pthread_atfork(void (*prepare)(),
+                                                                           void (*parent)(),
+                                                                           void (*child)()) {
+    return coco::heap::guard_forks(prepare, parent, child);
+}

@@ -8,11 +8,7 @@
 
 namespace coco::heap {
 
-using ForkHandler = void (*)();
-// Registers our handlers around the allocator's: its locks are held while the copy is made. Returns: 0 or an
-// errno.
-int guard_forks(ForkHandler prepare, ForkHandler parent, ForkHandler child);
-// Whether that has been done: the allocator does it when it is first used.
+// Whether our handlers around a fork are registered: the allocator does that when it is first used.
 bool forks_are_guarded();
 
 }  // namespace coco::heap

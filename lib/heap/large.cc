@@ -11,6 +11,7 @@
 #include "heap/arenas.h"
 #include "heap/lock_all.h"
 #include "heap/own_segment.h"
+#include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"

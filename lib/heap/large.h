@@ -5,13 +5,9 @@
 #pragma once
 #include <cstddef>
 
-namespace coco::heap {
+#include "heap/block_sizes.h"
 
-// Middle blocks are those that the threads' caches do not hold (tcache_max in system.cc).
-constexpr std::size_t kMiddle = (256u << 10) + 1;
-// Large ones are those that glibc always maps and unmaps. Peers read so long ones through the kernel
-// nearly as fast as by loads.
-constexpr std::size_t kLarge = (32u << 20) + 1;
+namespace coco::heap {
 
 // bytes: kMiddle or more. alignment: a power of two, or 0. zeroed: the block must read as zeros.
 void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed);

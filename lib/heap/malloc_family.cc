@@ -16,6 +16,8 @@
 #include "heap/arenas.h"
 #include "heap/early_blocks.h"
 #include "heap/overlays.h"
+#include "heap/own_segment.h"
+#include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "os/process.h"
 #include "os/symbols.h"
@@ -146,13 +148,6 @@ void decide() {
 
 }  // namespace
 
-bool wants_shared_heap() {
-    std::uint64_t limit_bytes = 1;
-    base::parse_bytes(base::env("COCO_HEAP_LIMIT"), limit_bytes);
-    return base::env("COCO_DISABLE") != "1" && limit_bytes != 0 && os::is_mpi_rank() &&
-           !os::is_under_valgrind();
-}
-
 bool decide_malloc_family() {
     if (!g_decided.load(std::memory_order_acquire)) {
         if (t_deciding) return false;
@@ -163,6 +158,8 @@ bool decide_malloc_family() {
     }
     return g_malloc_family_is_ours.load(std::memory_order_relaxed);
 }
+
+void come_before_segment() { decide_malloc_family(); }
 
 bool is_deciding_malloc_family() { return t_deciding; }
 

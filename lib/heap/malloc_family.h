@@ -12,8 +12,8 @@
 // come before libcoco: an ASan that comes later refuses to start and says so, TSan crashes in its own
 // start-up.
 //
-// Called by the doors and by segment.cc. Thread safety: any thread; while one decides, others wait.
-// Fails: no.
+// Called by the doors, and before the segment is made (own_segment.h). Thread safety: any thread; while one
+// decides, others wait. Fails: no.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -23,9 +23,6 @@ struct mallinfo;
 struct mallinfo2;
 
 namespace coco::heap {
-
-// Whether this process is to have a shared heap, as its environment and its launcher say.
-bool wants_shared_heap();
 
 extern constinit std::atomic<bool> g_malloc_family_is_ours;  // false as long as it is undecided
 bool decide_malloc_family();

@@ -15,6 +15,9 @@ struct Range {
     std::uint64_t bytes;
 };
 Range carvable();
+// Called before the segment is made: its making may allocate, and whose that memory is has to be decided
+// first. Defined by malloc_family.cc; the decision makes the segment if malloc is ours.
+void come_before_segment();
 // Sees to it that an area is mapped up to `end`, an offset. Returns: false where limits, or the system,
 // refuse it.
 bool reach_own(Area area, std::uint64_t end);
@@ -27,7 +30,8 @@ bool must_reserve_pages();
 bool punch_shared(void* address, std::uint64_t bytes);
 // In a forked child: unmaps what is mapped of the segment from an offset on.
 void unmap_own_from(std::uint64_t offset);
-// In a forked child: this process has no segment and no peers any more.
-void forget_segments();
+// In a forked child: this process has no segment and no peers any more, but a private copy of so much of the
+// heap.
+void forget_segments(std::uint64_t heap_bytes);
 
 }  // namespace coco::heap

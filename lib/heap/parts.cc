@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "base/kernel.h"
 #include "base/lock.h"
-#include "heap/arenas.h"
 #include "heap/own_segment.h"
+#include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
@@ -26,9 +26,8 @@ struct Part {
     std::uint16_t used, ahead;
 };
 
-constinit std::byte* g_base = nullptr;
-constinit std::uint64_t g_part_count = 0;
-// The table, and the sums over all parts, in pages, without the allocator's own records. Guarded by the lock.
+// The table, made when the first pages are used, and the sums over all parts, in pages, without the
+// allocator's own records. Guarded by the lock.
 constinit Part* g_parts = nullptr;
 constinit std::uint64_t g_used = 0, g_ahead = 0;
 constinit base::Lock g_lock;
@@ -38,14 +37,29 @@ std::uint64_t pages_in(std::uint64_t bytes) { return bytes / os::page_bytes(); }
 // A range of the heap, as parts: the first, and behind the last one.
 struct Run {
     std::uint64_t begin, end;
-    std::byte* address() const { return g_base + begin * kPartBytes; }
+    std::byte* address() const { return carvable().base + begin * kPartBytes; }
     std::uint64_t bytes() const { return (end - begin) * kPartBytes; }
 };
 
 bool is_heap(const void* address, std::uint64_t bytes, std::uint64_t& offset) {
-    offset = reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(g_base);
-    const std::uint64_t all = g_part_count * kPartBytes;
-    return own().bytes != 0 && offset < all && bytes <= all - offset && bytes != 0;
+    const Range heap = carvable();
+    offset = reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(heap.base);
+    return own().bytes != 0 && offset < heap.bytes && bytes <= heap.bytes - offset && bytes != 0;
+}
+
+// Returns: false where there is no memory for the table, from the first pages on.
+bool has_table() {
+    static constinit bool is_asked_for = false;  // guarded by the lock
+    if (g_parts != nullptr || is_asked_for) return g_parts != nullptr;
+    is_asked_for = true;
+    const Range heap = carvable();
+    COCO_CHECK(reinterpret_cast<std::uint64_t>(heap.base) % kPartBytes == 0 && heap.bytes % kPartBytes == 0,
+               "a heap is of whole parts");
+    void* table = kernel::mmap(nullptr, heap.bytes / kPartBytes * sizeof *g_parts, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED) return false;
+    g_parts = static_cast<Part*>(table);
+    return true;
 }
 
 // Calls act(part, pages of it in the range, its number) for each part of a range.
@@ -118,19 +132,6 @@ Offsets with_whole_parts(std::uint64_t offset, std::uint64_t bytes) {
 
 }  // namespace
 
-bool begin_parts(std::byte* base, std::uint64_t bytes) {
-    COCO_CHECK(reinterpret_cast<std::uint64_t>(base) % kPartBytes == 0 && bytes % kPartBytes == 0,
-               "a heap is of whole parts");
-    const std::uint64_t parts = bytes / kPartBytes;
-    void* table = kernel::mmap(nullptr, parts * sizeof *g_parts, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (table == MAP_FAILED) return false;
-    g_parts = static_cast<Part*>(table);
-    g_base = base;
-    g_part_count = parts;
-    return true;
-}
-
 bool can_make_huge() {
     enum { kUnknown, kYes, kNo };
     static constinit std::atomic<int> answer{kUnknown};  // relaxed: nothing else goes with the answer
@@ -149,6 +150,7 @@ void begin_use(void* address, std::uint64_t bytes, Pages pages) {
     Run fresh{};
     {
         const std::scoped_lock hold(g_lock);
+        if (!has_table()) return;
         fresh = count_used(offset, bytes, pages);
         if (fresh.begin == fresh.end) return;
         kernel::madvise(fresh.address(), fresh.bytes(), MADV_DODUMP);
@@ -166,8 +168,9 @@ bool end_use(void* address, std::uint64_t bytes) {
                     "the allocator uses whole pages");
     // Nobody begins to use a page of these parts meanwhile.
     const std::scoped_lock hold(g_lock);
+    if (!has_table()) return false;
     const Offsets wide = with_whole_parts(offset, bytes);
-    if (!punch_shared(g_base + wide.begin, wide.end - wide.begin)) return false;
+    if (!punch_shared(carvable().base + wide.begin, wide.end - wide.begin)) return false;
     for_each_part(offset, bytes, [](Part& part, std::uint64_t pages, std::uint64_t) {
         COCO_CHECK_DEAR(part.used >= pages, "pages that are not used any more were used");
         COCO_CHECK_DEAR(g_ahead >= part.ahead, "the pages that are there ahead are those of all parts");

@@ -3,7 +3,7 @@
 // The pages of the own heap, by parts of the size of a huge page: how many of each the allocator uses. A part
 // that it begins to use is made a huge page, within a bound on the pages that are there before they are used.
 // Core dumps have the parts in use alone: whoever reads a page of shared memory makes it, debuggers and the
-// kernel's own dumps too.
+// kernel's own dumps too. A process without memory for the table of parts uses its heap uncounted.
 //
 // Called by system.cc and arenas.cc, when the allocator begins or ceases to use pages (commits and decommits
 // them). Thread safety: any thread, one lock. A forked child's heap is private memory, of which nothing is
@@ -13,9 +13,6 @@
 #include <cstdint>
 
 namespace coco::heap {
-
-// Begins with nothing in use. Returns: false where there is no memory for the table.
-bool begin_parts(std::byte* base, std::uint64_t bytes);
 
 // Whether parts are made huge pages at all in this process: the system allows it, and the kernel can.
 bool can_make_huge();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # private_jemalloc.sh IN.a OUT.a AR LD NM OBJCOPY: Debian's jemalloc as one object that shows nothing but coco_je_* names and takes its
-# memory, its fork handlers and its settings from us (lib/heap/system.cc) instead of from the system.
+# memory, its fork handlers and its settings from us (lib/heap/system.cc, fork.cc), not from the system.
 set -eu
 in=$(realpath "$1"); out=$(realpath -m "$2")
 ar=$3; ld=$4; nm=$5; objcopy=$6  # of the machine that the library is built for

@@ -10,8 +10,8 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/kernel.h"
+#include "heap/block_sizes.h"
 #include "heap/gone.h"
-#include "heap/large.h"
 #include "heap/overlays.h"
 #include "os/cpu.h"
 

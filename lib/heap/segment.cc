@@ -23,12 +23,10 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "heap/gone.h"
-#include "heap/malloc_family.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
-#include "heap/parts.h"
+#include "heap/process_facts.h"
 #include "heap/segment_size.h"
-#include "heap/spans.h"
 #include "heap/view.h"
 #include "os/cpu.h"
 #include "os/numa.h"
@@ -128,9 +126,7 @@ bool publish(const os::MemoryObject& object) {
     std::byte* base = g_view.base();
     const Areas& areas = g_view.areas();
     struct stat facts {};
-    if (kernel::fstat(object.fd, &facts) != 0 || !watch_pages(base, areas.bytes()) ||
-        !begin_parts(base, areas.bytes_of(kHeap)))
-        return false;
+    if (kernel::fstat(object.fd, &facts) != 0 || !watch_pages(base, areas.bytes())) return false;
     g_device = facts.st_dev;
     g_inode = facts.st_ino;
     g_on_mount = object.on_mount;
@@ -261,7 +257,7 @@ bool open_peer(const SegmentId& peer) {
 const Segment& own() {
     // Acquire: pairs with the release below, so whoever sees g_made sees g_own.
     if (!g_made.load(std::memory_order_acquire)) {
-        decide_malloc_family();  // which comes here, if the family is ours
+        come_before_segment();
         std::scoped_lock hold(g_making);
         if (!g_made.load(std::memory_order_relaxed)) make_own();
         g_made.store(true, std::memory_order_release);
@@ -427,12 +423,11 @@ void unmap_own_from(std::uint64_t offset) {
     }
 }
 
-void forget_segments() {
+void forget_segments(std::uint64_t heap_bytes) {
     if (is_own_descriptor(g_own.fd)) kernel::close(g_own.fd);
     g_own = {};
     g_id = {};
-    // What lies behind is anybody's.
-    g_carvable.bytes = base::round_up(spans_end(), os::page_bytes());
+    g_carvable.bytes = heap_bytes;  // what lies behind is anybody's
     g_peer_count = 0;
 }
 

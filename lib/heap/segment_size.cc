@@ -5,7 +5,6 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "heap/spans.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {

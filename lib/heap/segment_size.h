@@ -7,6 +7,9 @@
 
 namespace coco::heap {
 
+// First byte that may be carved; below it is the segment's header.
+constexpr std::uint64_t kFirstSpan = 2u << 20;
+
 struct SizeFacts {
     std::uint64_t memory_bytes;                      // the memory of the node
     std::uint64_t asked_bytes = 0;                   // COCO_HEAP_LIMIT; 0: not set

@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
+#include "heap/segment_size.h"
 #include "os/shared_memory.h"
 
 namespace coco::heap {

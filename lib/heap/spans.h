@@ -12,9 +12,6 @@
 
 namespace coco::heap {
 
-// First byte that may be carved; below it is the segment's header.
-constexpr std::uint64_t kFirstSpan = 2u << 20;
-
 // Spans begin at multiples of the allocator's pages, which Debian makes as large as those of any kernel of
 // the architecture: so jemalloc never has to ask for more than it needs and to cut it.
 #if defined(__x86_64__)

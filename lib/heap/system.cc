@@ -24,7 +24,6 @@
 #include "base/index.h"
 #include "base/kernel.h"
 #include "base/lock.h"
-#include "heap/fork.h"
 #include "heap/gone.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
@@ -173,9 +172,6 @@ COCO_FROM_JEMALLOC int coco_je_system_munmap(void* address, std::size_t bytes) {
 COCO_FROM_JEMALLOC int coco_je_system_madvise(void* address, std::size_t bytes, int advice) {
     return static_cast<int>(
         coco::heap::keeping_errno([&] { return std::intptr_t{coco::heap::advise(address, bytes, advice)}; }));
-}
-COCO_FROM_JEMALLOC int coco_je_system_pthread_atfork(void (*prepare)(), void (*parent)(), void (*child)()) {
-    return coco::heap::guard_forks(prepare, parent, child);
 }
 COCO_FROM_JEMALLOC int coco_je_system_mprotect(void* address, std::size_t bytes, int protection) {
     return coco::kernel::mprotect(address, bytes, protection);

@@ -21,6 +21,7 @@
 #include "heap/large.h"
 #include "heap/mapping_calls.h"
 #include "heap/parts.h"
+#include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/next_calls.h"

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/process_facts.h"
+
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/env.h"
+#include "base/kernel.h"
+#include "os/process.h"
+
+namespace coco::heap {
+namespace {
+
+constinit std::atomic<std::uint64_t> g_memory_bytes{UINT64_MAX};  // relaxed: nothing else goes with it
+
+}  // namespace
+
+bool wants_shared_heap() {
+    std::uint64_t limit_bytes = 1;
+    base::parse_bytes(base::env("COCO_HEAP_LIMIT"), limit_bytes);
+    return base::env("COCO_DISABLE") != "1" && limit_bytes != 0 && os::is_mpi_rank() &&
+           !os::is_under_valgrind();
+}
+
+base::HeapMode mode() {
+    constexpr int kUnread = -1;
+    static constinit std::atomic<int> found{kUnread};  // relaxed: nothing else goes with it
+    int known = found.load(std::memory_order_relaxed);
+    if (known == kUnread) {
+        base::HeapMode mode = base::HeapMode::adaptive;
+        base::parse_heap_mode(base::env("COCO_HEAP"), mode);
+        found.store(known = static_cast<int>(mode), std::memory_order_relaxed);
+    }
+    return static_cast<base::HeapMode>(known);
+}
+
+void bound_memory(std::uint64_t node_bytes) { g_memory_bytes.store(node_bytes, std::memory_order_relaxed); }
+
+std::uint64_t memory_share_bytes() {
+    static constinit std::atomic<std::uint64_t> node{0};  // relaxed, too
+    if (node.load(std::memory_order_relaxed) == 0) {
+        struct sysinfo facts {};
+        const bool known = kernel::sysinfo(&facts) == 0;
+        node.store(known ? facts.totalram * facts.mem_unit : 1, std::memory_order_relaxed);
+    }
+    return std::min(node.load(std::memory_order_relaxed), g_memory_bytes.load(std::memory_order_relaxed)) /
+           os::node_ranks();
+}
+
+bool is_address_space_bounded() {
+    rlimit space{};
+    return kernel::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
+}
+
+}  // namespace coco::heap

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Facts of this process that the heap depends on, from the environment, the launcher and the system.
+// Called by this room, below malloc, and by dispatch in MPI_Init. Thread safety: any thread. Never fails.
+#pragma once
+#include <cstdint>
+
+#include "base/heap_mode.h"
+
+namespace coco::heap {
+
+// Whether this process is to have a shared heap, as its environment and its launcher say.
+bool wants_shared_heap();
+// COCO_HEAP. A wrong value counts as unset here; MPI_Init refuses it.
+base::HeapMode mode();
+// This rank's share of the node's memory, or of what its control group grants, once that is known.
+std::uint64_t memory_share_bytes();
+void bound_memory(std::uint64_t node_bytes);
+// Whether RLIMIT_AS counts addresses.
+bool is_address_space_bounded();
+
+}  // namespace coco::heap
