@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The part of setting a communicator up that is the same however its ranks have met: the map of the ranks,
-// and how a rank waits there. Called by discover.cc and meeting.cc. Thread safety: that of the communicator.
+// and how a rank waits there. Called by set_up.cc and bond.cc. Thread safety: that of the communicator.
 // Never fails.
 #pragma once
 #include <cstdint>

@@ -9,7 +9,9 @@
 
 #include "base/check.h"
 #include "base/index.h"
+#include "comm/arrange.h"
 #include "comm/comm.h"
+#include "comm/handles.h"
 #include "comm/meeting.h"
 #include "comm/world.h"
 #include "mpi/library.h"
@@ -64,6 +66,47 @@ int keyval() {
         return made;
     }();
     return key;
+}
+
+void fill_state(Comm& comm, const Members& members) {
+    comm.world_ranks = &members.world_ranks();
+    comm.rank = members.own_rank();
+    comm.ranks = members.size();
+    std::vector<const RankCard*> cards;
+    for (const std::int32_t world_rank : members.world_ranks())
+        cards.push_back(&world()[base::index(world_rank)].card);
+    arrange(comm, cards);
+}
+
+// Makes the state as if nobody had called on the communicator yet. What depends on its members alone stays.
+void renew(Comm& comm) {
+    COCO_CHECK(!comm.lane.channel.is_open(), "state that is made anew has left its channel");
+    if (comm.closed != stats::Reason::none) return;
+    comm.closed = stats::Reason::not_set_up;
+    comm.settled = false;
+    if (comm.neighbors != nullptr) {
+        std::erase_if(comm.schedules,
+                      [](const Comm::Kept& kept) { return kept.key.neighborhood != nullptr; });
+        comm.last_schedule = 0;
+        comm.neighbors.reset();
+        comm.lane.post.wire = nullptr;
+    }
+    comm.lane.blocks.release_rooms();
+    comm.choices.forget();
+    for (Comm::Kept& kept : comm.schedules) kept.fits.clear();  // the scratch is given up
+}
+
+// Leaves a communicator that was freed. Its members keep the state if it can be used again.
+void part(std::unique_ptr<Comm> comm, Members& members) {
+    COCO_CHECK(comm != nullptr && comm->ranks == members.size(),
+               "a communicator that is left had these members");
+    if (comm->lane.channel.is_open() && !comm->control_is_lone) leave_mates(*comm);
+    const bool lasts = comm->closed == stats::Reason::none || comm->closed == stats::Reason::not_set_up ||
+                       comm->closed == stats::Reason::single_rank;
+    if (comm->wire != nullptr || comm->control_is_lone || !lasts) return;
+    renew(*comm);
+    comm->bond = nullptr;
+    members.give_idle(std::move(comm));
 }
 
 std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
@@ -149,6 +192,20 @@ Members& Bond::members_of(mpi::Comm handle) {
     COCO_CHECK(id != 0, "members are those of a communicator with an identity");
     if (members == nullptr) members = Members::of(ranks_in_world_of(handle));
     return *members;
+}
+
+std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond) {
+    Members& members = bond.members_of(handle);
+    std::unique_ptr<Comm> comm = members.take_idle();
+    COCO_CHECK(comm == nullptr || comm->ranks == members.size(), "state is used again for the same members");
+    if (comm == nullptr) {
+        comm = std::make_unique<Comm>();
+        fill_state(*comm, members);
+    }
+    comm->handle = handle;
+    comm->id = bond.id;
+    comm->bond = &bond;
+    return comm;
 }
 
 Bond* find_bond(mpi::Comm handle, bool* valid) {

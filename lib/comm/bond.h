@@ -10,9 +10,9 @@
 // bind_child(). A communicator that came into being unseen, or of other parents than these (sessions,
 // intercommunicators, other worlds), has no identity: its ranks meet by a collective of the MPI library.
 //
-// Thread safety: any thread; MPI allows one thread at a time to make a child of a communicator. Fails: never;
-// without memory there is no identity on this rank, and the job ends, as the others wait for it (heap/heap.h,
-// t_undivided).
+// Called by find.cc, by dispatch in MPI_Init, and by the doors that make communicators. Thread safety: any
+// thread; MPI allows one thread at a time to make a child of a communicator. Fails: never; without memory
+// there is no identity on this rank, and the job ends, as the others wait for it (heap/heap.h, t_undivided).
 #pragma once
 #include "mpi/handles.h"
 
@@ -57,7 +57,7 @@ struct Bond {
     std::uint64_t children = 0;  // how many communicators were made from this one
     Members* members = nullptr;  // null: not looked up yet, or without an identity
     std::unique_ptr<Comm> comm;  // null until collectives of ours have been called often enough
-    std::uint64_t weight = 0;    // until then: how much these calls weigh (comm.cc)
+    std::uint64_t weight = 0;    // of these calls, until the communicator is set up (find.cc)
 
     explicit Bond(std::uint64_t identity, Members* known = nullptr);
     ~Bond();
@@ -68,6 +68,10 @@ struct Bond {
     // Looks the members up where they are not known. Requires: id is not 0.
     Members& members_of(mpi::Comm handle);
 };
+
+// Makes the state of a communicator with an identity, closed: new, or the one that an earlier communicator
+// left.
+std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond);
 
 // The bond of a communicator. Returns: null if it has none; `valid` tells whether the handle is one at all.
 Bond* find_bond(mpi::Comm handle, bool* valid = nullptr);

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "comm/comm.h"
 #include "comm/deal.h"
-#include "comm/neighbors.h"
+#include "comm/look_up.h"
 #include "os/clock.h"
 
 namespace coco::comm {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The state of a communicator: where its ranks are, their control blocks, the epoch, our stage ring, the
-// schedules made for it. It hangs on the communicator as an attribute and dies with it. Thread safety:
-// MPI allows one collective at a time on a communicator; different ones share nothing but the process-wide
-// tables, which lock. Found by of(), which any thread may call.
+// schedules made for it. It hangs on the communicator as an attribute (bond.h) and dies with it. Thread
+// safety: MPI allows one collective at a time on a communicator; different ones share nothing but the
+// process-wide tables, which lock.
 #pragma once
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/index.h"
 #include "mpi/handles.h"
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -65,15 +64,15 @@ struct Comm {
     // There are more ranks than CPUs, on any host of the communicator (the same on all ranks), or on this
     // rank's.
     bool crowded = false, crowded_here = false;
-    // Not null: this is no communicator's state, but stands in for the state of the one with this bond, which
-    // has been called too seldom to get its own.
-    Bond* unused = nullptr;
+    Bond* bond = nullptr;  // which owns this state, and lives as long; null while it waits to be used again
+    // This is no communicator's state, but stands in for the state of the one with this bond, which has been
+    // called too seldom to get its own.
+    bool stands_in = false;
     std::int32_t rank = 0;
     std::int32_t ranks = 0;
     // none: calls may run here; otherwise why every call is handed back.
     stats::Reason closed = stats::Reason::not_set_up;
-    bool settled = false;     // open, or closed for good: calls need not be counted any more
-    std::uint32_t calls = 0;  // before it was set up; weighed on one node
+    bool settled = false;  // open, or closed for good: calls need not be counted any more
 
     topology::NodeMap map;
     std::int32_t nodes = 0;
@@ -124,8 +123,8 @@ struct Comm {
     ~Comm();
 
     // The schedule of this rank; made at its first use. Requires: no bcast.
-    Kept& kept_for(const ScheduleKey& key);
-    const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_for(key).schedule; }
+    Kept& kept_schedule(const ScheduleKey& key);
+    const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_schedule(key).schedule; }
     // The same for an exchange on one node, whose key is these two alone. Every call of such an exchange asks
     // for it.
     const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
@@ -150,66 +149,5 @@ struct Comm {
     };
     LastExchange last_exchanges_[base::kExchanges];
 };
-
-// The state of a communicator: made when first asked for, closed (see Comm::closed) until it has shown that
-// it is used again; then set up by the collective that asks, which all its ranks are in. Where all ranks of
-// the world are on one node a state of this thread's stands in for it at first (Comm::unused), until the next
-// call of of(). Returns: never null. Requires: a valid communicator.
-Comm* of(mpi::Comm handle);
-// Lives around MPI_Comm_free and MPI_Comm_disconnect: collectives that delete functions call on the
-// communicator meanwhile are left to the MPI library. (Its state may be gone, and an attribute that is set
-// now is never deleted.)
-class EndingScope {
-  public:
-    explicit EndingScope(mpi::Comm handle);
-    ~EndingScope();
-    // Whether this thread is ending the communicator. A delete function may end another one meanwhile.
-    static bool has(mpi::Comm handle);
-    EndingScope(const EndingScope&) = delete;
-    EndingScope& operator=(const EndingScope&) = delete;
-
-  private:
-    const mpi::Comm handle_;
-    const EndingScope* const outer_;
-};
-// A counter that goes up when a communicator is freed or MPI ends: what others remember of handles is stale
-// then.
-extern std::atomic<std::uint64_t> g_generation;
-inline std::uint64_t generation() {
-    return g_generation.load(std::memory_order_acquire);  // pairs with forget_handles()
-}
-// Makes the generation go up.
-void forget_handles();
-// Counts a call on a communicator for whose state `comm` stands in. Returns: its state, made now, if the call
-// counts for that; else `comm`, and the call is handed back. Requires: as count_call().
-Comm* count_unused(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
-// Calls on a communicator without a state that weigh alike: each adds `each` to its weight. While that is
-// below `end` it needs no state.
-struct UnusedCalls {
-    std::uint64_t* weight = nullptr;
-    std::uint64_t each = 1, end = 0;
-};
-// The calls like one that count_unused() has counted, and made no state for.
-UnusedCalls unused_calls(const Comm& stand_in, algorithms::Collective collective, std::uint64_t block_bytes);
-// Opens MPI_COMM_WORLD where all its ranks are on one node, so that its first call pays for nothing. Called
-// in MPI_Init on all ranks. Returns: its state, if it is open. Requires: bind_world().
-Comm* open_world();
-// Counts one collective call on a communicator that is not settled and sets it up when its time has come.
-// block_bytes: the block size of plain alltoalls and allgathers, equal on all ranks by MPI's rules; 0 for
-// others. Requires: all ranks of the communicator call it in the same collective.
-void count_call(Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes);
-// Leaves all calls that follow on the communicator to the MPI library, as buffers in memory of devices are
-// among them. Requires: all ranks do so in the same call.
-void close_for_devices(Comm& comm);
-
-// Sets where what is learned is kept: rank 0 of a communicator that is set up tells what is there. Requires:
-// called before the first count_call(), on all ranks or none.
-void set_journal(choose::Journal& journal);
-// What rank 0 told. May wait for it. Requires: the communicator is set up; rank 0 comes to a call that this
-// rank has come to.
-std::span<const std::int64_t> told_by_first_rank(Comm& comm);
-// Sets the hash of this process's settings and rules, by which ranks choose. Ranks whose hashes differ never
-// run a call of ours together. Requires: called before the first count_call().
-void set_choice_hash(std::uint64_t hash);
 
 }  // namespace coco::comm

@@ -7,26 +7,17 @@
 // out in the block of the node's first rank; a block is used again once all ranks are out, so no rank loses a
 // block that it may still read, nor the entry by which it may still find one.
 //
-// Called by comm.cc and bond.cc. Thread safety: that of the communicator; the process's directory and control
-// blocks lock. Fails: without memory for a control block the job ends with one line, as mates may wait for it
-// already.
+// Called by set_up.cc and bond.cc. Thread safety: that of the communicator; the process's directory and
+// control blocks lock. Fails: without memory for a control block the job ends with one line, as mates may
+// wait for it already.
 #pragma once
-#include <cstdint>
-#include <memory>
-
-#include "comm/bond.h"
 #include "comm/comm.h"
 
 namespace coco::comm {
 
-// Makes the state of a communicator with an identity, closed: new, or the one that an earlier communicator
-// left.
-std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond);
-// Opens a communicator whose ranks are all on one node.
-void open_on_node(Comm& comm);
-// Shows this rank's control block to its mates, whatever the number of nodes.
+// Shows this rank's control block to its mates, whatever the number of nodes, and opens the channel to them.
 void show_control(Comm& comm);
-// Leaves a communicator that was freed. Its members keep the state if it can be used again.
-void part(std::unique_ptr<Comm> comm, Members& members);
+// Leaves the mates of a communicator that was freed. Requires: show_control().
+void leave_mates(Comm& comm);
 
 }  // namespace coco::comm

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A rank's knowledge of the process topology of a communicator: its own edges, and the shares of the curves
-// over its node's edges. Made by the first call on neighbours of an open communicator, kept with it, freed
-// with it. Thread safety: that of its communicator. Fails: out of memory ends the job (heap/heap.h,
-// t_undivided), as the others wait for this rank's part in what all make together.
+// over its node's edges. Made by the first call on neighbours of an open communicator (look_up.h), kept with
+// it, freed with it. Thread safety: that of its communicator.
 //
 // Where two ranks have several edges, MPI libraries differ in which block of the sender is which of the
 // receiver's, even from one collective to the next: MPICH 4.0 crosses them in MPI_Neighbor_alltoall and not
 // in alltoallv, Open MPI 4.1 crosses them in Cartesian topologies and not in graphs. So the library is asked:
 // each of the three forms once carries the numbers of the blocks along the edges.
 #pragma once
-#include "mpi/handles.h"
-
+#include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "base/check.h"
 #include "mpi/wire.h"
 #include "schedule/bundles.h"
 #include "schedule/combining.h"
@@ -24,8 +22,6 @@
 #include "stats/stats.h"
 
 namespace coco::comm {
-
-struct Comm;
 
 struct Neighbors {
     stats::Reason closed = stats::Reason::none;  // not none: all calls on neighbours are handed back
@@ -73,25 +69,15 @@ struct Neighbors {
         std::unique_ptr<schedule::Combining> made;
     };
     std::vector<Pattern> patterns;
-    const schedule::Neighborhood& graph_of(algorithms::Collective collective) const;
+
+    const schedule::Neighborhood& graph_of(algorithms::Collective collective) const {
+        COCO_CHECK_DEAR(base::is_neighbor(collective) && !graphs.empty(),
+                        "a graph is that of a collective of neighbours");
+        std::size_t form = collective == algorithms::Collective::neighbor_alltoallv   ? 1
+                           : collective == algorithms::Collective::neighbor_alltoallw ? 2
+                                                                                      : 0;
+        return graphs[form < graphs.size() ? form : 0];
+    }
 };
-
-// Requires (all): comm is open; all its ranks are in the same call on neighbours.
-// The communicator's neighbours; made when first asked for.
-Neighbors& look_up_neighbors(Comm& comm);
-// The share of this rank. Returns: null if it has not been made.
-const schedule::EdgeShare* find_share(const Comm& comm, algorithms::Collective collective, schedule::Cut cut);
-// The same; made when first asked for. weights: by receive block, what its copy costs; empty:
-// all the same.
-const schedule::EdgeShare& make_share(Comm& comm, algorithms::Collective collective, schedule::Cut cut,
-                                      std::span<const std::uint64_t> weights);
-
-// The bundles between nodes that carry this rank's edges; made when first asked for. leaders: as Leaders()
-// takes them.
-const schedule::Bundles& make_bundles(Comm& comm, algorithms::Collective collective, std::int32_t leaders);
-// The pattern, which says who combines what (combining.cc); made when first asked for, by all ranks together,
-// in rounds of letters, whose number and time are logged. Requires: the communicator has several nodes.
-const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,
-                                          const algorithms::Parameters& parameters);
 
 }  // namespace coco::comm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Notices, by which each rank of a communicator on one node tells all others, at set-up, through its stage
-// ring, as many words as fit. They take an epoch of the communicator's. Called by neighbors.cc. Thread
+// ring, as many words as fit. They take an epoch of the communicator's. Called by look_up.cc. Thread
 // safety: that of the communicator. Fails: ranks that are in another call then end the job with one line.
 #pragma once
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a rank tells the others of itself, in MPI_Init (world.h) or where the ranks of a communicator meet by
-// a collective (discover.h). Thread safety: a pure function but for what the operating system tells. Never
+// a collective (set_up.h). Thread safety: a pure function but for what the operating system tells. Never
 // fails.
 #pragma once
 #include <cstdint>

@@ -15,7 +15,7 @@ std::atomic<choose::Journal*> g_journal{nullptr};
 
 void set_journal(choose::Journal& journal) { g_journal.store(&journal, std::memory_order_release); }
 
-void tell_what_is_known(const Comm& comm, std::span<std::int64_t> room) {
+void tell_known_choices(const Comm& comm, std::span<std::int64_t> room) {
     COCO_CHECK(!room.empty(), "what is told has room");
     COCO_CHECK(comm.nodes >= 1, "what is known is that of communicators with so many nodes");
     room[0] = 0;
@@ -31,10 +31,10 @@ void tell_what_is_known(const Comm& comm, std::span<std::int64_t> room) {
                   room);
 }
 
-void hear_what_is_known(Comm& comm) {
+void hear_known_choices(Comm& comm) {
     if (g_journal.load(std::memory_order_acquire) == nullptr) return;  // pairs with set_journal()
     comm.told.assign(channel::kToldNumbers, 0);
-    if (comm.rank == 0) tell_what_is_known(comm, comm.told);
+    if (comm.rank == 0) tell_known_choices(comm, comm.told);
     const int bytes = static_cast<int>(comm.told.size() * sizeof comm.told[0]);
     if (mpi::lib().Bcast(comm.told.data(), bytes, mpi::lib().byte, 0, comm.handle) != mpi::kSuccess)
         comm.told.clear();

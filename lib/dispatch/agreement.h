@@ -6,6 +6,7 @@
 #pragma once
 #include "choose/choices.h"
 #include "comm/comm.h"
+#include "comm/told.h"
 #include "os/clock.h"
 
 namespace coco::dispatch {

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "base/index.h"
-#include "comm/comm.h"
+#include "comm/find.h"
+#include "comm/handles.h"
+#include "comm/look_up.h"
 #include "dispatch/agreement.h"
 #include "dispatch/alias.h"
 #include "dispatch/datatype.h"
@@ -87,7 +89,7 @@ void end_measuring(TakeResult& taken) {
 
 // Keeps what a call has told of sizes for the choice of the next one. Returns: whether the call was of its
 // cell's size. (All ranks find the same, but in a bcast.)
-bool note_sizes(comm::Comm& comm, const choose::Cell& cell, const exec::Outcome& outcome) {
+bool note_block_sizes(comm::Comm& comm, const choose::Cell& cell, const exec::Outcome& outcome) {
     if ((outcome.lacking || outcome.truncated) && is_rooted(cell.collective))
         comm.choices.note_other_length();
     if (!cell.goes_by_told_size || outcome.size_class == cell.size_class ||
@@ -189,7 +191,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
         comm::close_for_devices(comm);
     if (outcome.reason != stats::Reason::none) return hand_back(taken, outcome.reason);
     taken.taken = true;
-    if (!note_sizes(comm, *chosen.cell, outcome)) taken.measured_for = nullptr;
+    if (!note_block_sizes(comm, *chosen.cell, outcome)) taken.measured_for = nullptr;
     end_measuring(taken);
     if (counting) {
         taken.count.algorithm = outcome.ran->name.data();
@@ -288,17 +290,14 @@ bool weigh_alike(const Args& args) {
     return !is_plain_exchange(args.collective) || dispatch::facts_of(args.recv.type).lasts;
 }
 
-// The state of the communicator for this call; null: it was not used enough yet, and the call is handed back.
-comm::Comm* find_used(const Args& args, bool is_off) {
-    comm::Comm* comm = comm::of(args.comm);
-    if (comm->unused == nullptr) return comm;
+// Counts a call on a communicator that is not settled. Returns: its state, or what stands in for it.
+comm::Comm* count_call(const Args& args, comm::Comm& comm) {
     const std::uint64_t generation = generation_now();
     const std::uint64_t block_bytes = plain_block_bytes(args);
-    if (!is_off) comm = comm::count_unused(*comm, args.collective, block_bytes);
-    if (comm->unused == nullptr) return comm;
-    if (!is_off && weigh_alike(args))
-        remember_unused(args, generation, comm::unused_calls(*comm, args.collective, block_bytes));
-    return nullptr;
+    comm::Comm* const counted = comm::count_call(comm, args.collective, block_bytes);
+    if (counted->stands_in && weigh_alike(args))
+        remember_unused(args, generation, comm::unused_calls(*counted, args.collective, block_bytes));
+    return counted;
 }
 
 void run_known(const KnownCall& known, TakeResult& taken) {
@@ -313,7 +312,7 @@ void run_known(const KnownCall& known, TakeResult& taken) {
     if (outcome.closes) [[unlikely]]
         comm::close_for_devices(comm);
     const bool tells = outcome.size_class >= 0 || outcome.lacking || outcome.truncated;
-    if (tells && !note_sizes(comm, *choice.cell, outcome)) taken.measured_for = nullptr;
+    if (tells && !note_block_sizes(comm, *choice.cell, outcome)) taken.measured_for = nullptr;
     end_measuring(taken);
     taken.error = error_of(outcome);
 }
@@ -353,19 +352,15 @@ TakeResult take(const Args& args) noexcept {
         hand_back(taken, stats::Reason::not_initialized);
         return taken;
     }
-    comm::Comm* const used = find_used(args, off);
-    if (used == nullptr) {
-        hand_back(taken, stats::Reason::not_set_up);
-        return taken;
-    }
-    comm::Comm& comm = *used;
+    comm::Comm* found = comm::of(args.comm);
+    if (!off && !found->settled) [[unlikely]]
+        found = count_call(args, *found);
+    comm::Comm& comm = *found;
     taken.count.comm_ranks = comm.ranks;
     if (off) {
         leave(args, comm, taken);
         return taken;
     }
-    if (!comm.settled) [[unlikely]]
-        comm::count_call(comm, args.collective, plain_block_bytes(args));
     if (comm.closed == stats::Reason::none)
         take_open(args, comm, taken);
     else if (comm.settled && comm.closed != stats::Reason::bad_arguments)  // else no communicator yet

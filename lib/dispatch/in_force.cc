@@ -9,7 +9,8 @@
 #include <string>
 
 #include "base/log.h"
-#include "comm/comm.h"
+#include "comm/set_up.h"
+#include "comm/told.h"
 #include "comm/world.h"
 #include "exec/delay.h"
 #include "heap/heap.h"

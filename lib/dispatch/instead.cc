@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dispatch/instead.h"
 
-#include "comm/comm.h"
+#include "comm/find.h"
+#include "comm/handles.h"
 #include "dispatch/in_force.h"
 
 namespace coco::dispatch {
@@ -11,7 +12,7 @@ namespace {
 comm::Comm* open_comm(mpi::Comm handle) {
     if (is_switched_off() || !wake()) return nullptr;
     comm::Comm* comm = comm::of(handle);
-    return comm->unused == nullptr && comm->closed == stats::Reason::none ? comm : nullptr;
+    return comm->closed == stats::Reason::none ? comm : nullptr;
 }
 
 }  // namespace

@@ -18,6 +18,8 @@
 
 #include "base/bits.h"
 #include "comm/comm.h"
+#include "comm/find.h"
+#include "comm/handles.h"
 #include "dispatch/args.h"
 #include "dispatch/datatype.h"
 #include "dispatch/read.h"

@@ -5,7 +5,9 @@
 #include <mutex>
 
 #include "base/log.h"
-#include "comm/comm.h"
+#include "comm/find.h"
+#include "comm/handles.h"
+#include "comm/set_up.h"
 #include "comm/world.h"
 #include "dispatch/entry.h"
 #include "dispatch/learned.h"

@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "comm/look_up.h"
 #include "exec/neighbor_flight.h"
 #include "os/cpu.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/index.h"
-#include "comm/neighbors.h"
+#include "comm/look_up.h"
 #include "exec/exchange_flight.h"
 #include "messages/scratch.h"
 
@@ -135,7 +135,7 @@ Outcome run_over_nodes(const Order& order, const algorithms::Parameters& paramet
     const CommonFacts& common = order.call.common;
     if (common.sized && !is_neighbor(common.collective))
         return run_sized_over_nodes(order, parameters, later);
-    comm::Comm::Kept& kept = order.comm.kept_for(key_of(order, fitting(order, parameters)));
+    comm::Comm::Kept& kept = order.comm.kept_schedule(key_of(order, fitting(order, parameters)));
     if (common.sized) return run_sized_bundles(order, kept, later);
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
                                     !order.comm.mates.empty(), kept.fits_on(order.lane).plain,

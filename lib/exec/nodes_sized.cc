@@ -386,7 +386,7 @@ class SizedNodesFlight final : public ExchangeFlight {
 Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
     COCO_CHECK_DEAR(order.call.common.sized && order.lane.post.wire != nullptr,
                     "a sized exchange over nodes has a wire");
-    comm::Comm::Kept& kept = order.comm.kept_for(
+    comm::Comm::Kept& kept = order.comm.kept_schedule(
         {&order.algorithm, base::exchange_of(order.call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,

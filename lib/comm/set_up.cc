@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/discover.h"
+#include "comm/set_up.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <optional>
 #include <set>
 
 #include "base/check.h"
@@ -26,11 +25,9 @@ namespace {
 
 // The card that a rank shows to all others of the communicator.
 struct Card : RankCard {
-    std::int32_t uses_device;  // 0 or 1
     std::uint64_t control_at;  // offset in the segment
     std::uint64_t epoch_base;
     std::uint64_t tape_at;
-    std::uint64_t wires;  // private communicators that this process has
 };
 
 std::atomic<std::uint64_t> g_choice_hash{0};
@@ -62,8 +59,6 @@ Card make_card(const Comm& comm, const channel::Control* control) {
     Card card{};
     static_cast<RankCard&>(card) =
         make_rank_card(g_choice_hash.load(std::memory_order_relaxed), world.rank, world.ranks);
-    card.wires = static_cast<std::uint64_t>(mpi::Wire::alive());
-    card.uses_device = os::uses_device() ? 1 : 0;
     if (control != nullptr) {
         card.control_at =
             static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(control) - heap::own().base);
@@ -123,20 +118,13 @@ Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<ch
     return reach;
 }
 
-// Checks the cards, with the same result on all ranks: each has all cards.
-stats::Reason check(const Comm& comm, const std::vector<Card>& cards) {
-    std::uint64_t wires = 0;
-    for (const Card& card : cards) {
-        wires = std::max(wires, card.wires);
-        if (card.choice_hash == cards[0].choice_hash) continue;
-        if (comm.rank == 0)
-            COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: calls are left to MPI");
-        return stats::Reason::disabled;
-    }
-    bool wired = comm.map.nodes() > 1;
-    if (wired && std::ranges::any_of(cards, [](const Card& card) { return card.uses_device != 0; }))
-        return stats::Reason::device_memory;
-    return wired && wires >= mpi::Wire::kMost ? stats::Reason::many_communicators : stats::Reason::none;
+// The same on all ranks: each has all cards.
+bool hashes_agree(const Comm& comm, const std::vector<Card>& cards) {
+    const bool agree = std::ranges::all_of(
+        cards, [&](const Card& card) { return card.choice_hash == cards[0].choice_hash; });
+    if (!agree && comm.rank == 0)
+        COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: calls are left to MPI");
+    return agree;
 }
 
 std::vector<Reach> reaches_of_all(const Comm& comm, const std::vector<Card>& cards,
@@ -192,6 +180,26 @@ stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards, Parts& parts) {
     return stats::Reason::none;
 }
 
+// The ranks exchange their cards by collectives of the MPI library, and map each other.
+stats::Reason meet_by_cards(Comm& comm, Parts& parts) {
+    os::caches();  // MPI_Init has looked them up, unless there is no such call, or the world is too large
+    if (heap::own().bytes != 0) parts.control = channel::take_control();
+    Card mine = make_card(comm, parts.control);
+    std::vector<Card> cards(base::index(comm.ranks));
+    int rc = mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine,
+                                  mpi::lib().byte, comm.handle);
+    if (rc != mpi::kSuccess) return stats::Reason::no_shared_heap;
+    arrange_by(comm, cards);
+    if (!hashes_agree(comm, cards)) return stats::Reason::disabled;
+    return settle_nodes(comm, cards, parts);
+}
+
+// The ranks know one another since MPI_Init.
+stats::Reason meet_in_world(const Comm& comm) {
+    COCO_CHECK(comm.world_ranks != nullptr, "a communicator with an identity is of ranks of the world");
+    return comm.ranks_per_node <= kMatesMost ? stats::Reason::none : stats::Reason::no_shared_heap;
+}
+
 // A rank alone on its node needs no shared heap.
 bool stand_alone(Comm& comm, Parts& parts) {
     if (parts.control == nullptr) {
@@ -199,7 +207,7 @@ bool stand_alone(Comm& comm, Parts& parts) {
         comm.control_is_lone = true;
         if (parts.control == nullptr) return false;
     }
-    COCO_CHECK(parts.peers.size() == base::index(comm.ranks), "there is a place for each peer");
+    parts.peers.resize(base::index(comm.ranks));
     parts.peers[base::index(comm.rank)] = {
         .segment = heap::own().base,
         .control = parts.control,
@@ -208,8 +216,15 @@ bool stand_alone(Comm& comm, Parts& parts) {
     return true;
 }
 
+// Makes the wire between nodes.
 stats::Reason wire_up(Comm& comm, Parts& parts) {
-    if (comm.map.nodes() == 1) return stats::Reason::none;
+    COCO_CHECK(comm.nodes > 1, "a wire is for ranks of several nodes");
+    struct {
+        std::uint64_t wires, uses_device;
+    } mine{static_cast<std::uint64_t>(mpi::Wire::alive()), os::uses_device()}, most{};
+    mpi::lib().Allreduce(&mine, &most, 2, mpi::lib().int64, mpi::lib().max, comm.handle);
+    if (most.uses_device != 0) return stats::Reason::device_memory;
+    if (most.wires >= mpi::Wire::kMost) return stats::Reason::many_communicators;
     std::uint64_t ready = comm.mates.empty() ? stand_alone(comm, parts) : true, all_ready = 0;
     comm.wire = mpi::Wire::make(comm.handle);
     comm.lane.post.wire = comm.wire.get();
@@ -218,11 +233,14 @@ stats::Reason wire_up(Comm& comm, Parts& parts) {
     return all_ready ? stats::Reason::none : stats::Reason::no_shared_heap;
 }
 
-}  // namespace
-
-void set_choice_hash(std::uint64_t hash) { g_choice_hash.store(hash, std::memory_order_relaxed); }
-
-namespace {
+// Mates that know one another since MPI_Init find each other's control blocks when they first wait.
+void open_channel(Comm& comm, Parts& parts) {
+    if (comm.id != 0 && !comm.mates.empty())
+        show_control(comm);
+    else
+        comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
+    choose_waiting(comm);
+}
 
 void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
     if (comm.control_is_lone)
@@ -236,60 +254,22 @@ void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
              "communicator of " << comm.ranks << " ranks is left to MPI: " << stats::text_of(reason).what);
 }
 
-// Sets up by collectives of the MPI library, in which all ranks exchange their cards.
-stats::Reason set_up_by_cards(Comm& comm, Parts& parts) {
-    os::caches();  // MPI_Init has looked them up, unless there is no such call, or the world is too large
-    if (heap::own().bytes != 0) parts.control = channel::take_control();
-    Card mine = make_card(comm, parts.control);
-    std::vector<Card> cards(base::index(comm.ranks));
-    int rc = mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine,
-                                  mpi::lib().byte, comm.handle);
-    if (rc != mpi::kSuccess) return stats::Reason::no_shared_heap;
-    arrange_by(comm, cards);
-    stats::Reason reason = check(comm, cards);
-    if (reason == stats::Reason::none) reason = settle_nodes(comm, cards, parts);
-    if (reason == stats::Reason::none) reason = wire_up(comm, parts);
-    if (reason != stats::Reason::none) return reason;
-    comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
-    choose_waiting(comm);
-    return reason;
-}
-
-// Sets up a communicator of several nodes whose ranks know one another since MPI_Init: it only lacks a wire.
-stats::Reason set_up_wires(Comm& comm, Parts& parts) {
-    COCO_CHECK(comm.world_ranks != nullptr && comm.nodes > 1,
-               "wires are for ranks that know one another, on several nodes");
-    if (comm.ranks_per_node > kMatesMost) return stats::Reason::no_shared_heap;
-    struct {
-        std::uint64_t wires, uses_device;
-    } mine{static_cast<std::uint64_t>(mpi::Wire::alive()), os::uses_device()}, most{};
-    mpi::lib().Allreduce(&mine, &most, 2, mpi::lib().int64, mpi::lib().max, comm.handle);
-    if (most.uses_device != 0) return stats::Reason::device_memory;
-    if (most.wires >= mpi::Wire::kMost) return stats::Reason::many_communicators;
-    parts.peers.resize(base::index(comm.ranks));
-    const stats::Reason reason = wire_up(comm, parts);
-    if (reason != stats::Reason::none) return reason;
-    if (comm.mates.empty())
-        comm.lane.channel.open(0, comm.rank, std::move(parts.peers), comm.mates);
-    else
-        show_control(comm);
-    choose_waiting(comm);
-    return reason;
-}
-
 }  // namespace
 
+void set_choice_hash(std::uint64_t hash) { g_choice_hash.store(hash, std::memory_order_relaxed); }
+
 stats::Reason set_up(Comm& comm) noexcept {
-    COCO_CHECK(!comm.lane.channel.is_open() && comm.unused == nullptr,
-               "a communicator with a state is set up once");
+    COCO_CHECK(!comm.lane.channel.is_open() && !comm.stands_in, "a communicator with a state is set up once");
     COCO_CHECK(comm.rank >= 0 && comm.rank < comm.ranks, "a rank of a communicator is one of its ranks");
     Parts parts;
-    const stats::Reason reason = comm.id != 0 ? set_up_wires(comm, parts) : set_up_by_cards(comm, parts);
+    stats::Reason reason = comm.id != 0 ? meet_in_world(comm) : meet_by_cards(comm, parts);
+    if (reason == stats::Reason::none && comm.nodes > 1) reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) {
         leave_to_mpi(comm, parts.control, reason);
         return reason;
     }
-    if (comm.nodes > 1 || comm.id == 0) hear_what_is_known(comm);
+    open_channel(comm, parts);
+    if (comm.nodes > 1 || comm.id == 0) hear_known_choices(comm);
     COCO_LOG(debug, "communicator of "
                         << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
                         << (comm.lane.channel.waiting.spins == 0 ? ", more ranks than CPUs" : ""));

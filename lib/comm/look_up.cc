@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/neighbors.h"
+#include "comm/look_up.h"
 
 #include <algorithm>
 #include <map>
@@ -456,15 +456,6 @@ Bundles make_bundles(const Comm& comm, const Neighborhood& graph, bool personal,
 }
 
 }  // namespace
-
-const Neighborhood& Neighbors::graph_of(Collective collective) const {
-    COCO_CHECK_DEAR(base::is_neighbor(collective) && !graphs.empty(),
-                    "a graph is that of a collective of neighbours");
-    std::size_t form = collective == Collective::neighbor_alltoallv   ? 1
-                       : collective == Collective::neighbor_alltoallw ? 2
-                                                                      : 0;
-    return graphs[form < graphs.size() ? form : 0];
-}
 
 Neighbors& look_up_neighbors(Comm& comm) {
     COCO_CHECK_DEAR(comm.lane.channel.is_open(), "neighbours are looked up on a communicator that is open");
