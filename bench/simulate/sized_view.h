@@ -35,8 +35,8 @@ class SizedView : public ClockedView {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         coco::messages::receive_load(*this, loads_, from, first, blocks);
     }
-    bool complete(std::int32_t left) {
-        return coco::messages::complete_loads(*this, loads_, static_cast<std::size_t>(left));
+    void complete(std::int32_t left) {
+        coco::messages::complete_loads(*this, loads_, static_cast<std::size_t>(left));
     }
 
     // As a port of messages/carrier.h.
@@ -70,10 +70,7 @@ class SizedView : public ClockedView {
         coming.pop_front();
         return data_bytes(cargo.elements);
     }
-    bool complete(Cargo& cargo, Part part) {
-        await(&cargo.request(part), 1);
-        return true;
-    }
+    void complete(Cargo& cargo, Part part) { await(&cargo.request(part), 1); }
     void sent(Cargo&) {}
     void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
         for (std::int32_t i = 0; i < blocks; ++i) {

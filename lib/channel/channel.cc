@@ -34,13 +34,12 @@ void Channel::open(std::uint64_t id, std::int32_t rank, std::vector<Peer> peers,
     peers_ = std::move(peers);
     mates_.assign(mates.begin(), mates.end());
     epoch_ = done_epoch_ = 0;
-    staged_ = recorded_ = {};
     std::ranges::fill(slot_epoch_, 0u);
 }
 
 void Channel::hand_back(HandedBack calls) {
     COCO_CHECK(calls != HandedBack::none, "who has calls handed back says which");
-    COCO_CHECK(is_found(0), "no call is handed back while the channel polls");
+    find(0);
     const Peer& first = peers_.front();
     // Relaxed: this rank's publishing releases it.
     first.control->handed_back.store((first.epoch_base + epoch_) << 2 | static_cast<std::uint64_t>(calls),
@@ -89,56 +88,50 @@ bool spin_fetching(const std::atomic<std::uint64_t>& word, std::uint64_t target,
 
 }  // namespace
 
-bool Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
+void Channel::wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
                        Prefetch prefetch) {
-    // Acquire: pairs with the raise of the word, as in sync::wait(): a wait may end here.
-    if (polls_) return word.load(std::memory_order_acquire) >= target;
     std::uint64_t begin_ns = timed ? os::now_ns() : 0;
     if (waiting.spins == 0 || !spin_fetching(word, target, prefetch))
         sync::wait_slowly(word, bell, target, waiting);
     if (timed) wait_ns += os::now_ns() - begin_ns;
-    return true;
 }
 
-bool Channel::wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces) {
+void Channel::wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces) {
     const Peer& p = peers_[base::index(owner)];
     COCO_CHECK_DEAR(p.control != nullptr, "who shows pieces has arrived");
     const std::uint64_t target = stream_value(p.epoch_base + epoch_, pieces);
     // Acquire: pairs with raise_shown() and raise_read() of the owner. The piece is read next, or written
     // over.
-    if (word.load(std::memory_order_acquire) >= target) return true;
-    return wait_for(word, p.control->flag.doorbell, target);
+    if (word.load(std::memory_order_acquire) < target) wait_for(word, p.control->flag.doorbell, target);
 }
 
-bool Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
-    if (!is_found(peer)) return false;
+void Channel::wait_milestone(std::int32_t peer, schedule::Milestone milestone) {
+    find(peer);
     const Peer& p = peers_[base::index(peer)];
     std::uint64_t target = milestone_value(p.epoch_base + epoch_, milestone);
     sync::Flag& flag = p.control->flag;
     // Acquire: pairs with the peer's raise(). What it wrote before that milestone is read next, or, behind
     // kDone, what it has read is written.
-    if (flag.value.load(std::memory_order_acquire) >= target) return true;
-    return wait_for(flag.value, flag.doorbell, target);
+    if (flag.value.load(std::memory_order_acquire) < target) wait_for(flag.value, flag.doorbell, target);
 }
 
-bool Channel::look_at_all(std::uint64_t wanted) {
+void Channel::look_at_all(std::uint64_t wanted) {
     std::uint64_t lowest = epoch_ - 1;  // of the last epochs finished, each by one rank; this one is our own
     for (std::int32_t r : mates_) {
-        if (!is_found(r)) return false;
+        find(r);
         Peer& p = peers_[base::index(r)];
-        if (p.done_epoch < wanted && !look_how_far(p, wanted)) return false;
+        if (p.done_epoch < wanted) look_how_far(p, wanted);
         lowest = std::min(lowest, p.done_epoch);
     }
     done_epoch_ = std::max(done_epoch_, lowest);
-    return true;
 }
 
-bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
+void Channel::look_how_far(Peer& p, std::uint64_t wanted) {
     sync::Flag& flag = p.control->flag;
     std::uint64_t target = milestone_value(p.epoch_base + wanted, schedule::kDone);
     // This load only tells whether to wait; what is relied on is acquired by the load below.
-    if (flag.value.load(std::memory_order_acquire) < target && !wait_for(flag.value, flag.doorbell, target))
-        return false;
+    const bool is_there = flag.value.load(std::memory_order_acquire) >= target;
+    if (!is_there) wait_for(flag.value, flag.doorbell, target);
     // The flag shows the last milestone; kDone of an epoch is followed by milestones of the next. Acquire:
     // pairs with the peer's raise() that this reads from, which may be later than the one waited for: all
     // that the peer has read in epochs up to that is done, and the caller writes there. A load never sees
@@ -148,7 +141,6 @@ bool Channel::look_how_far(Peer& p, std::uint64_t wanted) {
                     "a control block counts on from one communicator to the next");
     std::uint64_t at = (value >> 20) - p.epoch_base;
     p.done_epoch = (value & schedule::kDone) == schedule::kDone ? at : at - 1;
-    return true;
 }
 
 std::uint64_t Channel::known_done() const {
@@ -158,43 +150,34 @@ std::uint64_t Channel::known_done() const {
 }
 
 std::byte* Channel::stage_bytes(std::uint64_t bytes) {
-    // A call that polls may ask again even where it was given the piece before.
-    if (staged_.epoch != epoch_) {
-        COCO_CHECK(bytes != 0 && bytes <= kStageBytes, "what is staged fits into the stage ring");
-        const std::uint64_t taken = os::line_up(bytes);
-        if (stage_.may_end_lap()) [[unlikely]]
-            stage_.end_lap(taken, known_done());
-        const auto piece = stage_.take(taken, 0, epoch_);
-        staged_ = {.epoch = epoch_, .begin = piece.begin, .wait_epoch = piece.wait_epoch};
-    }
-    return wait_all_done(staged_.wait_epoch) ? control_->stage + staged_.begin : nullptr;
+    COCO_CHECK(bytes != 0 && bytes <= kStageBytes, "what is staged fits into the stage ring");
+    const std::uint64_t taken = os::line_up(bytes);
+    if (stage_.may_end_lap()) [[unlikely]]
+        stage_.end_lap(taken, known_done());
+    const auto piece = stage_.take(taken, 0, epoch_);
+    COCO_CHECK_DEAR(piece.wait_epoch < epoch_, "the stage is asked for once in an epoch");
+    wait_all_done(piece.wait_epoch);
+    return control_->stage + piece.begin;
 }
 
 Record Channel::open_record(Header header) {
     const std::uint64_t bytes = header.record_bytes();
     COCO_CHECK(bytes <= kTapeBytes / 4, "several records fit onto a tape");
-    RingPiece taken = recorded_;
-    if (taken.epoch != epoch_) [[likely]] {
-        const std::uint64_t left_at = tape_.head();
-        const auto piece = tape_.take(bytes, 8, epoch_);
-        taken = {epoch_, piece.begin, piece.wait_epoch, left_at, piece.wrapped};
-    }
-    if (!wait_all_done(taken.wait_epoch)) [[unlikely]] {
-        recorded_ = taken;
-        return {};
-    }
+    const std::uint64_t left_at = tape_.head();
+    const auto piece = tape_.take(bytes, 8, epoch_);
+    wait_all_done(piece.wait_epoch);
     std::atomic<std::uint64_t>* words = control_->tape;
     // Relaxed, both zeros: readers come to these words behind a record or a wrap that is raised later, by
     // release, and that they acquire in next_record(). By then coherence leaves them the zero or what was
     // stored after it.
-    words[(taken.begin + bytes) / 8].store(0, std::memory_order_relaxed);
-    if (taken.wrapped) {
+    words[(piece.begin + bytes) / 8].store(0, std::memory_order_relaxed);
+    if (piece.wrapped) {
         words[0].store(0, std::memory_order_relaxed);
         // The raise releases: it pairs with next_record(), which goes on to the zero at the begin.
-        sync::raise(words[taken.left_at / 8], control_->flag.doorbell, Header::kWrap);
+        sync::raise(words[left_at / 8], control_->flag.doorbell, Header::kWrap);
     }
     control_->tape_at = tape_.head();
-    return {words + taken.begin / 8};
+    return {words + piece.begin / 8};
 }
 
 namespace {
@@ -214,7 +197,7 @@ void hold_back(Peer& root) {
 }  // namespace
 
 Record Channel::next_record(std::int32_t root) {
-    if (!is_found(root)) return {};
+    find(root);
     Peer& p = peers_[base::index(root)];
     for (;;) {
         COCO_CHECK_DEAR(p.tape_at % 8 == 0 && p.tape_at < kTapeBytes, "a record begins on its tape");
@@ -226,9 +209,8 @@ Record Channel::next_record(std::int32_t root) {
         if (word.load(std::memory_order_acquire) != 0) {
             p.pauses = std::min(p.pauses + kPausesMore, kPausesMost);
         } else {
-            if (waiting.spins != 0 && !polls_) hold_back(p);
-            if (word.load(std::memory_order_acquire) == 0 && !wait_for(word, p.control->flag.doorbell, 1))
-                return {};
+            if (waiting.spins != 0) hold_back(p);
+            if (word.load(std::memory_order_acquire) == 0) wait_for(word, p.control->flag.doorbell, 1);
         }
         Header header{word.load(std::memory_order_acquire)};
         if (header.word != Header::kWrap) {

@@ -15,8 +15,8 @@
 // has raised kDone of the epoch before. What a peer may still read is not written before that peer is known
 // to have finished the epoch in which it reads.
 //
-// Waits: a wait returns true once what it waits for is there. While the channel polls (Polling) a wait
-// returns false, or null, instead of waiting, and is asked again later. Otherwise a wait never returns false.
+// Waits: a wait returns once what it waits for is there. Meanwhile it calls the hook of `waiting` again and
+// again; the hook may switch to another stack, where other work goes on (decision 20).
 //
 // Fails: never. A peer that ends while others wait for it is the launcher's affair.
 #pragma once
@@ -99,8 +99,6 @@ class Channel {
         COCO_CHECK_DEAR(has_finished(), "a rank begins an epoch after it has finished the one before");
         ++epoch_;
     }
-    // Whether waits return at once (Polling).
-    bool polls() const { return polls_; }
 
     // The address in this process of an offset in `peer`'s segment.
     std::byte* at(std::int32_t peer, std::uint64_t offset) const {
@@ -125,15 +123,15 @@ class Channel {
         COCO_CHECK_DEAR(p.control != nullptr, "a peer with a slot was found");
         return p.control->slots[(p.epoch_base + epoch_) % kSlots];
     }
-    // This rank's slot, ready to be written: waits until all who may read its last content are done. Null
-    // while the channel polls and they are not.
-    Slot* open_slot() {
+    // This rank's slot, ready to be written: waits until all who may read its last content are done.
+    // Requires: it is opened once in an epoch.
+    Slot& open_slot() {
         COCO_CHECK_DEAR(is_open() && epoch_ != 0, "a slot is opened in a call");
         std::uint64_t& last = slot_epoch_[epoch_ % kSlots];
-        if (last != epoch_ && !wait_all_done(last)) [[unlikely]]
-            return nullptr;
+        COCO_CHECK_DEAR(last < epoch_, "a slot is opened once in an epoch");
+        wait_all_done(last);
         last = epoch_;
-        return &control_->slots[(own_epoch_base_ + epoch_) % kSlots];
+        return control_->slots[(own_epoch_base_ + epoch_) % kSlots];
     }
     // Publishes the slot: what it says is seen by all who wait for this rank to arrive. The raise releases,
     // and pairs with the loads of wait_arrived().
@@ -142,21 +140,20 @@ class Channel {
                         "a rank publishes its slot of this epoch");
         sync::raise(slot.epoch, control_->flag.doorbell, own_epoch_base_ + epoch_);
     }
-    // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Null while
-    // the channel polls and somebody does. Requires: bytes <= kStageBytes; one number of bytes in an epoch.
+    // `bytes` of this rank's stage ring for this epoch; waits until nobody reads what was there. Requires:
+    // bytes <= kStageBytes; it is asked for once in an epoch.
     std::byte* stage_bytes(std::uint64_t bytes);
 
     // Which calls all ranks hand back, as one of them has asked for.
     enum class HandedBack : std::uint8_t { none, later, this_and_later };
     // Has all ranks hand back the calls from this epoch's or the next one's on. Requires: an exchange among
-    // all ranks, in which this rank has published nothing yet, on a channel that does not poll; all who ask
-    // for the same epoch ask for the same.
+    // all ranks, in which this rank has published nothing yet; all who ask for the same epoch ask for the
+    // same.
     void hand_back(HandedBack calls);
     // Whether a rank has asked for that in this epoch. Requires: this rank has received what all ranks owe it
     // in this epoch: so it knows all that any rank wrote before it published.
     HandedBack handed_back() {
-        COCO_CHECK_DEAR(!polls_, "nobody hears of it while the channel polls");
-        if (!is_found(0)) return HandedBack::none;
+        find(0);
         const Peer& first = peers_.front();
         // Relaxed: the write happened before.
         const std::uint64_t asked = first.control->handed_back.load(std::memory_order_relaxed);
@@ -167,38 +164,35 @@ class Channel {
     // Waits for a peer to publish its slot of this epoch. prefetch_of: tells what to fetch meanwhile; called
     // once the peer is found.
     template <class PrefetchOf>
-    [[nodiscard]] bool wait_arrived(std::int32_t peer, PrefetchOf prefetch_of) {
-        if (!is_found(peer)) [[unlikely]]
-            return false;
+    void wait_arrived(std::int32_t peer, PrefetchOf prefetch_of) {
+        find(peer);
         Peer& p = peers_[base::index(peer)];
         const std::uint64_t target = p.epoch_base + epoch_;
         const std::atomic<std::uint64_t>& word = slot_of(peer).epoch;
         // Acquire: pairs with publish(). The slot, and what it names on the stage, is read next. The owner
         // writes the slot anew only after this rank's kDone, so this reads from this epoch's store or from an
         // older one.
-        if (word.load(std::memory_order_acquire) < target &&
-            !wait_for(word, p.control->flag.doorbell, target, prefetch_of()))
-            return false;
+        if (word.load(std::memory_order_acquire) < target)
+            wait_for(word, p.control->flag.doorbell, target, prefetch_of());
         // A rank that is in this epoch has finished the one before.
         p.done_epoch = epoch_ - 1;
-        return true;
     }
-    [[nodiscard]] bool wait_arrived(std::int32_t peer) {
-        return wait_arrived(peer, [] { return Prefetch{}; });
+    void wait_arrived(std::int32_t peer) {
+        wait_arrived(peer, [] { return Prefetch{}; });
     }
     // What rank 0 told as it showed its control block: waits for that. Requires: rank 0 is on this node, and
     // comes to a call that this rank has come to.
     std::span<const std::int64_t> told() {
-        COCO_CHECK(is_found(0), "nobody asks what was told while the channel polls");
+        find(0);
         return peers_.front().control->told;
     }
     // Waits for a peer to come to a milestone of this epoch. kArrived may be waited for only where the peer
     // raises it, as in bcasts, and does not publish a slot.
-    [[nodiscard]] bool wait_milestone(std::int32_t peer, schedule::Milestone milestone);
+    void wait_milestone(std::int32_t peer, schedule::Milestone milestone);
     // Waits until all ranks of the node have finished `epoch`.
-    [[nodiscard]] bool wait_all_done(std::uint64_t epoch) {
+    void wait_all_done(std::uint64_t epoch) {
         COCO_CHECK_DEAR(epoch <= epoch_, "nobody waits for the end of calls to come");
-        return done_epoch_ >= epoch || look_at_all(epoch);
+        if (done_epoch_ < epoch) look_at_all(epoch);
     }
     // The raise releases: with kDone also what this rank has read of others, which they then may write. It
     // pairs with wait_milestone(), look_how_far(), and with the pool's is_over().
@@ -220,12 +214,12 @@ class Channel {
                     stream_value(own_epoch_base_ + epoch_, pieces));
     }
     // Waits until `owner` has shown `to` so many pieces. Requires: the owner has arrived.
-    [[nodiscard]] bool wait_shown(std::int32_t owner, std::int32_t to, std::uint64_t pieces) {
+    void wait_shown(std::int32_t owner, std::int32_t to, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
         COCO_CHECK_DEAR(owner >= 0 && base::index(owner) < peers_.size(),
                         "a stream is between two of the ranks");
         COCO_CHECK_DEAR(to >= 0 && base::index(to) < peers_.size(), "a stream is between two of the ranks");
-        return wait_stream(owner, peers_[base::index(owner)].control->shown[to], pieces);
+        wait_stream(owner, peers_[base::index(owner)].control->shown[to], pieces);
     }
     // This rank has read so many pieces of `owner`'s: they may be written over. The raise releases the reads,
     // and pairs with wait_read().
@@ -237,11 +231,11 @@ class Channel {
                     stream_value(own_epoch_base_ + epoch_, pieces));
     }
     // Waits until `reader` has read so many pieces of this rank's. Requires: the reader has arrived.
-    [[nodiscard]] bool wait_read(std::int32_t reader, std::uint64_t pieces) {
+    void wait_read(std::int32_t reader, std::uint64_t pieces) {
         COCO_CHECK_DEAR(peers_.size() <= kNodeRanks, "a channel with streams has a bounded number of ranks");
         COCO_CHECK_DEAR(reader >= 0 && base::index(reader) < peers_.size(),
                         "a stream is between two of the ranks");
-        return wait_stream(reader, peers_[base::index(reader)].control->read[rank_], pieces);
+        wait_stream(reader, peers_[base::index(reader)].control->read[rank_], pieces);
     }
 
     // Whether this process can read the private memory of all its mates, as the kernel allows. Found out
@@ -271,9 +265,8 @@ class Channel {
                stream_value(p.epoch_base + epoch_, 0);
     }
 
-    // Room for a record of this epoch on this rank's tape; waits until nobody reads what was there. No record
-    // while the channel polls and somebody does: then it has to be asked for again with the same header.
-    // Requires: record_bytes <= kTapeBytes / 4.
+    // Room for a record of this epoch on this rank's tape; waits until nobody reads what was there. Requires:
+    // record_bytes <= kTapeBytes / 4.
     Record open_record(Header header);
     // Publishes a record that open_record() gave. The raise releases, and pairs with the loads of
     // next_record().
@@ -292,8 +285,6 @@ class Channel {
     std::uint64_t wait_ns = 0;
 
   private:
-    friend class Polling;
-
     // Whether this rank has raised kDone of its last epoch.
     bool has_finished() const {
         // Relaxed: only this rank writes the word.
@@ -302,30 +293,24 @@ class Channel {
     }
 
     // Finds a peer's control block, where that is not known yet.
-    bool is_found(std::int32_t peer) {
+    void find(std::int32_t peer) {
         COCO_CHECK_DEAR(peer >= 0 && base::index(peer) < peers_.size(), "a peer is one of the ranks");
-        return peers_[base::index(peer)].control != nullptr || find_peer(peer);
+        if (peers_[base::index(peer)].control == nullptr) [[unlikely]]
+            find_peer(peer);
     }
-    bool find_peer(std::int32_t peer);
+    void find_peer(std::int32_t peer);
     // Waits until all ranks of the node have finished `wanted`, and notes how far they are.
-    bool look_at_all(std::uint64_t wanted);
+    void look_at_all(std::uint64_t wanted);
     // The last epoch that this rank knows all ranks of the node to have finished, without a look at their
     // flags.
     std::uint64_t known_done() const;
     // Waits until the peer has finished call `wanted`, and notes how far it is.
-    bool look_how_far(Peer& peer, std::uint64_t wanted);
-    bool wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
+    void look_how_far(Peer& peer, std::uint64_t wanted);
+    void wait_for(const std::atomic<std::uint64_t>& word, sync::Doorbell& bell, std::uint64_t target,
                   Prefetch prefetch = {});
     bool try_reading();
     // Waits for a count of a stream that `owner` raises.
-    bool wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces);
-
-    // The piece of a ring that is about to be written.
-    struct RingPiece {
-        std::uint64_t epoch = 0;  // the epoch in which the piece was taken; 0: none was
-        std::uint64_t begin = 0, wait_epoch = 0, left_at = 0;
-        bool wrapped = false;
-    };
+    void wait_stream(std::int32_t owner, const std::atomic<std::uint64_t>& word, std::uint64_t pieces);
 
     enum class Answer : std::uint8_t { unknown, no, yes };
 
@@ -337,25 +322,11 @@ class Channel {
     std::vector<std::int32_t> mates_;  // the other ranks of this node
     std::uint64_t id_ = 0;
     std::int32_t rank_ = 0;
-    bool polls_ = false;
     Answer reads_mates_ = Answer::unknown;
     std::uint64_t done_epoch_ = 0;           // every rank of the node is known to have finished this epoch
     std::uint64_t slot_epoch_[kSlots] = {};  // which epoch each of the own slots was last used for
     Ring<kStageBytes> stage_;
     Ring<kTapeBytes> tape_;
-    RingPiece staged_, recorded_;
-};
-
-// While an object of this class lives, the waits of its channel return at once.
-class Polling {
-  public:
-    explicit Polling(Channel& channel) : channel_(channel) { channel_.polls_ = true; }
-    ~Polling() { channel_.polls_ = false; }
-    Polling(const Polling&) = delete;
-    Polling& operator=(const Polling&) = delete;
-
-  private:
-    Channel& channel_;
 };
 
 }  // namespace coco::channel

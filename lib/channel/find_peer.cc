@@ -37,12 +37,11 @@ bool drive_and_warn() {
 
 }  // namespace
 
-bool Channel::find_peer(std::int32_t peer) {
+void Channel::find_peer(std::int32_t peer) {
     Peer& p = peers_[base::index(peer)];
     COCO_CHECK(p.directory != nullptr && id_ != 0, "a peer whose block is not known shows it in a directory");
     Directory& directory = *p.directory;
     const ControlCard* card = directory.find(id_);
-    if (card == nullptr && polls_) return false;
     // Most mates are there, or about to come: at first this looks only for the card, and not at the line of
     // the changes, which the mate writes to.
     for (std::uint32_t look = 0; card == nullptr && look < waiting.spins; ++look) {
@@ -66,7 +65,6 @@ bool Channel::find_peer(std::int32_t peer) {
     p.control = reinterpret_cast<Control*>(at(peer, card->control_at));
     p.epoch_base = card->epoch_base;
     p.tape_at = card->tape_at;
-    return true;
 }
 
 }  // namespace coco::channel

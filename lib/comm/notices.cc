@@ -32,7 +32,7 @@ constexpr std::uint64_t kMostBytes = channel::kStageBytes / 2;
 void tell(Comm& comm, const Notice& mine) {
     const std::uint64_t bytes = mine.size() * sizeof mine[0];
     const auto words = static_cast<std::int32_t>(bytes <= kMostBytes ? mine.size() : 0);
-    channel::Slot& slot = *comm.lane.channel.open_slot();
+    channel::Slot& slot = comm.lane.channel.open_slot();
     slot.signature = kSignature;
     slot.publish = channel::Publish::staged;
     std::byte* at = comm.lane.channel.stage_bytes(sizeof words + (words != 0 ? bytes : 0));
@@ -43,8 +43,7 @@ void tell(Comm& comm, const Notice& mine) {
 }
 
 Notice hear(Comm& comm, std::int32_t peer) {
-    const bool arrived = comm.lane.channel.wait_arrived(peer);
-    COCO_CHECK(arrived, "notices are exchanged while the channel does not poll");
+    comm.lane.channel.wait_arrived(peer);
     const channel::Slot& slot = comm.lane.channel.slot_of(peer);
     if (slot.signature != kSignature) stop_apart(comm, peer);
     const std::byte* at = comm.lane.channel.at(peer, slot.scratch_at);
@@ -62,7 +61,6 @@ Notice hear(Comm& comm, std::int32_t peer) {
 std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
     COCO_CHECK(comm.lane.channel.is_open() && comm.nodes == 1,
                "notices are exchanged on an open communicator of one node");
-    COCO_CHECK(!comm.lane.channel.polls(), "notices are exchanged while the channel does not poll");
     comm.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     tell(comm, mine);

@@ -157,7 +157,7 @@ exec::Outcome run_counted(comm::Comm& comm, const exec::Call& call, const choose
     std::uint64_t messages = wire != nullptr ? wire->messages_sent() : 0;
     std::uint64_t bytes = wire != nullptr ? wire->bytes_sent() : 0;
     begin_measuring(call.common.collective, chosen, taken);
-    exec::Outcome outcome = exec::run(comm, call, *chosen.algorithm, chosen.parameters);
+    exec::Outcome outcome = exec::run(comm, comm.lane, call, *chosen.algorithm, chosen.parameters);
     if (wire != nullptr) {
         taken.count.messages = wire->messages_sent() - messages;
         taken.count.wire_bytes = wire->bytes_sent() - bytes;
@@ -307,7 +307,8 @@ void run_known(const KnownCall& known, TakeResult& taken) {
     const choose::Choice& choice = known.chosen->choice;
     begin_measuring(known.collective, choice, taken);
     if (known.passes_on) return;
-    exec::Outcome outcome = exec::run(comm, known.chosen->call, *choice.algorithm, choice.parameters);
+    exec::Outcome outcome =
+        exec::run(comm, comm.lane, known.chosen->call, *choice.algorithm, choice.parameters);
     taken.taken = outcome.reason == stats::Reason::none;
     if (outcome.closes) [[unlikely]]
         comm::close_for_devices(comm);

@@ -5,7 +5,6 @@
 // path, nor does a longer one at a receiver, unless a rule leaves one of the two lengths to MPI. A buffer in
 // many segments goes in trains of at most kTrain, each an epoch and a record of its own.
 #include <algorithm>
-#include <optional>
 
 #include "blocks/copy_block.h"
 #include "blocks/side.h"
@@ -94,12 +93,10 @@ class Train {
           schedule_(order.comm.bcast_schedule_for(
               {&row_that_moves(way.publish), algorithms::Exchange::bcast, root_, segments()})) {}
 
-    // Called on the root. Returns: false while its tape or its stage have to be waited for.
-    bool open(std::uint64_t total_bytes) {
-        if (!record_.open(channel_, {way_.publish, total_bytes, way_.segment_bytes}, base_, scratch_bytes()))
-            return false;
+    // Called on the root.
+    void open(std::uint64_t total_bytes) {
+        record_.open(channel_, {way_.publish, total_bytes, way_.segment_bytes}, base_, scratch_bytes());
         source_ = base_;
-        return true;
     }
     // Called on a reader. room_bytes: the buffer has room for no more than this. layout: the buffer has
     // holes, and this train's data begin at its place `layout_at`.
@@ -109,7 +106,7 @@ class Train {
         layout_ = layout;
         layout_at_ = layout_at;
     }
-    bool advance() { return walk(*schedule_, *this, position_); }
+    void run() { walk(*schedule_, *this); }
 
     void copy(Place from, Place to) {
         // The segment's number is the index of the place that is not scratch.
@@ -132,9 +129,9 @@ class Train {
             blocks::copy_block(target, source, bytes);
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) {
-        bool record = peer == root_ && milestone == schedule::kArrived;  // the record was waited for
-        return record || channel_.wait_milestone(peer, milestone);
+    void wait(std::int32_t peer, Milestone milestone) {
+        const bool record = peer == root_ && milestone == schedule::kArrived;  // the record was waited for
+        if (!record) channel_.wait_milestone(peer, milestone);
     }
 
     // kArrived is shown by the record, later segments by the root's flag: both are raised in order.
@@ -167,7 +164,6 @@ class Train {
     BcastRecord& record_;
     const std::byte* source_ = nullptr;
     std::shared_ptr<const schedule::Schedule> schedule_;
-    Position position_;
 };
 
 // The eager schedule of a buffer that travels on the tape itself, spelled out: a copy and a raise on each
@@ -188,20 +184,16 @@ bool fits_tape(const Order& order) {
            order.call.local.bytes <= (is_packed || is_early ? kTapedBytesMax : kInlineBytesMax);
 }
 
-// Returns: false while the tape has to be waited for.
-bool publish_on_tape(channel::Channel& channel, const Buffer& user, std::uint64_t bytes) {
+void publish_on_tape(channel::Channel& channel, const Buffer& user, std::uint64_t bytes) {
     delay_if_asked();
     Header header = Header::of(Publish::inlined, bytes);
-    channel::Record record = channel.open_record(header);
-    if (record.header == nullptr) [[unlikely]]
-        return false;
+    const channel::Record record = channel.open_record(header);
     if (user.packer != nullptr)
         user.packer->pack(0, record.payload());
     else
         blocks::copy_block(record.payload(), user.base, bytes);
     channel.publish(record, header);
     channel.raise(schedule::kDone);
-    return true;
 }
 
 // A root whose buffer is in memory of a device, which only the MPI library can move, has all ranks hand the
@@ -209,7 +201,6 @@ bool publish_on_tape(channel::Channel& channel, const Buffer& user, std::uint64_
 void refuse(channel::Channel& channel, Outcome& outcome) {
     const Header header = Header::of(Publish::refuse, 0);
     const channel::Record record = channel.open_record(header);
-    COCO_CHECK(record.header != nullptr, "no bcast is handed back while the channel polls");
     channel.publish(record, header);
     channel.raise(schedule::kDone);
     note_refused(outcome);
@@ -238,9 +229,11 @@ bool receive_from_tape(channel::Channel& channel, channel::Record record, const 
     return true;
 }
 
-class BcastFlight final : public Flight {
+class BcastFlight final {
   public:
-    // first: a reader's record that opens the call, if it is known already.
+    Outcome outcome;
+
+    // first: a reader's record that opens the call.
     BcastFlight(const Order& order, const algorithms::Parameters& parameters, channel::Record first)
         : order_(order),
           channel_(order.lane.channel),
@@ -248,29 +241,16 @@ class BcastFlight final : public Flight {
           user_(is_root_ ? order.call.local.send : order.call.local.recv),
           bytes_(order.call.local.bytes),
           wanted_segment_bytes_(parameters.segment_bytes),
-          first_(first) {
-        outcome.ran = &row_that_moves(Publish::inlined);
-    }
+          first_(first) {}
 
-    bool advance() noexcept override {
-        if (phase_ == Phase::first) {
-            if (is_root_ && fits_tape(order_)) return publish_on_tape(channel_, user_, bytes_);
-            if (!is_root_) {
-                if (first_.header == nullptr) first_ = channel_.next_record(order_.call.common.root);
-                if (first_.header == nullptr) return false;
-                if (receive_from_tape(channel_, first_, order_, outcome)) return true;
-            }
-            make_ready();
-            phase_ = Phase::trains;
-        }
-        if (!(is_root_ ? send_trains() : receive_trains())) return false;
-        if (!is_root_) blocks::empty_side(side_, user_, bytes_);
-        return true;
+    void run() {
+        make_ready();
+        if (is_root_) return send_trains();
+        receive_trains();
+        blocks::empty_side(side_, user_, bytes_);
     }
 
   private:
-    enum class Phase { first, trains };
-
     void make_ready() {
         side_.base = user_.base;
         if (!is_root_) layout_ = user_.layout_of_block(0);
@@ -291,49 +271,40 @@ class BcastFlight final : public Flight {
     }
 
     // Each train has an epoch of its own; the call's first epoch is begun already.
-    void next_train() {
-        at_ += bytes_per_epoch(way_);
-        train_.reset();
-        record_ = {};
-        is_open_ = false;
-    }
-
-    bool send_trains() {
-        for (;;) {
-            const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
-            if (!train_) train_.emplace(order_, way_, side_.base + at_, bytes, record_);
-            if (!is_open_ && !(is_open_ = train_->open(way_.bytes))) return false;
-            if (!train_->advance()) return false;
-            next_train();
-            if (at_ >= way_.bytes) return true;  // an empty buffer is published, too
-            channel_.begin_epoch();
+    void send_trains() {
+        for (std::uint64_t at = 0; at == 0 || at < way_.bytes; at += bytes_per_epoch(way_)) {
+            if (at != 0) channel_.begin_epoch();
+            BcastRecord record;
+            Train train(order_, way_, side_.base + at, std::min(bytes_per_epoch(way_), way_.bytes - at),
+                        record);
+            train.open(way_.bytes);  // an empty buffer is published, too
+            train.run();
         }
     }
 
     // Receives as many bytes as fit.
-    bool receive_trains() {
-        for (;;) {
-            if (!train_ && !follow_record()) return false;
-            if (!train_->advance()) return false;
-            next_train();
-            if (at_ >= way_.bytes) break;
-            channel_.begin_epoch();
-        }
+    void receive_trains() {
+        std::uint64_t at = 0;
+        do {
+            if (at != 0) channel_.begin_epoch();
+            receive_train(at);
+            at += bytes_per_epoch(way_);
+        } while (at < way_.bytes);
         outcome.measure(way_.bytes, bytes_);
-        return true;
     }
 
-    bool follow_record() {
-        channel::Record record = at_ == 0 ? first_ : channel_.next_record(order_.call.common.root);
-        if (record.header == nullptr) return false;
-        record_.follow(channel_, order_.call.common.root, record);
-        way_ = {record_.contents().publish, record_.contents().total_bytes, record_.contents().segment_bytes};
+    void receive_train(std::uint64_t at) {
+        const std::int32_t root = order_.call.common.root;
+        BcastRecord record;
+        record.follow(channel_, root, at == 0 ? first_ : channel_.next_record(root));
+        const BcastRecord::Contents& contents = record.contents();
+        way_ = {contents.publish, contents.total_bytes, contents.segment_bytes};
         outcome.ran = &row_that_moves(way_.publish);
-        const std::uint64_t bytes = std::min(bytes_per_epoch(way_), way_.bytes - at_);
         const bool has_layout = layout_.words != nullptr;
-        train_.emplace(order_, way_, has_layout ? side_.base : side_.base + at_, bytes, record_);
-        train_->follow(bytes_ > at_ ? bytes_ - at_ : 0, layout_, at_);
-        return true;
+        Train train(order_, way_, has_layout ? side_.base : side_.base + at,
+                    std::min(bytes_per_epoch(way_), way_.bytes - at), record);
+        train.follow(bytes_ > at ? bytes_ - at : 0, layout_, at);
+        train.run();
     }
 
     const Order order_;
@@ -342,37 +313,30 @@ class BcastFlight final : public Flight {
     const Buffer& user_;
     const std::uint64_t bytes_;  // the size of this rank's buffer
     const std::uint64_t wanted_segment_bytes_;
-    Phase phase_ = Phase::first;
-    channel::Record first_;  // a reader's: the record that opens the call
+    const channel::Record first_;  // a reader's: the record that opens the call
     Side side_{.base = nullptr, .stride_bytes = 0, .blocks = {}};
     blocks::BlockLayout layout_;  // a reader's, to which it copies what arrives
     Way way_;
-    std::uint64_t at_ = 0;  // where the train under way begins
-    bool is_open_ = false;  // the root's record has been opened
-    BcastRecord record_;
-    std::optional<Train> train_;
 };
 
 }  // namespace
 
-// Calls with small buffers that run to their end at once are over before a flight would be made.
-Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters, Later later) {
+// Calls with small buffers are over before a flight would be made.
+Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters) {
     channel::Record first;
-    if (later == nullptr) {
-        channel::Channel& channel = order.lane.channel;
-        Outcome outcome{.ran = &row_that_moves(Publish::inlined)};
-        if (order.comm.rank != order.call.common.root) {
-            first = channel.next_record(order.call.common.root);
-            if (receive_from_tape(channel, first, order, outcome)) return outcome;
-        } else if (order.call.local.send.on_device) {
-            refuse(channel, outcome);
-            return outcome;
-        } else if (fits_tape(order)) {
-            publish_on_tape(channel, order.call.local.send, order.call.local.bytes);
-            return outcome;
-        }
+    channel::Channel& channel = order.lane.channel;
+    Outcome outcome{.ran = &row_that_moves(Publish::inlined)};
+    if (order.comm.rank != order.call.common.root) {
+        first = channel.next_record(order.call.common.root);
+        if (receive_from_tape(channel, first, order, outcome)) return outcome;
+    } else if (order.call.local.send.on_device) {
+        refuse(channel, outcome);
+        return outcome;
+    } else if (fits_tape(order)) {
+        publish_on_tape(channel, order.call.local.send, order.call.local.bytes);
+        return outcome;
     }
-    return fly<BcastFlight>(later, order, parameters, first);
+    return fly<BcastFlight>(order, parameters, first);
 }
 
 }  // namespace coco::exec

@@ -11,7 +11,7 @@ namespace coco::exec {
 using channel::Publish;
 using channel::Whereabouts;
 
-bool BcastRecord::open(channel::Channel& channel, const Contents& contents, std::byte* buffer,
+void BcastRecord::open(channel::Channel& channel, const Contents& contents, std::byte* buffer,
                        std::uint64_t scratch_bytes) {
     COCO_CHECK_DEAR(!is_open(), "a record is opened once");
     COCO_CHECK_DEAR(
@@ -20,18 +20,14 @@ bool BcastRecord::open(channel::Channel& channel, const Contents& contents, std:
     contents_ = contents;
     const bool staged = contents.publish != Publish::inlined && contents.publish != Publish::direct;
     std::byte* stage = staged ? channel.stage_bytes(scratch_bytes) : nullptr;
-    if (staged && stage == nullptr) return false;
-    channel::Record record = channel.open_record(header_of(contents));
-    if (record.header == nullptr) return false;
-    record_ = record;
+    record_ = channel.open_record(header_of(contents));
     if (contents.publish == Publish::inlined) {
         shown_ = record_.payload();
-        return true;
+        return;
     }
     shown_ = staged ? stage : buffer;
     Whereabouts where{channel.offset_of(shown_), contents.segment_bytes};
     std::memcpy(record_.payload(), &where, sizeof where);
-    return true;
 }
 
 void BcastRecord::follow(const channel::Channel& channel, std::int32_t publisher, channel::Record record) {

@@ -17,11 +17,10 @@ class BcastRecord {
         std::uint64_t segment_bytes = 0;
     };
 
-    // The publisher's: opens a record, which publish() shows. Returns: false, while the channel polls, if
-    // there is no room yet; then it has to be asked again. Requires: where direct, buffer is on the shared
+    // The publisher's: opens a record, which publish() shows. Requires: where direct, buffer is on the shared
     // heap.
-    [[nodiscard]] bool open(channel::Channel& channel, const Contents& contents, std::byte* buffer,
-                            std::uint64_t scratch_bytes);
+    void open(channel::Channel& channel, const Contents& contents, std::byte* buffer,
+              std::uint64_t scratch_bytes);
     bool is_open() const { return record_.header != nullptr; }
     void publish(channel::Channel& channel) const { channel.publish(record_, header_of(contents_)); }
 

@@ -77,28 +77,16 @@ class SizedBundlesFlight final : public ExchangeFlight {
         outcome.staged = is_staged();
     }
 
-    bool advance() noexcept override {
-        switch (phase_) {
-            case Phase::room: {
-                std::byte* scratch = messages::take_scratch(channel_, lane_.post);
-                if (scratch == nullptr) return false;
-                row(Area::scratch, comm_.rank).base =
-                    scratch + sizeof(BlockElement) * static_cast<std::uint64_t>(schedule_.scratch_blocks);
-                send_straight();
-                phase_ = Phase::walk;
-                [[fallthrough]];
-            }
-            case Phase::walk:
-                if (!walk(schedule_, *this, position_)) return false;
-                for (const schedule::Edge& edge : graph_.incoming)
-                    if (straight_[base::index(edge.received)] != 0) receive_straight(edge);
-                phase_ = Phase::straight;
-                [[fallthrough]];
-            case Phase::straight:
-                if (!lane_.post.complete(channel_, lane_.post.requests)) return false;
-                blocks::empty_side(recv_, call_.local.recv, 0);
-        }
-        return true;
+    void run() {
+        row(Area::scratch, comm_.rank).base =
+            messages::take_scratch(channel_, lane_.post) +
+            sizeof(BlockElement) * static_cast<std::uint64_t>(schedule_.scratch_blocks);
+        send_straight();
+        walk(schedule_, *this);
+        for (const schedule::Edge& edge : graph_.incoming)
+            if (straight_[base::index(edge.received)] != 0) receive_straight(edge);
+        lane_.post.complete(channel_, lane_.post.requests);
+        blocks::empty_side(recv_, call_.local.recv, 0);
     }
 
     void copy(Place source, Place target) {
@@ -112,8 +100,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
             take(target.index, send_.base, own_element(send_.blocks[base::index(source.index)]));
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) { return wait_for_scratch(peer, milestone); }
-    bool raise(Milestone milestone) { return raise_with_scratch(milestone); }
+    void wait(std::int32_t peer, Milestone milestone) { wait_for_scratch(peer, milestone); }
+    void raise(Milestone milestone) { raise_with_scratch(milestone); }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
         messages::send_load(*this, loads_, to, first, blocks);
@@ -122,7 +110,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
         coming_ = first;
         messages::receive_load(*this, loads_, from, first, blocks);
     }
-    bool complete(std::int32_t left) { return messages::complete_loads(*this, loads_, base::index(left)); }
+    void complete(std::int32_t left) { messages::complete_loads(*this, loads_, base::index(left)); }
 
     // As a port of messages/carrier.h. A message lies in scratch, behind the blocks or where its blocks go.
     const messages::Format& format() const { return format_; }
@@ -149,7 +137,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
         cargo.data = cargo.memory + format_.head_bytes(blocks);
         return format_.data_bytes(cargo.memory, blocks);
     }
-    bool complete(Cargo& cargo, Part part) { return lane_.post.complete(channel_, cargo.requests(part)); }
+    void complete(Cargo& cargo, Part part) { lane_.post.complete(channel_, cargo.requests(part)); }
     void sent(Cargo&) {}
     void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
         const std::byte* own_data = row(Area::scratch, comm_.rank).base;
@@ -160,8 +148,6 @@ class SizedBundlesFlight final : public ExchangeFlight {
     }
 
   private:
-    enum class Phase { room, walk, straight };
-
     Side ready(const Buffer& buffer, Which which) {
         Side side = plan_side(store_, buffer,
                               {.exposed = false,
@@ -237,7 +223,6 @@ class SizedBundlesFlight final : public ExchangeFlight {
     const bool personal_;
     const std::uint64_t data_bytes_;  // room for a block's data: as much as its share of a message
     const messages::Format format_;
-    Phase phase_ = Phase::room;
     Place coming_{};  // where the blocks of the message go that is about to be received
     std::vector<char>& straight_ = lane_.post.comes_straight;  // by receive block
     messages::Loads<Cargo>& loads_ = lane_.post.loads;
@@ -245,15 +230,15 @@ class SizedBundlesFlight final : public ExchangeFlight {
 
 }  // namespace
 
-Outcome run_sized_bundles(const Order& order, comm::Comm::Kept& kept, Later later) {
+Outcome run_sized_bundles(const Order& order, comm::Comm::Kept& kept) {
     COCO_CHECK_DEAR(kept.key.bundles != nullptr && kept.key.neighborhood != nullptr,
                     "bundles run by a schedule that was made from them");
     const std::uint64_t room_bytes = room_bytes_of(kept.key);
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
                                     !order.comm.mates.empty(), kept.fits_on(order.lane).sized,
                                     all_blocks(*kept.schedule), room_bytes))
-        return run_nothing(order, stats::Reason::no_shared_heap, later);
-    return fly<SizedBundlesFlight>(later, order, *kept.schedule, room_bytes);
+        return run_nothing(order, stats::Reason::no_shared_heap);
+    return fly<SizedBundlesFlight>(order, *kept.schedule, room_bytes);
 }
 
 }  // namespace coco::exec

@@ -5,7 +5,6 @@
 // decide which path is taken; the second reach others through the slots.
 #pragma once
 #include <cstdint>
-#include <memory>
 
 #include "algorithms/algorithm.h"
 #include "blocks/buffer.h"
@@ -50,32 +49,13 @@ struct Outcome {
     }
 };
 
-// A call under way on a lane. It owns what belongs to the call alone: its position in the schedule, which
-// phase it is in, where its sides are.
-class Flight {
-  public:
-    virtual ~Flight() = default;
-    // Goes on until the call is over, or until it would have to wait while its channel polls. Returns:
-    // whether it is over. No exception leaves it: the other ranks would wait for ever.
-    virtual bool advance() noexcept = 0;
-
-    Outcome outcome;  // valid once the call is over
-};
-
-// Runs the call by an algorithm to its end, on the communicator's own lane. Requires: comm is open; all ranks
+// Runs the call by an algorithm to its end, on a lane of the communicator on which no other call is. Where a
+// schedule meets a larger block, or a graph, for the first time, all ranks of the communicator make scratch,
+// or shares of the graph, together, by collectives of the MPI library. Requires: comm is open; all ranks
 // call with equal common facts, algorithm and parameters. No exception leaves it: the other ranks would wait
 // for ever.
-Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+Outcome run(comm::Comm& comm, comm::Lane& lane, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept;
-// Begins the call on a lane and leaves it to the caller to advance it, while the lane's channel polls or not.
-// Where a schedule meets a larger block, or a graph, for the first time, all ranks of the communicator set up
-// together, by collectives of the MPI library. Requires: as run(); no other flight is on the lane; call stays
-// where it is until the flight is over. Between two advances the owner drives the MPI library's progress,
-// where the communicator has messages; and it tells the communicator's choices of largest blocks, in the
-// order in which calls began, as all ranks choose by that.
-std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& call,
-                              const algorithms::Algorithm& algorithm,
-                              const algorithms::Parameters& parameters) noexcept;
 
 // Hands a call back whose arguments on this rank are such that nobody can tell whether MPI would take them.
 // That is right where all ranks do so. Ends the job if some do not: they would wait for this rank for ever.

@@ -14,7 +14,10 @@
 
 namespace coco::exec {
 
-class ExchangeFlight : public Flight {
+class ExchangeFlight {
+  public:
+    Outcome outcome;  // valid once the call is over
+
   protected:
     explicit ExchangeFlight(const Order& order)
         : comm_(order.comm),
@@ -35,12 +38,9 @@ class ExchangeFlight : public Flight {
     bool must_wait_done(const blocks::Side& send) const {
         return algorithm_.writes_peer_recv() || (algorithm_.reads_peer_send() && !send.is_guarded());
     }
-    // Takes this rank's slot. Returns: false while it has to be waited for.
-    [[nodiscard]] bool open_slot() {
-        slot_ = channel_.open_slot();
-        if (slot_ == nullptr) return false;
+    void open_slot() {
+        slot_ = &channel_.open_slot();
         slot_->signature = signature_;
-        return true;
     }
     void publish() {
         if (published_) return;
@@ -49,29 +49,21 @@ class ExchangeFlight : public Flight {
         channel_.publish(*slot_);
     }
     // Of exchanges that peers take part in by scratch alone. Waits for a peer; where it arrives, finds its
-    // scratch. Returns: false while it has to be waited for.
-    [[nodiscard]] bool wait_for_scratch(std::int32_t peer, schedule::Milestone milestone) {
+    // scratch.
+    void wait_for_scratch(std::int32_t peer, schedule::Milestone milestone) {
         if (milestone != schedule::kArrived) return channel_.wait_milestone(peer, milestone);
-        if (!channel_.wait_arrived(peer)) return false;
+        channel_.wait_arrived(peer);
         check_signature(comm_, channel_, peer, signature_);
         row(schedule::Area::scratch, peer).base = blocks::scratch_of(channel_, peer);
-        return true;
     }
     // The same for this rank: where it arrives, its scratch is published.
-    [[nodiscard]] bool raise_with_scratch(schedule::Milestone milestone) {
-        if (milestone != schedule::kArrived) {
-            channel_.raise(milestone);
-            return true;
-        }
-        if (!open_slot()) return false;
+    void raise_with_scratch(schedule::Milestone milestone) {
+        if (milestone != schedule::kArrived) return channel_.raise(milestone);
+        open_slot();
         blocks::publish_scratch(channel_, *slot_, row(schedule::Area::scratch, comm_.rank).base);
         publish();
-        return true;
     }
-    [[nodiscard]] bool complete(std::size_t left) {
-        std::int32_t unlike = mpi::Wire::kNobody;
-        return lane_.post.complete(channel_, left, unlike);
-    }
+    void complete(std::size_t left) { lane_.post.complete(channel_, left); }
     bool is_staged() const { return !blocks::is_users(send_.where) || !blocks::is_users(recv_.where); }
     stats::Reason refusal() const {
         return send_.refusal != stats::Reason::none ? send_.refusal : recv_.refusal;
@@ -87,7 +79,6 @@ class ExchangeFlight : public Flight {
     bool published_ = false;
     channel::Slot* slot_ = nullptr;
     blocks::Side send_, recv_;
-    Position position_;
 };
 
 }  // namespace coco::exec

@@ -45,10 +45,10 @@ void NeighborFlight::receive(std::int32_t from, Place first, std::int32_t blocks
     lane_.post.wire->receive(from, block.at, block.bytes * static_cast<std::uint64_t>(blocks));
 }
 
-bool NeighborFlight::complete(std::int32_t left) {
+void NeighborFlight::complete(std::int32_t left) {
     const auto messages = base::index(left);
     if (!by_loads_) return ExchangeFlight::complete(messages);
-    return messages::complete_loads(*this, lane_.post.loads, messages);
+    messages::complete_loads(*this, lane_.post.loads, messages);
 }
 
 std::uint64_t NeighborFlight::pack(Cargo& cargo, Place first, std::int32_t blocks) {
@@ -81,8 +81,8 @@ std::uint64_t NeighborFlight::learn(Cargo& cargo, std::int32_t, std::int32_t blo
     return format_.data_bytes(cargo.memory, blocks);
 }
 
-bool NeighborFlight::complete(Cargo& cargo, Part part) {
-    return lane_.post.complete(channel_, cargo.requests(part));
+void NeighborFlight::complete(Cargo& cargo, Part part) {
+    lane_.post.complete(channel_, cargo.requests(part));
 }
 
 void NeighborFlight::sent(Cargo& cargo) { lane_.post.release_parcel(cargo.parcel); }

@@ -51,7 +51,7 @@ class NeighborFlight final : public ExchangeFlight {
         outcome.staged = by_message_ || is_staged();
     }
 
-    bool advance() noexcept override;
+    void run();
 
     static constexpr bool kRows = false;
     void copy(schedule::Place source, schedule::Place target) {
@@ -73,13 +73,12 @@ class NeighborFlight final : public ExchangeFlight {
             blocks::copy_block(to.at, from.at, bytes);
     }
 
-    bool wait(std::int32_t peer, schedule::Milestone milestone) {
+    void wait(std::int32_t peer, schedule::Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            if (!channel_.wait_arrived(peer, [&] { return prefetch_from(peer); })) return false;
-            arrived(peer);
-            return true;
+            channel_.wait_arrived(peer, [&] { return prefetch_from(peer); });
+            return arrived(peer);
         }
-        return !(writes_ || is_read_in_place()) || channel_.wait_milestone(peer, milestone);
+        if (writes_ || is_read_in_place()) channel_.wait_milestone(peer, milestone);
     }
     void raise(schedule::Milestone milestone) {
         if (milestone == schedule::kArrived) return publish_all();
@@ -89,7 +88,7 @@ class NeighborFlight final : public ExchangeFlight {
 
     void send(std::int32_t to, schedule::Place first, std::int32_t blocks);
     void receive(std::int32_t from, schedule::Place first, std::int32_t blocks);
-    bool complete(std::int32_t left);
+    void complete(std::int32_t left);
 
     // The functions of a port of messages/carrier.h: neighbor_combined.cc.
     using Cargo = messages::Cargo;
@@ -98,17 +97,14 @@ class NeighborFlight final : public ExchangeFlight {
     void start_send(Cargo& cargo, std::int32_t to, messages::Part part, std::uint64_t bytes);
     void start_receive(Cargo& cargo, std::int32_t from, messages::Part part, std::uint64_t bytes);
     std::uint64_t learn(Cargo& cargo, std::int32_t from, std::int32_t blocks);
-    bool complete(Cargo& cargo, messages::Part part);
+    void complete(Cargo& cargo, messages::Part part);
     void sent(Cargo& cargo);
     void unpack(Cargo& cargo, schedule::Place first, std::int32_t blocks);
 
   private:
-    enum class Phase { room, agreement, walk, readers, messages };
-
     std::uint32_t signature(const blocks::Buffer& side) const;
-    // Where others write to receive buffers, all ranks of the node have to be ready for that. Returns: false
-    // while a rank has to be waited for.
-    bool agree_on_writers();
+    // Where others write to receive buffers, all ranks of the node have to be ready for that.
+    void agree_on_writers();
 
     // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
     // messages, first those that come in.
@@ -138,9 +134,8 @@ class NeighborFlight final : public ExchangeFlight {
                       Holes holes = Holes::packed);
     void plan_send();
     void plan_recv();
-    // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot
-    // or stage have to be waited for.
-    bool place();
+    // One piece of the ring for all that this rank publishes: tables, then copies.
+    void place();
     void publish_copies(std::byte* scratch);
     void copy_run(std::byte* scratch, comm::Neighbors::Run run);
     void publish_places(std::byte* send_table, std::byte* recv_table, std::byte* layouts);
@@ -260,15 +255,11 @@ class NeighborFlight final : public ExchangeFlight {
 
     const Order order_;
     const NeighborPlan plan_;
-    const schedule::Schedule* schedule_ = nullptr;
     comm::Neighbors& near_;
     const schedule::Neighborhood& graph_;
     const bool sized_, personal_;
     bool writes_;  // the algorithm writes to receive buffers, and all ranks are ready for that
     const std::uint32_t expected_;
-    Phase phase_ = Phase::room;
-    std::size_t heard_ = 0;  // mates that agree_on_writers() has waited for
-    Awaited readers_;
     bool copies_out_ = false, by_message_ = false, ready_for_writers_ = false;
     bool shows_layouts_ = false;        // readers copy this rank's blocks by their layouts
     std::vector<std::int32_t> unread_;  // ranks whose blocks the kernel has refused

@@ -137,7 +137,7 @@ void NeighborFlight::plan_recv() {
     if (writes_ && !ready_for_writers_) recv_ = plan(recv, false, Which::recv);
 }
 
-bool NeighborFlight::place() {
+void NeighborFlight::place() {
     const Buffer &send = call_.local.send, &recv = call_.local.recv;
     const std::uint64_t copied_bytes = copies_out_ ? out_bytes() : 0;
     bool inlined = copied_bytes <= channel::kInlineBytes;
@@ -150,9 +150,8 @@ bool NeighborFlight::place() {
     std::uint64_t recv_bytes = recv_.where == Where::ring ? line_up(total_of(recv, sized_)) : 0;
     const std::uint64_t layouts = shows_layouts_ ? line_up(blocks::layouts_bytes(send)) : 0;
     std::uint64_t all = send_table + recv_table + layouts + out + send_bytes + recv_bytes;
-    std::byte* stage = nullptr;
-    if (!open_slot()) return false;
-    if (all != 0 && (stage = channel_.stage_bytes(all)) == nullptr) return false;
+    open_slot();
+    std::byte* stage = all != 0 ? channel_.stage_bytes(all) : nullptr;
     slot_->writer = ready_for_writers_ ? algorithm_.mark() : std::uint16_t{0};
     std::byte* copies = stage + send_table + recv_table + layouts + out;
     lay_out(send_, send, send_.where == Where::ring ? copies : send_.base, send.block_bytes,
@@ -166,7 +165,6 @@ bool NeighborFlight::place() {
         publish_copies(inlined ? slot_->inlined : stage);
     else
         publish_places(stage, stage + send_table, stage + send_table + recv_table);
-    return true;
 }
 
 void NeighborFlight::publish_copies(std::byte* scratch) {

@@ -77,51 +77,30 @@ const schedule::Schedule& schedule_for(const Order& order, const algorithms::Alg
 
 }  // namespace
 
-bool NeighborFlight::advance() noexcept {
-    switch (phase_) {
-        case Phase::room:
-            if (!place()) return false;
-            phase_ = Phase::agreement;
-            [[fallthrough]];
-        case Phase::agreement: {
-            const bool may_write = writes_;
-            if (may_write && !agree_on_writers()) return false;
-            const bool as_chosen = writes_ == may_write;
-            const algorithms::Algorithm& pull = plain_pull(common().collective);
-            schedule_ = as_chosen ? plan_.chosen : &schedule_for(order_, pull, {});
-            outcome.ran = as_chosen ? &algorithm_ : &pull;
-            phase_ = Phase::walk;
-            [[fallthrough]];
-        }
-        case Phase::walk:
-            if (!walk(*schedule_, *this, position_)) return false;
-            phase_ = Phase::readers;
-            [[fallthrough]];
-        case Phase::readers:
-            if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place() &&
-                !readers_.advance(channel_, plan_.readers, schedule::kDone))
-                return false;
-            answer_readers();
-            if (by_loads_) start_straight();
-            phase_ = Phase::messages;
-            [[fallthrough]];
-        case Phase::messages:
-            if (!lane_.post.complete(channel_, lane_.post.requests)) return false;
-            scatter_received();
-            blocks::empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
-    }
-    return true;
+void NeighborFlight::run() {
+    place();
+    const bool may_write = writes_;
+    if (may_write) agree_on_writers();
+    const bool as_chosen = writes_ == may_write;
+    const algorithms::Algorithm& pull = plain_pull(common().collective);
+    outcome.ran = as_chosen ? &algorithm_ : &pull;
+    walk(as_chosen ? *plan_.chosen : schedule_for(order_, pull, {}), *this);
+    if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place())
+        for (const std::int32_t reader : plan_.readers) channel_.wait_milestone(reader, schedule::kDone);
+    answer_readers();
+    if (by_loads_) start_straight();
+    lane_.post.complete(channel_, lane_.post.requests);
+    scatter_received();
+    blocks::empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
 }
 
-bool NeighborFlight::agree_on_writers() {
+void NeighborFlight::agree_on_writers() {
     publish_all();
-    for (; heard_ < comm_.mates.size(); ++heard_)
-        if (!channel_.wait_arrived(comm_.mates[heard_])) return false;
+    for (const std::int32_t mate : comm_.mates) channel_.wait_arrived(mate);
     writes_ = slot_->writer != 0 && std::ranges::all_of(comm_.mates, [&](std::int32_t mate) {
                   return channel_.slot_of(mate).writer == slot_->writer;
               });
     if (writes_ && sized_) look_for_truncation();
-    return true;
 }
 
 std::uint32_t NeighborFlight::signature(const blocks::Buffer& side) const {
@@ -214,14 +193,14 @@ void NeighborFlight::look_for_truncation() {
     }
 }
 
-Outcome run_neighbors(const Order& order, const algorithms::Parameters& parameters, Later later) {
+Outcome run_neighbors(const Order& order, const algorithms::Parameters& parameters) {
     COCO_CHECK_DEAR(order.comm.neighbors != nullptr, "a call on neighbours runs where these are known");
     const Combined combined = combined_for(order, parameters);
     const NeighborPlan plan{.chosen = &schedule_for(order, order.algorithm, combined),
                             .receives = combined.receives,
                             .combines = combined.sends != nullptr || combined.receives != nullptr,
                             .readers = share_for(order, schedule::Cut::own).touching};
-    return fly<NeighborFlight>(later, order, plan);
+    return fly<NeighborFlight>(order, plan);
 }
 
 }  // namespace coco::exec

@@ -52,16 +52,10 @@ class NodesFlight final : public ExchangeFlight {
         tag_ = mpi::Wire::kBundleTag;
     }
 
-    bool advance() noexcept override {
-        if (!has_scratch_) {
-            std::byte* scratch = messages::take_scratch(channel_, lane_.post);
-            if (scratch == nullptr) return false;
-            row(Area::scratch, comm_.rank).base = scratch;
-            has_scratch_ = true;
-        }
-        if (!walk(schedule_, *this, position_)) return false;
+    void run() {
+        row(Area::scratch, comm_.rank).base = messages::take_scratch(channel_, lane_.post);
+        walk(schedule_, *this);
         blocks::empty_side(recv_, local_.recv, bytes_);
-        return true;
     }
 
     void copy(Place source, Place target) { copy_run(source, target, 1); }
@@ -72,8 +66,8 @@ class NodesFlight final : public ExchangeFlight {
         if (from != to) blocks::copy_block(to, from, static_cast<std::uint64_t>(blocks) * bytes_);
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) { return wait_for_scratch(peer, milestone); }
-    bool raise(Milestone milestone) { return raise_with_scratch(milestone); }
+    void wait(std::int32_t peer, Milestone milestone) { wait_for_scratch(peer, milestone); }
+    void raise(Milestone milestone) { raise_with_scratch(milestone); }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
         lane_.post.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
@@ -81,7 +75,7 @@ class NodesFlight final : public ExchangeFlight {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         lane_.post.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
     }
-    bool complete(std::int32_t left) { return ExchangeFlight::complete(base::index(left)); }
+    void complete(std::int32_t left) { ExchangeFlight::complete(base::index(left)); }
 
   private:
     // Makes the side ready, its blocks behind one another without gaps.
@@ -106,7 +100,6 @@ class NodesFlight final : public ExchangeFlight {
     const schedule::Schedule& schedule_;
     const LocalFacts local_;
     const std::uint64_t bytes_;
-    bool has_scratch_ = false;
     int tag_ = mpi::Wire::kFirstTag;
 };
 
@@ -130,18 +123,17 @@ algorithms::Parameters fitting(const Order& order, algorithms::Parameters parame
 
 }  // namespace
 
-Outcome run_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+Outcome run_over_nodes(const Order& order, const algorithms::Parameters& parameters) {
     COCO_CHECK_DEAR(order.lane.post.wire != nullptr, "an exchange over nodes has a wire");
     const CommonFacts& common = order.call.common;
-    if (common.sized && !is_neighbor(common.collective))
-        return run_sized_over_nodes(order, parameters, later);
+    if (common.sized && !is_neighbor(common.collective)) return run_sized_over_nodes(order, parameters);
     comm::Comm::Kept& kept = order.comm.kept_schedule(key_of(order, fitting(order, parameters)));
-    if (common.sized) return run_sized_bundles(order, kept, later);
+    if (common.sized) return run_sized_bundles(order, kept);
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
                                     !order.comm.mates.empty(), kept.fits_on(order.lane).plain,
                                     kept.schedule->scratch_blocks, common.block_bytes))
-        return run_nothing(order, stats::Reason::no_shared_heap, later);
-    return fly<NodesFlight>(later, order, *kept.schedule);
+        return run_nothing(order, stats::Reason::no_shared_heap);
+    return fly<NodesFlight>(order, *kept.schedule);
 }
 
 }  // namespace coco::exec

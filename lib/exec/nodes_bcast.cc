@@ -7,7 +7,6 @@
 // an alias of the buffer. Nothing is copied to it, nor does it fill, but its readers must be done before the
 // call ends. Many segments go in trains, an epoch and a record each.
 #include <algorithm>
-#include <optional>
 
 #include "base/check.h"
 #include "base/index.h"
@@ -83,17 +82,17 @@ class NodesTrain {
           scratch_blocks_(static_cast<std::uint64_t>(schedule_->scratch_blocks)),
           record_(record) {}
 
-    bool advance() { return walk(*schedule_, *this, position_); }
+    void run() { walk(*schedule_, *this); }
     bool publishes() const { return scratch_blocks_ != 0; }
     bool is_alias() const {
         return (publishes() ? whole_.way : record_.contents().publish) == Publish::direct;
     }
 
     // The record is not opened before there is something to show: old readers may have to be waited for.
-    bool open_for(const schedule::Step& step) {
-        if (step.target_area != Area::scratch || record_.is_open()) return true;
-        return record_.open(channel_, {whole_.way, whole_.bytes, whole_.unit_bytes}, base_,
-                            scratch_blocks_ * whole_.unit_bytes);
+    void open_for(const schedule::Step& step) {
+        if (step.target_area == Area::scratch && !record_.is_open())
+            record_.open(channel_, {whole_.way, whole_.bytes, whole_.unit_bytes}, base_,
+                         scratch_blocks_ * whole_.unit_bytes);
     }
 
     // Copies from scratch or to it: the index of the other place is the segment's number.
@@ -113,10 +112,10 @@ class NodesTrain {
             blocks::copy_block(base_ + at, scratch, bytes);
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) {
-        if (publishes() && is_alias()) return true;                        // for room in the ring
-        if (!publishes() && milestone == schedule::kArrived) return true;  // the record was waited for
-        return channel_.wait_milestone(peer, milestone);
+    void wait(std::int32_t peer, Milestone milestone) {
+        if (publishes() && is_alias()) return;                        // for room in the ring
+        if (!publishes() && milestone == schedule::kArrived) return;  // the record was waited for
+        channel_.wait_milestone(peer, milestone);
     }
     void raise(Milestone milestone) {
         if (publishes() && milestone == schedule::kArrived) return record_.publish(channel_);
@@ -129,11 +128,9 @@ class NodesTrain {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         post_.wire->receive_marked(from, base_ + offset(first), bytes_of(first, blocks), mark());
     }
-    bool complete(std::int32_t left) {
-        std::int32_t unlike = mpi::Wire::kNobody;
-        if (!post_.complete(channel_, base::index(left), unlike)) return false;
+    void complete(std::int32_t left) {
+        const std::int32_t unlike = post_.complete(channel_, base::index(left));
         if (unlike != mpi::Wire::kNobody) stop_unequal(comm_, unlike);
-        return true;
     }
 
   private:
@@ -165,7 +162,6 @@ class NodesTrain {
     std::shared_ptr<const schedule::Schedule> schedule_;
     const std::uint64_t scratch_blocks_;
     BcastRecord& record_;
-    Position position_;
 };
 
 // The rank that publishes on this one's node.
@@ -179,8 +175,10 @@ std::uint64_t train_bytes_of(const comm::Comm& comm, std::uint64_t unit_bytes) {
     return std::max(kTrain, static_cast<std::uint64_t>(comm.nodes)) * unit_bytes;
 }
 
-class NodesBcastFlight final : public Flight {
+class NodesBcastFlight final {
   public:
+    Outcome outcome;
+
     // Requires: the buffers are not empty.
     NodesBcastFlight(const Order& order, const algorithms::Parameters& parameters)
         : order_(order),
@@ -214,45 +212,38 @@ class NodesBcastFlight final : public Flight {
                   bytes_};
     }
 
-    bool advance() noexcept override {
-        while (at_ < whole_.bytes) {
-            if (!train_ && !begin_train()) return false;
-            if (!train_->advance()) return false;
-            is_read_ = train_->publishes() && train_->is_alias();
-            at_ += whole_.train_bytes;
-            train_.reset();
-            record_ = {};
-            if (at_ < whole_.bytes) channel_.begin_epoch();
+    void run() {
+        for (std::uint64_t at = 0; at < whole_.bytes; at += whole_.train_bytes) {
+            if (at != 0) channel_.begin_epoch();
+            run_train(at);
         }
         // Mates may read the last train's buffer in place.
-        if (leads_ && is_read_ && !readers_.advance(channel_, order_.comm.mates, schedule::kDone))
-            return false;
+        if (leads_ && is_read_)
+            for (const std::int32_t mate : order_.comm.mates) channel_.wait_milestone(mate, schedule::kDone);
         if (!leads_) outcome.measure(whole_.bytes, bytes_);
         if (!is_root_) blocks::empty_side(side_, user_, bytes_);
-        return true;
     }
 
   private:
-    bool begin_train() {
-        if (!leads_ && !follow()) return false;
-        train_.emplace(order_, key_, whole_, at_, record_);
-        return true;
+    void run_train(std::uint64_t at) {
+        BcastRecord record;
+        if (!leads_) follow(record, at);
+        NodesTrain train(order_, key_, whole_, at, record);
+        train.run();
+        is_read_ = train.publishes() && train.is_alias();
     }
 
     // Follows the leader's record: its length counts, not this rank's own, and as many bytes as fit are
     // received.
-    bool follow() {
-        channel::Record record = channel_.next_record(leader_);
-        if (record.header == nullptr) return false;
-        record_.follow(channel_, leader_, record);
-        if (!record_.is_of_call()) stop_unequal(order_.comm, leader_);
-        const BcastRecord::Contents& contents = record_.contents();
+    void follow(BcastRecord& record, std::uint64_t at) {
+        record.follow(channel_, leader_, channel_.next_record(leader_));
+        if (!record.is_of_call()) stop_unequal(order_.comm, leader_);
+        const BcastRecord::Contents& contents = record.contents();
         whole_.bytes = contents.total_bytes;
         whole_.unit_bytes =
             contents.publish == Publish::inlined ? contents.total_bytes : contents.segment_bytes;
         whole_.train_bytes = train_bytes_of(order_.comm, whole_.unit_bytes);
-        if (at_ == 0 && whole_.bytes < bytes_) fill_side(side_, user_, bytes_);  // the rest must stay
-        return true;
+        if (at == 0 && whole_.bytes < bytes_) fill_side(side_, user_, bytes_);  // the rest must stay
     }
 
     const Order order_;
@@ -265,19 +256,15 @@ class NodesBcastFlight final : public Flight {
     const bool leads_;
     Side side_{.base = nullptr, .blocks = {}};
     Whole whole_{};
-    std::uint64_t at_ = 0;  // where the train under way begins
     bool is_read_ = false;  // this rank published what its mates read in place
-    BcastRecord record_;
-    std::optional<NodesTrain> train_;
-    Awaited readers_;
 };
 
 }  // namespace
 
-Outcome run_bcast_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+Outcome run_bcast_over_nodes(const Order& order, const algorithms::Parameters& parameters) {
     COCO_CHECK_DEAR(order.lane.post.wire != nullptr, "a bcast over nodes has a wire");
-    if (order.call.local.bytes == 0) return run_nothing(order, stats::Reason::none, later);  // on all ranks
-    return fly<NodesBcastFlight>(later, order, parameters);
+    if (order.call.local.bytes == 0) return run_nothing(order, stats::Reason::none);  // on all ranks
+    return fly<NodesBcastFlight>(order, parameters);
 }
 
 }  // namespace coco::exec

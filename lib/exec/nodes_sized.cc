@@ -77,54 +77,35 @@ class SizedNodesFlight final : public ExchangeFlight {
         outcome.staged = is_staged();
     }
 
-    bool advance() noexcept override {
-        switch (phase_) {
-            case Phase::room:
-                if (!place()) return false;
-                phase_ = Phase::walk;
-                [[fallthrough]];
-            case Phase::walk:
-                if (!walk(schedule_, *this, position_)) return false;
-                phase_ = Phase::straight;
-                [[fallthrough]];
-            case Phase::straight:
-                if (!announced_.refused && personal_ && !go_straight()) return false;
-                phase_ = Phase::readers;
-                [[fallthrough]];
-            case Phase::readers:
-                if (exposed_ && !send_.is_guarded() &&
-                    !readers_.advance(channel_, comm_.mates, schedule::kDone))
-                    return false;
-                finish();
-        }
-        return true;
+    void run() {
+        place();
+        walk(schedule_, *this);
+        if (!announced_.refused && personal_) go_straight();
+        if (exposed_ && !send_.is_guarded())
+            for (const std::int32_t mate : comm_.mates) channel_.wait_milestone(mate, schedule::kDone);
+        finish();
     }
 
     void copy(Place source, Place target) { put(target, element(source)); }
 
-    bool wait(std::int32_t peer, Milestone milestone) {
-        if (milestone != schedule::kArrived && !channel_.wait_milestone(peer, milestone)) return false;
-        if (row(Area::scratch, peer).base == nullptr && !meet(peer)) return false;
+    void wait(std::int32_t peer, Milestone milestone) {
+        if (milestone != schedule::kArrived) channel_.wait_milestone(peer, milestone);
+        if (row(Area::scratch, peer).base == nullptr) meet(peer);
         const Board& board = *reinterpret_cast<const Board*>(row(Area::scratch, peer).base - sizeof(Board));
         // Relaxed: the wait for the milestone has acquired what was written before it.
         announced_.hear({board.refused.load(std::memory_order_relaxed),
                          board.largest_bytes.load(std::memory_order_relaxed)});
-        return true;
     }
 
-    bool raise(Milestone milestone) {
+    void raise(Milestone milestone) {
         COCO_CHECK_DEAR(board_ != nullptr, "a rank announces on a board");
         board_->refused.store(announced_.refused, std::memory_order_relaxed);
         board_->largest_bytes.store(announced_.largest_bytes, std::memory_order_relaxed);
-        if (milestone != schedule::kArrived) {
-            channel_.raise(milestone);
-            return true;
-        }
-        if (!open_slot()) return false;
+        if (milestone != schedule::kArrived) return channel_.raise(milestone);
+        open_slot();
         slot_->publish = channel::Publish::staged;
         slot_->scratch_at = channel_.offset_of(row(Area::scratch, comm_.rank).base);
         publish();
-        return true;
     }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
@@ -133,7 +114,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
         messages::receive_load(*this, loads_, from, first, blocks);
     }
-    bool complete(std::int32_t left) { return messages::complete_loads(*this, loads_, base::index(left)); }
+    void complete(std::int32_t left) { messages::complete_loads(*this, loads_, base::index(left)); }
 
     // As a port of messages/carrier.h.
     const messages::Format& format() const { return format_; }
@@ -164,7 +145,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         cargo.data = cargo.memory + format_.head_bytes(blocks);
         return format_.data_bytes(cargo.memory, blocks);
     }
-    bool complete(Cargo& cargo, Part part) { return lane_.post.complete(channel_, cargo.requests(part)); }
+    void complete(Cargo& cargo, Part part) { lane_.post.complete(channel_, cargo.requests(part)); }
     void sent(Cargo& cargo) { lane_.post.release_parcel(cargo.parcel); }
     void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
         announced_.hear(reinterpret_cast<const Opening*>(cargo.memory)->announced);
@@ -176,8 +157,6 @@ class SizedNodesFlight final : public ExchangeFlight {
     }
 
   private:
-    enum class Phase { room, walk, straight, readers };
-
     static Place at(Place first, std::int32_t i) { return {first.owner, first.area, first.index + i}; }
     static int tag_of(Part part) { return part == Part::head ? mpi::Wire::kFirstTag : mpi::Wire::kSecondTag; }
 
@@ -224,33 +203,26 @@ class SizedNodesFlight final : public ExchangeFlight {
                                true);
     }
 
-    // Returns: false while scratch or stage have to be waited for.
-    bool place() {
+    void place() {
         std::byte* scratch = messages::take_scratch(channel_, lane_.post);
-        if (scratch == nullptr) return false;
-        if (send_.where == Where::ring) {
+        if (send_.where == Where::ring)
             send_.base = channel_.stage_bytes(os::line_up(call_.local.send.total_bytes));
-            if (send_.base == nullptr) return false;
-        }
         board_ = new (scratch) Board{};
         for (std::int32_t mate : comm_.mates) row(Area::scratch, mate).base = nullptr;
         row(Area::scratch, comm_.rank).base = scratch + sizeof(Board);
         lay_out(recv_, call_.local.recv, recv_.base, 0, store_.recv_blocks);
         fill_side(recv_, call_.local.recv, 0);  // bytes that are not received must stay as they are
-        if (announced_.refused) return true;
+        if (announced_.refused) return;
         lay_out(send_, call_.local.send, send_.base, 0, store_.send_blocks);
         fill_side(send_, call_.local.send, 0);
         for (const BlockAt& block : send_.blocks)
             announced_.largest_bytes = std::max(announced_.largest_bytes, block.bytes);
-        return true;
     }
 
-    // Returns: false while the peer's slot has to be waited for.
-    bool meet(std::int32_t peer) {
-        if (!channel_.wait_arrived(peer)) return false;
+    void meet(std::int32_t peer) {
+        channel_.wait_arrived(peer);
         check_signature(comm_, channel_, peer, signature_);
         row(Area::scratch, peer).base = channel_.at(peer, channel_.slot_of(peer).scratch_at);
-        return true;
     }
 
     // Called after all else. If some rank refuses, all hand the call back.
@@ -324,18 +296,14 @@ class SizedNodesFlight final : public ExchangeFlight {
         std::uint64_t bytes;
     };
 
-    // Exchanges long blocks; all ranks go through the distances in one order. Returns: false while a wait
-    // polls.
-    bool go_straight() {
-        for (; distance_ < comm_.ranks; ++distance_) {
-            if (!set_out_) start_straight(distance_);
-            set_out_ = true;
-            if (!ExchangeFlight::complete(kStraightWindow)) return false;
-            set_out_ = false;
+    // Exchanges long blocks; all ranks go through the distances in one order.
+    void go_straight() {
+        for (std::int32_t distance = 1; distance < comm_.ranks; ++distance) {
+            start_straight(distance);
+            ExchangeFlight::complete(kStraightWindow);
         }
-        if (!ExchangeFlight::complete(0)) return false;
+        ExchangeFlight::complete(0);
         for (const Cut& cut : cuts_) blocks::copy_block(cut.to, cut.from, cut.bytes);
-        return true;
     }
     void start_straight(std::int32_t distance) {
         COCO_CHECK_DEAR(distance > 0 && distance < comm_.ranks, "long blocks go to other ranks");
@@ -367,15 +335,11 @@ class SizedNodesFlight final : public ExchangeFlight {
     const bool on_node_;  // the ranks of a node share scratch in this schedule
     const messages::Format format_;
     const schedule::Schedule& schedule_;
-    Phase phase_ = Phase::room;
     bool exposed_ = false;
     std::uint64_t inbox_taken_ = 0, head_bytes_ = 0;
     stats::Reason refusal_ = stats::Reason::none;  // this rank's own
     Announcement announced_;
     Board* board_ = nullptr;
-    Awaited readers_;
-    std::int32_t distance_ = 1;
-    bool set_out_ = false;  // the messages of this distance are under way
     std::vector<Cut> cuts_;
     std::vector<Element>& received_ = lane_.post.received;  // by sender
     messages::Loads<Cargo>& loads_ = lane_.post.loads;
@@ -383,7 +347,7 @@ class SizedNodesFlight final : public ExchangeFlight {
 
 }  // namespace
 
-Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters, Later later) {
+Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters) {
     COCO_CHECK_DEAR(order.call.common.sized && order.lane.post.wire != nullptr,
                     "a sized exchange over nodes has a wire");
     comm::Comm::Kept& kept = order.comm.kept_schedule(
@@ -392,9 +356,9 @@ Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& p
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
                                     !order.comm.mates.empty(), kept.fits_on(order.lane).sized,
                                     kept.schedule->scratch_blocks + 1, sizeof(Element)))
-        return run_nothing(order, stats::Reason::no_shared_heap, later);
-    const Outcome outcome = fly<SizedNodesFlight>(later, order, *kept.schedule);
-    if (later == nullptr && base::is_personal(order.call.common.collective))
+        return run_nothing(order, stats::Reason::no_shared_heap);
+    const Outcome outcome = fly<SizedNodesFlight>(order, *kept.schedule);
+    if (base::is_personal(order.call.common.collective))
         order.comm.choices.note_largest_block(outcome.reason != stats::Reason::none,
                                               outcome.largest_block_bytes);
     return outcome;

@@ -42,17 +42,17 @@ Pipe::Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in
                     "what is not in shared memory has a ring");
 }
 
-bool Pipe::advance(PipedBlocks& blocks) {
-    if (!has_read_) {
-        if (!(personal_ ? advance_pairs(blocks) : advance_for_all(blocks))) return false;
-        has_read_ = true;
-        say_how_far();
-    }
-    return meet_readers(blocks);
+void Pipe::run(PipedBlocks& blocks) {
+    if (personal_)
+        exchange_pairs(blocks);
+    else
+        exchange_for_all(blocks);
+    say_how_far();
+    meet_readers(blocks);
 }
 
-bool Pipe::advance_pairs(PipedBlocks& blocks) {
-    for (; round_ < ranks_; ++round_, piece_ = 0) {
+void Pipe::exchange_pairs(PipedBlocks& blocks) {
+    for (round_ = 0; round_ < ranks_; ++round_) {
         const std::int32_t peer = partner();
         if (peer == channel_.rank()) {
             copy_whole(peer, blocks);
@@ -60,29 +60,23 @@ bool Pipe::advance_pairs(PipedBlocks& blocks) {
         }
         const std::uint64_t shown = ring_ != nullptr ? pieces_of(blocks.owed_to(peer).bytes) : 0;
         const std::uint64_t received = comes_in_pieces(peer) ? pieces_of(blocks.shown_by(peer).bytes) : 0;
-        if (!exchange_pieces(peer, shown, received, blocks)) return false;
+        exchange_pieces(peer, shown, received, blocks);
         if (!comes_in_pieces(peer)) copy_whole(peer, blocks);
     }
-    return true;
 }
 
 // So many pieces of the block that is owed to a partner, and of the one that it owes.
-bool Pipe::exchange_pieces(std::int32_t peer, std::uint64_t shown, std::uint64_t received,
+void Pipe::exchange_pieces(std::int32_t peer, std::uint64_t shown, std::uint64_t received,
                            PipedBlocks& blocks) {
-    for (; piece_ < std::max(shown, received); ++piece_, has_shown_ = false) {
-        if (piece_ < shown && !has_shown_ && !show(peer, blocks.owed_to(peer))) return false;
-        has_shown_ = true;
-        if (piece_ < received && !read(peer, blocks.shown_by(peer), blocks)) return false;
+    for (std::uint64_t piece = 0; piece < std::max(shown, received); ++piece) {
+        if (piece < shown) show(peer, blocks.owed_to(peer), piece);
+        if (piece < received) read(peer, blocks.shown_by(peer), piece, blocks);
     }
-    return true;
 }
 
 void Pipe::say_how_far() {
     for (const std::int32_t owner : unread_) channel_.ask_for_pieces(owner);
     channel_.raise(unread_.empty() ? schedule::kDone : schedule::kUnread);
-    round_ = 0;
-    piece_ = 0;
-    has_shown_ = false;
     goes_by_pairs_ = true;
     if (is_read_whole_) ring_ = own_ring_;
 }
@@ -91,47 +85,36 @@ bool Pipe::is_unread(std::int32_t peer) const { return std::ranges::find(unread_
 
 // Nobody reads a block of nothing. Readers that came no farther than kUnread are not waited for again: they
 // read what this rank shows them.
-bool Pipe::meet_readers(PipedBlocks& blocks) {
-    for (; round_ < ranks_; ++round_, piece_ = 0) {
+void Pipe::meet_readers(PipedBlocks& blocks) {
+    for (round_ = 0; round_ < ranks_; ++round_) {
         const std::int32_t peer = partner();
         if (peer == channel_.rank()) continue;
-        if (is_read_whole_ && blocks.owed_to(peer).bytes != 0 &&
-            !channel_.wait_milestone(peer, by_kernel_ ? schedule::kUnread : schedule::kDone))
-            return false;
+        if (is_read_whole_ && blocks.owed_to(peer).bytes != 0)
+            channel_.wait_milestone(peer, by_kernel_ ? schedule::kUnread : schedule::kDone);
         const bool shows = is_read_whole_ && by_kernel_ && own_ring_ != nullptr && channel_.is_asked_by(peer);
         const std::uint64_t shown = shows ? pieces_of(blocks.owed_to(peer).bytes) : 0;
         const std::uint64_t received = is_unread(peer) ? pieces_of(blocks.shown_by(peer).bytes) : 0;
-        if (!exchange_pieces(peer, shown, received, blocks)) return false;
+        exchange_pieces(peer, shown, received, blocks);
     }
     if (!unread_.empty()) channel_.raise(schedule::kDone);
-    unread_.clear();
-    return true;
 }
 
-bool Pipe::advance_for_all(PipedBlocks& blocks) {
+void Pipe::exchange_for_all(PipedBlocks& blocks) {
     const std::int32_t self = channel_.rank();
-    if (!is_begun_) {
-        // Each begins with itself, so that not all read one rank at a time.
-        for (std::int32_t i = 0; i < ranks_; ++i)
-            if (const std::int32_t peer = (self + i) % ranks_; peer == self || !comes_in_pieces(peer))
-                copy_whole(peer, blocks);
-        pieces_ = most_pieces(blocks);
-        is_begun_ = true;
-    }
+    // Each begins with itself, so that not all read one rank at a time.
+    for (std::int32_t i = 0; i < ranks_; ++i)
+        if (const std::int32_t peer = (self + i) % ranks_; peer == self || !comes_in_pieces(peer))
+            copy_whole(peer, blocks);
     const Block owed = blocks.owed_to(self);
-    const std::uint64_t shown = ring_ != nullptr ? pieces_of(owed.bytes) : 0;
-    for (; piece_ < pieces_; ++piece_, has_shown_ = false) {
-        if (piece_ < shown && !has_shown_ && !show(self, owed)) return false;
-        if (!has_shown_) round_ = 1;
-        has_shown_ = true;
-        for (; round_ < ranks_; ++round_) {
-            const std::int32_t peer = (self + round_) % ranks_;
+    const std::uint64_t shown = ring_ != nullptr ? pieces_of(owed.bytes) : 0, all = most_pieces(blocks);
+    for (std::uint64_t piece = 0; piece < all; ++piece) {
+        if (piece < shown) show(self, owed, piece);
+        for (std::int32_t i = 1; i < ranks_; ++i) {
+            const std::int32_t peer = (self + i) % ranks_;
             const Block from = blocks.shown_by(peer);
-            if (comes_in_pieces(peer) && piece_ < pieces_of(from.bytes) && !read(peer, from, blocks))
-                return false;
+            if (comes_in_pieces(peer) && piece < pieces_of(from.bytes)) read(peer, from, piece, blocks);
         }
     }
-    return true;
 }
 
 // Of the longest block that comes in pieces, this rank's included.
@@ -144,44 +127,40 @@ std::uint64_t Pipe::most_pieces(PipedBlocks& blocks) const {
     return most;
 }
 
-// Whether what a place of the ring holds has been read.
-bool Pipe::is_free(std::uint64_t place) {
+// Waits until what a place of the ring holds has been read.
+void Pipe::wait_until_free(std::uint64_t place) {
     COCO_CHECK_DEAR(place < kPieces, "a piece has a place in the ring");
     const Shown& last = shown_[place];
-    if (last.pieces == 0) return true;
+    if (last.pieces == 0) return;
     if (goes_by_pairs_) return channel_.wait_read(last.peer, last.pieces);
-    for (; reader_ < ranks_; ++reader_)
-        if (reader_ != channel_.rank() && !channel_.wait_read(reader_, last.pieces)) return false;
-    reader_ = 0;
-    return true;
+    for (std::int32_t reader = 0; reader < ranks_; ++reader)
+        if (reader != channel_.rank()) channel_.wait_read(reader, last.pieces);
 }
 
-// Shows piece_ of the block. peer: this rank itself stands for all.
-bool Pipe::show(std::int32_t peer, Block block) {
+// Shows a piece of the block. peer: this rank itself stands for all.
+void Pipe::show(std::int32_t peer, Block block, std::uint64_t piece) {
     COCO_CHECK_DEAR(ring_ != nullptr, "pieces are shown in a ring");
-    const std::uint64_t place = place_of(piece_);
-    if (!is_free(place)) return false;
+    const std::uint64_t place = place_of(piece);
+    wait_until_free(place);
     delay_if_asked();
-    blocks::copy_data(ring_ + place * kPieceBytes, {}, 0, block.at, block.layout, piece_ * kPieceBytes,
-                      piece_bytes(block.bytes, piece_));
-    shown_[place] = {peer, piece_ + 1};
-    channel_.raise_shown(peer, piece_ + 1);
-    return true;
+    blocks::copy_data(ring_ + place * kPieceBytes, {}, 0, block.at, block.layout, piece * kPieceBytes,
+                      piece_bytes(block.bytes, piece));
+    shown_[place] = {peer, piece + 1};
+    channel_.raise_shown(peer, piece + 1);
 }
 
-// Receives piece_ of a peer's block.
-bool Pipe::read(std::int32_t peer, Block from, PipedBlocks& blocks) {
+// Receives a piece of a peer's block.
+void Pipe::read(std::int32_t peer, Block from, std::uint64_t piece, PipedBlocks& blocks) {
     COCO_CHECK_DEAR(comes_in_pieces(peer) || is_unread(peer), "pieces are read where they are shown");
-    if (!channel_.wait_shown(peer, goes_by_pairs_ ? channel_.rank() : peer, piece_ + 1)) return false;
+    channel_.wait_shown(peer, goes_by_pairs_ ? channel_.rank() : peer, piece + 1);
     delay_if_asked();
     const Block room = blocks.room_for(peer);
     if (from.bytes > room.bytes) blocks.note_truncated();
-    const std::uint64_t bytes = std::min(piece_bytes(from.bytes, piece_), piece_bytes(room.bytes, piece_));
+    const std::uint64_t bytes = std::min(piece_bytes(from.bytes, piece), piece_bytes(room.bytes, piece));
     const std::byte* ring = channel_.at(peer, channel_.slot_of(peer).direct.ring_at);
-    blocks::copy_data(room.at, room.layout, piece_ * kPieceBytes, ring + place_of(piece_) * kPieceBytes, {},
-                      0, bytes);
-    channel_.raise_read(peer, piece_ + 1);
-    return true;
+    blocks::copy_data(room.at, room.layout, piece * kPieceBytes, ring + place_of(piece) * kPieceBytes, {}, 0,
+                      bytes);
+    channel_.raise_read(peer, piece + 1);
 }
 
 void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {

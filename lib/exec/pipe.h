@@ -71,9 +71,9 @@ class Pipe {
     // ranks have arrived.
     Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
          channel::Piped piped, bool streaming);
-    // Goes on. Returns: whether all blocks of this rank are shown and received, kDone is raised and nobody
-    // reads this rank's buffer any more; false only while the channel polls. Requires: all ranks take part.
-    [[nodiscard]] bool advance(PipedBlocks& blocks);
+    // Shows all blocks of this rank and receives all that it is owed, raises kDone, and waits until nobody
+    // reads this rank's buffer any more. Requires: all ranks take part.
+    void run(PipedBlocks& blocks);
 
   private:
     struct Shown {
@@ -90,17 +90,16 @@ class Pipe {
     bool comes_in_pieces(std::int32_t peer) const {
         return is_piped(peer, channel::Piped::pieces) || (!by_kernel_ && is_private(peer));
     }
-    [[nodiscard]] bool advance_pairs(PipedBlocks& blocks);
-    [[nodiscard]] bool advance_for_all(PipedBlocks& blocks);
-    [[nodiscard]] bool exchange_pieces(std::int32_t peer, std::uint64_t shown, std::uint64_t received,
-                                       PipedBlocks& blocks);
+    void exchange_pairs(PipedBlocks& blocks);
+    void exchange_for_all(PipedBlocks& blocks);
+    void exchange_pieces(std::int32_t peer, std::uint64_t shown, std::uint64_t received, PipedBlocks& blocks);
     void say_how_far();
-    [[nodiscard]] bool meet_readers(PipedBlocks& blocks);
+    void meet_readers(PipedBlocks& blocks);
     bool is_unread(std::int32_t peer) const;
     std::int32_t partner() const { return (round_ - channel_.rank() + ranks_) % ranks_; }
-    [[nodiscard]] bool show(std::int32_t peer, blocks::Block block);
-    [[nodiscard]] bool is_free(std::uint64_t place);
-    [[nodiscard]] bool read(std::int32_t peer, blocks::Block from, PipedBlocks& blocks);
+    void show(std::int32_t peer, blocks::Block block, std::uint64_t piece);
+    void wait_until_free(std::uint64_t place);
+    void read(std::int32_t peer, blocks::Block from, std::uint64_t piece, PipedBlocks& blocks);
     void copy_whole(std::int32_t peer, PipedBlocks& blocks);
     std::uint64_t most_pieces(PipedBlocks& blocks) const;
     std::uint64_t place_of(std::uint64_t piece) const {
@@ -116,14 +115,8 @@ class Pipe {
     std::byte* const own_ring_;  // null: nobody can ask for pieces
     std::byte* ring_;            // null: this rank shows no pieces
     bool goes_by_pairs_;
-    bool has_read_ = false;             // all that it can
     std::vector<std::int32_t> unread_;  // peers whose blocks the kernel has refused
-    std::int32_t round_ = 0;            // pairs: of the partner; else the distance to the rank that is read
-    std::uint64_t piece_ = 0;           // of the round, or of all ranks
-    bool has_shown_ = false;            // that piece
-    bool is_begun_ = false;     // blocks that are copied whole, where one block goes to all, are copied
-    std::uint64_t pieces_ = 0;  // where one block goes to all: of the longest that comes in pieces
-    std::int32_t reader_ = 0;   // looked at before a place of the ring is free
+    std::int32_t round_ = 0;            // pairs: of the partner
     Shown shown_[kPieces] = {};
     std::vector<std::byte> copied_;  // room for what is scattered in short runs
 };

@@ -28,8 +28,8 @@ bool is_of_one_size(const comm::Comm& comm, const Call& call) {
            call.local.send.block_bytes == call.local.recv.block_bytes;
 }
 
-Outcome exchange(const Order& order, Later later) {
-    return order.call.common.sized ? run_sized(order, later) : run_uniform(order, later);
+Outcome exchange(const Order& order) {
+    return order.call.common.sized ? run_sized(order) : run_uniform(order);
 }
 
 // Packs nothing.
@@ -47,14 +47,14 @@ Outcome exchange_on_device(const Order& order) {
     const CommonFacts& common = order.call.common;
     const bool over_own = common.in_place && base::is_personal(common.collective);
     order.lane.channel.hand_back(over_own ? HandedBack::later : HandedBack::this_and_later);
-    if (over_own) return exchange(order, nullptr);
+    if (over_own) return exchange(order);
     static constexpr Nothing nothing;
     Call call = order.call;
     for (blocks::Buffer* side : {&call.local.send, &call.local.recv}) {
         side->packer = &nothing;
         side->layouts = {};
     }
-    return exchange({order.comm, order.lane, call, order.algorithm}, nullptr);
+    return exchange({order.comm, order.lane, call, order.algorithm});
 }
 
 // Whether some rank has asked to hand the exchange back that this rank has come through.
@@ -70,12 +70,12 @@ void heed(channel::Channel& channel, Outcome& outcome) {
 Outcome exchange_on_node(const Order& order) {
     const LocalFacts& local = order.call.local;
     const bool on_device = local.send.on_device || local.recv.on_device;
-    Outcome outcome = on_device ? exchange_on_device(order) : exchange(order, nullptr);
+    Outcome outcome = on_device ? exchange_on_device(order) : exchange(order);
     heed(order.lane.channel, outcome);
     return outcome;
 }
 
-Outcome run_on(const Order& order, const algorithms::Parameters& parameters, Later later) {
+Outcome run_on(const Order& order, const algorithms::Parameters& parameters) {
     const CommonFacts& common = order.call.common;
     comm::Comm& comm = order.comm;
     COCO_CHECK(order.lane.channel.is_open(), "calls run on communicators that are set up");
@@ -86,63 +86,40 @@ Outcome run_on(const Order& order, const algorithms::Parameters& parameters, Lat
     order.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     if (base::is_neighbor(common.collective)) {
-        if (!order.algorithm.needs_bundles()) return run_neighbors(order, parameters, later);
-        if (common.sized || is_of_one_size(comm, order.call)) return run_over_nodes(order, parameters, later);
-        return run_neighbors({comm, order.lane, order.call, plain_pull(common.collective)}, {}, later);
+        if (!order.algorithm.needs_bundles()) return run_neighbors(order, parameters);
+        if (common.sized || is_of_one_size(comm, order.call)) return run_over_nodes(order, parameters);
+        return run_neighbors({comm, order.lane, order.call, plain_pull(common.collective)}, {});
     }
     const bool over_nodes = comm.wire != nullptr;
     if (common.collective == algorithms::Collective::bcast)
-        return (over_nodes ? run_bcast_over_nodes : run_bcast)(order, parameters, later);
-    if (over_nodes) return run_over_nodes(order, parameters, later);
-    const Order fits{comm, order.lane, order.call, fitting(order.algorithm, comm, common)};
-    return later == nullptr ? exchange_on_node(fits) : exchange(fits, later);
+        return (over_nodes ? run_bcast_over_nodes : run_bcast)(order, parameters);
+    if (over_nodes) return run_over_nodes(order, parameters);
+    return exchange_on_node({comm, order.lane, order.call, fitting(order.algorithm, comm, common)});
 }
-
-class NothingFlight final : public Flight {
-  public:
-    NothingFlight(const Order& order, stats::Reason reason) : channel_(order.lane.channel) {
-        outcome.reason = reason;
-        outcome.ran = &order.algorithm;
-    }
-    bool advance() noexcept override {
-        channel_.raise(schedule::kDone);
-        return true;
-    }
-
-  private:
-    channel::Channel& channel_;
-};
 
 }  // namespace
 
-Outcome run_nothing(const Order& order, stats::Reason reason, Later later) {
-    return fly<NothingFlight>(later, order, reason);
+Outcome run_nothing(const Order& order, stats::Reason reason) {
+    order.lane.channel.raise(schedule::kDone);
+    return {.reason = reason, .ran = &order.algorithm};
 }
 
-Outcome run(comm::Comm& comm, const Call& call, const algorithms::Algorithm& algorithm,
+Outcome run(comm::Comm& comm, comm::Lane& lane, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept {
-    return run_on({comm, comm.lane, call, algorithm}, parameters, nullptr);
-}
-
-std::unique_ptr<Flight> begin(comm::Comm& comm, comm::Lane& lane, const Call& call,
-                              const algorithms::Algorithm& algorithm,
-                              const algorithms::Parameters& parameters) noexcept {
-    std::unique_ptr<Flight> flight;
-    run_on({comm, lane, call, algorithm}, parameters, &flight);
-    return flight;
+    return run_on({comm, lane, call, algorithm}, parameters);
 }
 
 void refuse_together(comm::Comm& comm, algorithms::Collective collective) {
     constexpr std::uint32_t kNoRoot = 0xF0;  // no exchange has this signature
     channel::Channel& channel = comm.lane.channel;
-    COCO_CHECK(channel.is_open() && !channel.polls(), "ranks refuse on an open channel that does not poll");
+    COCO_CHECK(channel.is_open(), "ranks refuse on an open channel");
     channel.begin_epoch();
     mpi::set_current(comm.handle);
-    channel::Slot& slot = *channel.open_slot();
+    channel::Slot& slot = channel.open_slot();
     slot.signature = signature_of({.collective = collective}) ^ kNoRoot;
     slot.publish = channel::Publish::refuse;
     channel.publish(slot);
-    static_cast<void>(Agreement(stats::Reason::bad_arguments).advance(comm, channel, slot.signature));
+    static_cast<void>(agree(comm, channel, slot.signature, stats::Reason::bad_arguments));
     channel.raise(schedule::kDone);
 }
 

@@ -35,15 +35,15 @@ void stop_two_sizes(const comm::Comm& comm, algorithms::Collective collective) {
                                   << ", where its neighbours have to name one size");
 }
 
-bool Agreement::advance(const comm::Comm& comm, channel::Channel& channel, std::uint32_t signature) {
-    for (; heard_ < comm.mates.size(); ++heard_) {
-        const std::int32_t mate = comm.mates[heard_];
-        if (!channel.wait_arrived(mate)) return false;
+stats::Reason agree(const comm::Comm& comm, channel::Channel& channel, std::uint32_t signature,
+                    stats::Reason own) {
+    bool is_refused = false;
+    for (const std::int32_t mate : comm.mates) {
+        channel.wait_arrived(mate);
         check_signature(comm, channel, mate, signature);
-        if (channel.slot_of(mate).publish == channel::Publish::refuse && reason_ == stats::Reason::none)
-            reason_ = stats::Reason::peer;
+        is_refused |= channel.slot_of(mate).publish == channel::Publish::refuse;
     }
-    return true;
+    return is_refused && own == stats::Reason::none ? stats::Reason::peer : own;
 }
 
 }  // namespace coco::exec

@@ -26,34 +26,9 @@ inline void check_signature(const comm::Comm& comm, const channel::Channel& chan
         stop_unequal(comm, peer);
 }
 
-// Waits for all slots of a call and looks for ranks that refuse.
-class Agreement {
-  public:
-    // own: this rank's reason to refuse, or none.
-    explicit Agreement(stats::Reason own) : reason_(own) {}
-    // Returns: whether all have been heard; false only while the channel polls.
-    [[nodiscard]] bool advance(const comm::Comm& comm, channel::Channel& channel, std::uint32_t signature);
-    // None, or a rank's reason to refuse; `peer` when only others refused.
-    stats::Reason reason() const { return reason_; }
-
-  private:
-    stats::Reason reason_;
-    std::size_t heard_ = 0;  // how many mates have been heard
-};
-
-// Waits for milestones of ranks, one after the other.
-class Awaited {
-  public:
-    // Returns: whether all ranks have come to the milestone; false only while the channel polls.
-    template <class Ranks>
-    [[nodiscard]] bool advance(channel::Channel& channel, const Ranks& ranks, schedule::Milestone milestone) {
-        for (; through_ < std::size(ranks); ++through_)
-            if (!channel.wait_milestone(ranks[through_], milestone)) return false;
-        return true;
-    }
-
-  private:
-    std::size_t through_ = 0;
-};
+// Waits for all slots of a call, in which ranks may refuse. own: this rank's reason to refuse, or none.
+// Returns: none, or a rank's reason to refuse; `peer` when only others refused.
+stats::Reason agree(const comm::Comm& comm, channel::Channel& channel, std::uint32_t signature,
+                    stats::Reason own);
 
 }  // namespace coco::exec

@@ -5,7 +5,6 @@
 // follow. All slots are read before the first block moves: any rank may refuse. (small.cc has the smallest,
 // which find that out on the way.)
 #include <algorithm>
-#include <optional>
 
 #include "base/check.h"
 #include "base/index.h"
@@ -48,36 +47,23 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm_.ranks));
         store_.tables.resize(base::index(comm_.ranks));
         plan();
-        agreement_ = Agreement(refusal());
         outcome.staged = is_staged();
     }
 
-    bool advance() noexcept override {
-        switch (phase_) {
-            case Phase::room:
-                if (!place()) return false;
-                publish();
-                phase_ = Phase::agreement;
-                [[fallthrough]];
-            case Phase::agreement:
-                if (!agreement_.advance(comm_, channel_, signature_)) return false;
-                outcome.reason = agreement_.reason();
-                if (outcome.reason != stats::Reason::none) {
-                    channel_.raise(schedule::kDone);
-                    return true;
-                }
-                meet_all();
-                phase_ = Phase::walk;
-                [[fallthrough]];
-            case Phase::walk:
-                if (!(pipe_ ? pipe_->advance(*this) : walk(*schedule_, *this, position_))) return false;
-                phase_ = Phase::readers;
-                [[fallthrough]];
-            case Phase::readers:
-                if (!wait_for_readers()) return false;
-                blocks::empty_side(recv_, call_.local.recv, 0);
+    void run() {
+        place();
+        publish();
+        outcome.reason = agree(comm_, channel_, signature_, refusal());
+        if (outcome.reason != stats::Reason::none) return channel_.raise(schedule::kDone);
+        meet_all();
+        if (must_pipe_) {
+            run_pipe();
+        } else {
+            if (slot_->writer != 0 && !mixed_) look_for_truncation();
+            walk(schedule_of(comm_, common(), mixed_ ? plain_pull(common().collective) : algorithm_), *this);
+            wait_for_readers();
         }
-        return true;
+        blocks::empty_side(recv_, call_.local.recv, 0);
     }
 
     static constexpr bool kRows = false;
@@ -93,18 +79,15 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
             blocks::copy_block(to.at, from.at, bytes);
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) {
-        if (milestone == schedule::kArrived) return true;  // all have: the agreement waited for them
-        if (milestone == schedule::kDone && !must_wait_done(send_)) return true;
-        return channel_.wait_milestone(peer, milestone);
+    void wait(std::int32_t peer, Milestone milestone) {
+        if (milestone == schedule::kArrived) return;  // all have: the agreement waited for them
+        if (milestone != schedule::kDone || must_wait_done(send_)) channel_.wait_milestone(peer, milestone);
     }
     void raise(Milestone milestone) {
         if (milestone != schedule::kArrived) channel_.raise(milestone);
     }
 
   private:
-    enum class Phase { room, agreement, walk, readers };
-
     void plan() {
         const Buffer& send = call_.local.send;
         bool over_own = common().in_place && personal_;
@@ -161,9 +144,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     std::uint64_t table_bytes() const { return call_.local.send.blocks.size() * sizeof(StagedBlock); }
     std::uint64_t copy_out_bytes() const { return table_bytes() + send_total_; }
 
-    // One piece of the ring for all that this rank publishes: tables, then copies. Returns: false while slot
-    // or stage have to be waited for.
-    bool place() {
+    // One piece of the ring for all that this rank publishes: tables, then copies.
+    void place() {
         bool inlined = copies_out_ && copy_out_bytes() <= channel::kInlineBytes;
         auto ranks = static_cast<std::uint64_t>(comm_.ranks);
         std::uint64_t table = copies_out_ ? 0 : line_up(ranks * sizeof(BlockAt));
@@ -173,9 +155,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
         std::uint64_t pipe_bytes = Pipe::ring_bytes(send_);
         std::uint64_t layouts_bytes = Pipe::layouts_bytes(send_, call_.local.send);
         std::uint64_t all = 2 * table + scratch + send_bytes + recv_bytes + pipe_bytes + layouts_bytes;
-        std::byte* stage = nullptr;
-        if (!open_slot()) return false;
-        if (all != 0 && (stage = channel_.stage_bytes(all)) == nullptr) return false;
+        open_slot();
+        std::byte* stage = all != 0 ? channel_.stage_bytes(all) : nullptr;
         slot_->writer = writer_;
         outcome.size_class = blocks::largest_class(call_.local.send.blocks);
         slot_->size_class = static_cast<std::uint8_t>(outcome.size_class) & 0x7f;
@@ -187,7 +168,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
                 store_.recv_blocks);
         if (refusal() != stats::Reason::none) {
             slot_->publish = Publish::refuse;
-            return true;
+            return;
         }
         fill_side(send_, call_.local.send, 0);
         // Bytes that are not received must stay as they are, should a peer send less than there is room for.
@@ -201,7 +182,6 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
             publish_copy(inlined ? slot_->inlined : stage);
         else
             publish_tables(stage, stage + table, layouts_bytes != 0 ? pipe + pipe_bytes : nullptr);
-        return true;
     }
 
     void publish_copy(std::byte* scratch) {
@@ -221,20 +201,17 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     // Ranks that tell different sizes (of allgatherv; the program is wrong) may have chosen unlike. Those
     // that pull can do so from any peer, so that writers have to pull too.
     void meet_all() {
-        bool must_pipe = is_piped_;
+        must_pipe_ = is_piped_;
         mixed_ = algorithm_.writes_peer_recv() && writer_ == 0;
         for (std::int32_t r : comm_.mates) {
             arrived(r);
-            must_pipe |= channel_.slot_of(r).publish == Publish::piped;
+            must_pipe_ |= channel_.slot_of(r).publish == Publish::piped;
         }
-        if (must_pipe) {
-            pipe_.emplace(channel_, comm_.ranks, personal_, common().in_place, ring_, send_.piped,
-                          streaming_);
-            outcome.ran = &plain_pull(common().collective);
-            return;
-        }
-        if (slot_->writer != 0 && !mixed_) look_for_truncation();
-        schedule_ = &schedule_of(comm_, common(), mixed_ ? plain_pull(common().collective) : algorithm_);
+    }
+
+    void run_pipe() {
+        outcome.ran = &plain_pull(common().collective);
+        Pipe(channel_, comm_.ranks, personal_, common().in_place, ring_, send_.piped, streaming_).run(*this);
     }
 
     void arrived(std::int32_t peer) {
@@ -289,28 +266,19 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     }
 
     // An eager schedule has no waits for readers: its scratch needs none, a buffer read in place does.
-    bool wait_for_readers() {
-        if (!eager_ || pipe_) return true;  // the schedule, or the pipe, has waited for readers
-        if (copies_out_ || send_.where == Where::ring) return true;
-        bool to_all = send_.blocks.size() == 1;
-        for (; reader_ < comm_.ranks; ++reader_)
-            if (reader_ != comm_.rank && send_.blocks[to_all ? 0 : reader_].bytes != 0 &&
-                !channel_.wait_milestone(reader_, schedule::kDone))
-                return false;
-        return true;
+    void wait_for_readers() {
+        if (!eager_ || copies_out_ || send_.where == Where::ring) return;
+        const bool to_all = send_.blocks.size() == 1;
+        for (const std::int32_t mate : comm_.mates)
+            if (send_.blocks[to_all ? 0 : mate].bytes != 0) channel_.wait_milestone(mate, schedule::kDone);
     }
 
     const bool eager_, personal_;
     const std::uint64_t send_total_, recv_total_;
-    bool streaming_, copies_out_ = false, mixed_ = false;
-    const schedule::Schedule* schedule_ = nullptr;
-    std::int32_t reader_ = 0;
+    bool streaming_, copies_out_ = false, mixed_ = false, must_pipe_ = false;
     std::uint16_t writer_ = 0;   // the algorithm, if it writes to peers and may write to this rank
     bool is_piped_ = false;      // this rank's blocks, or those that it receives, need a pipe
     std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
-    std::optional<Pipe> pipe_;
-    Phase phase_ = Phase::room;
-    Agreement agreement_{stats::Reason::none};
 };
 
 // Whether all that this rank owes fits into its slot, and it can copy blocks before it knows that nobody
@@ -326,10 +294,10 @@ bool is_small(const Order& order) {
 
 }  // namespace
 
-Outcome run_sized(const Order& order, Later later) {
+Outcome run_sized(const Order& order) {
     if (is_small(order))
-        return run_small_sized(order, schedule_of(order.comm, order.call.common, order.algorithm), later);
-    return fly<SizedFlight>(later, order);
+        return run_small_sized(order, schedule_of(order.comm, order.call.common, order.algorithm));
+    return fly<SizedFlight>(order);
 }
 
 }  // namespace coco::exec

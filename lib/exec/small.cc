@@ -4,7 +4,6 @@
 // that a reader gets both with the same cache lines. The same eager schedule as ever, walked by the leanest
 // flight.
 #include <algorithm>
-#include <memory>
 
 #include "base/check.h"
 #include "base/index.h"
@@ -23,11 +22,12 @@ using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// A flight in which all that this rank owes is in its slot. Where such a call runs to its end at once,
-// advance() is inlined, so that the flight is kept in registers (alltoall of 8 B on 2 ranks: 38 of 927
-// instructions less).
-class InlinedFlight : public Flight {
+// A flight in which all that this rank owes is in its slot. run() is inlined, so that the flight is kept in
+// registers (alltoall of 8 B on 2 ranks: 38 of 927 instructions less).
+class InlinedFlight {
   public:
+    Outcome outcome;
+
     InlinedFlight(const Order& order, const schedule::Schedule& schedule)
         : comm_(order.comm),
           channel_(order.lane.channel),
@@ -54,7 +54,6 @@ class InlinedFlight : public Flight {
     const Buffer& recv_;
     const std::uint32_t signature_;
     channel::Slot* slot_ = nullptr;
-    Position position_;
 };
 
 class SmallFlight final : public InlinedFlight {
@@ -66,9 +65,9 @@ class SmallFlight final : public InlinedFlight {
                     ? static_cast<std::uint64_t>(comm_.rank > 0 ? comm_.rank - 1 : 0) * bytes_
                     : 0) {}
 
-    [[gnu::always_inline]] bool advance() noexcept override {
-        if (slot_ == nullptr && (slot_ = channel_.open_slot()) == nullptr) return false;
-        return walk(schedule_, *this, position_);
+    [[gnu::always_inline]] void run() {
+        slot_ = &channel_.open_slot();
+        walk(schedule_, *this);
     }
 
     void copy(Place from, Place to) {
@@ -79,14 +78,10 @@ class SmallFlight final : public InlinedFlight {
                                                   : slot_->inlined + inlined(to.index);
         if (source != target) blocks::copy_block(target, source, bytes_);
     }
-    bool wait(std::int32_t peer, Milestone) {
+    void wait(std::int32_t peer, Milestone) {
         // The place where the peer leaves our block, or one near it: it is only fetched ahead.
-        if (!channel_.wait_arrived(peer, [&] {
-                return Prefetch{channel_.slot_of(peer).inlined + mine_, bytes_};
-            }))
-            return false;
+        channel_.wait_arrived(peer, [&] { return Prefetch{channel_.slot_of(peer).inlined + mine_, bytes_}; });
         check_signature(comm_, channel_, peer, signature_);
-        return true;
     }
 
   private:
@@ -97,14 +92,16 @@ class SmallFlight final : public InlinedFlight {
 };
 
 // What comes in pieces to a rank whose own blocks are in its slot.
-class PiecesFlight final : public Flight, private PipedBlocks {
+class PiecesFlight final : private PipedBlocks {
   public:
+    Outcome outcome;
+
     PiecesFlight(const comm::Comm& comm, channel::Channel& channel, const Buffer& recv, bool personal)
         : channel_(channel),
           recv_(recv),
           index_(personal ? comm.rank : 0),
           pipe_(channel, comm.ranks, personal, false, nullptr, channel::Piped::shared, false) {}
-    bool advance() noexcept override { return pipe_.advance(*this); }
+    void run() { pipe_.run(*this); }
 
   private:
     blocks::Block owed_to(std::int32_t) override { return {nullptr, 0}; }
@@ -136,10 +133,10 @@ class SmallSizedFlight final : public InlinedFlight {
     SmallSizedFlight(const Order& order, const schedule::Schedule& schedule)
         : InlinedFlight(order, schedule), personal_(send_.blocks.size() > 1) {}
 
-    [[gnu::always_inline]] bool advance() noexcept override {
-        if (slot_ == nullptr && !fill_slot()) return false;
-        if (!walk(schedule_, *this, position_)) return false;
-        return !sees_pieces_ || receive_pieces();
+    [[gnu::always_inline]] void run() {
+        fill_slot();
+        walk(schedule_, *this);
+        if (sees_pieces_) receive_pieces();
     }
 
     void raise(Milestone milestone) {
@@ -156,27 +153,23 @@ class SmallSizedFlight final : public InlinedFlight {
         blocks::copy_block(base::displaced(recv_.base, to.displacement_bytes), source,
                            std::min(bytes, to.bytes));
     }
-    bool wait(std::int32_t peer, Milestone) {
+    void wait(std::int32_t peer, Milestone) {
         std::uint64_t table_bytes = send_.blocks.size() * sizeof(StagedBlock);
-        if (!channel_.wait_arrived(peer, [&] {
-                return Prefetch{channel_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes};
-            }))
-            return false;
+        channel_.wait_arrived(peer, [&] {
+            return Prefetch{channel_.slot_of(peer).inlined, table_bytes + recv_.blocks[peer].bytes};
+        });
         check_signature(comm_, channel_, peer, signature_);
         outcome.size_class = std::max<int>(outcome.size_class, channel_.slot_of(peer).size_class);
-        return true;
     }
 
   private:
-    bool fill_slot() {
-        slot_ = channel_.open_slot();
-        if (slot_ == nullptr) return false;
+    void fill_slot() {
+        slot_ = &channel_.open_slot();
         slot_->writer = 0;
         outcome.size_class = blocks::largest_class(send_.blocks);
         slot_->size_class = static_cast<std::uint8_t>(outcome.size_class) & 0x7f;
         slot_->reads_mates = channel_.can_read_mates() ? 1 : 0;
         blocks::copy_out(slot_->inlined, send_.base, send_.blocks, {&comm_.rank, 1});
-        return true;
     }
 
     const std::byte* own(std::uint64_t& bytes) const {
@@ -210,40 +203,33 @@ class SmallSizedFlight final : public InlinedFlight {
         return scratch + block.offset_bytes;
     }
 
-    bool receive_pieces() {
-        if (outcome.reason != stats::Reason::none) {
-            channel_.raise(schedule::kDone);
-            return true;
-        }
-        if (pieces_ == nullptr) pieces_ = std::make_unique<PiecesFlight>(comm_, channel_, recv_, personal_);
-        if (!pieces_->advance()) return false;  // raises kDone
-        outcome.truncated |= pieces_->outcome.truncated;
-        return true;
+    [[gnu::noinline, gnu::cold]] void receive_pieces() {
+        if (outcome.reason != stats::Reason::none) return channel_.raise(schedule::kDone);
+        outcome.truncated |= fly<PiecesFlight>(comm_, channel_, recv_, personal_).truncated;  // raises kDone
     }
 
     const bool personal_;
     bool sees_pieces_ = false;
-    std::unique_ptr<PiecesFlight> pieces_;
 };
 
 }  // namespace
 
-Outcome run_small_sized(const Order& order, const schedule::Schedule& schedule, Later later) {
+Outcome run_small_sized(const Order& order, const schedule::Schedule& schedule) {
     COCO_CHECK_DEAR(order.algorithm.is_eager() && !order.call.common.in_place,
                     "a small exchange is eager, and not in place");
     COCO_CHECK_DEAR(order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr,
                     "a small exchange has dense buffers");
-    return fly<SmallSizedFlight>(later, order, schedule);
+    return fly<SmallSizedFlight>(order, schedule);
 }
 
-Outcome run_small(const Order& order, const schedule::Schedule& schedule, Later later) {
+Outcome run_small(const Order& order, const schedule::Schedule& schedule) {
     COCO_CHECK_DEAR(order.algorithm.is_eager(), "a small exchange is eager");
     COCO_CHECK_DEAR(order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr,
                     "a small exchange has dense buffers");
     COCO_CHECK_DEAR(static_cast<std::uint64_t>(schedule.scratch_blocks) * order.call.common.block_bytes <=
                         channel::kInlineBytes,
                     "the scratch of a small exchange fits into a slot");
-    return fly<SmallFlight>(later, order, schedule);
+    return fly<SmallFlight>(order, schedule);
 }
 
 }  // namespace coco::exec

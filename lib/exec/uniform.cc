@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Exchanges whose blocks all have one size that every rank knows: alltoall and allgather.
-#include <optional>
+#include <algorithm>
 
 #include "base/check.h"
 #include "exec/exchange_flight.h"
@@ -34,28 +34,18 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         outcome.staged = is_staged();
     }
 
-    bool advance() noexcept override {
-        switch (phase_) {
-            case Phase::room:
-                if (!place()) return false;
-                if (may_refuse()) publish();
-                phase_ = Phase::agreement;
-                [[fallthrough]];
-            case Phase::agreement:
-                if (may_refuse() && !agreement_.advance(comm_, channel_, signature_)) return false;
-                outcome.reason = agreement_.reason();
-                if (outcome.reason != stats::Reason::none) {
-                    channel_.raise(schedule::kDone);
-                    return true;
-                }
-                phase_ = Phase::walk;
-                if (may_refuse() && must_pipe()) begin_pipe();
-                [[fallthrough]];
-            case Phase::walk:
-                if (!(pipe_ ? pipe_->advance(*this) : walk(schedule_, *this, position_))) return false;
-                blocks::empty_side(recv_, call_.local.recv, bytes_);
+    void run() {
+        place();
+        if (may_refuse()) {
+            publish();
+            outcome.reason = agree(comm_, channel_, signature_, refusal());
+            if (outcome.reason != stats::Reason::none) return channel_.raise(schedule::kDone);
         }
-        return true;
+        if (may_refuse() && must_pipe())
+            run_pipe();
+        else
+            walk(schedule_, *this);
+        blocks::empty_side(recv_, call_.local.recv, bytes_);
     }
 
     static constexpr bool kRows = true;
@@ -68,14 +58,12 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
             blocks::copy_block(target, source, bytes_);
     }
 
-    bool wait(std::int32_t peer, Milestone milestone) {
+    void wait(std::int32_t peer, Milestone milestone) {
         if (milestone == schedule::kArrived) {
-            if (!channel_.wait_arrived(peer)) return false;
-            arrived(peer);
-            return true;
+            channel_.wait_arrived(peer);
+            return arrived(peer);
         }
-        if (milestone == schedule::kDone && !must_wait_done(send_)) return true;
-        return channel_.wait_milestone(peer, milestone);
+        if (milestone != schedule::kDone || must_wait_done(send_)) channel_.wait_milestone(peer, milestone);
     }
 
     void raise(Milestone milestone) {
@@ -86,8 +74,6 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     }
 
   private:
-    enum class Phase { room, agreement, walk };
-
     // Only calls above what is staged in any case can be refused or piped, and all ranks know which those
     // are.
     bool may_refuse() const {
@@ -116,7 +102,6 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
             recv_ = plan_recv(false);
         else
             writer_ = algorithm_.writes_peer_recv() ? algorithm_.mark() : std::uint16_t{0};
-        agreement_ = Agreement(refusal());
     }
 
     Side plan_recv(bool exposed) {
@@ -145,11 +130,12 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                });
     }
 
-    void begin_pipe() {
+    void run_pipe() {
         for (std::int32_t mate : comm_.mates) arrived(mate);
-        pipe_.emplace(channel_, comm_.ranks, base::is_personal(common().collective), common().in_place, ring_,
-                      send_.piped, streaming_);
         outcome.ran = &plain_pull(common().collective);
+        Pipe(channel_, comm_.ranks, base::is_personal(common().collective), common().in_place, ring_,
+             send_.piped, streaming_)
+            .run(*this);
     }
     Block block_at(const blocks::Row& row, std::int32_t index) const {
         COCO_CHECK_DEAR(index >= 0, "a block has a number");
@@ -173,16 +159,14 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     }
     void note_truncated() override {}
 
-    // Returns: false while slot or stage have to be waited for.
-    bool place() {
+    void place() {
         std::uint64_t send_bytes = ring_bytes(send_, call_.local.send);
         std::uint64_t recv_bytes = ring_bytes(recv_, call_.local.recv);
         std::uint64_t pipe_bytes = Pipe::ring_bytes(send_);
         std::uint64_t layouts_bytes = Pipe::layouts_bytes(send_, call_.local.send);
         std::uint64_t stage_bytes = send_bytes + recv_bytes + pipe_bytes + layouts_bytes + scratch_bytes_;
-        std::byte* stage = nullptr;
-        if (!open_slot()) return false;
-        if (stage_bytes != 0 && (stage = channel_.stage_bytes(stage_bytes)) == nullptr) return false;
+        open_slot();
+        std::byte* stage = stage_bytes != 0 ? channel_.stage_bytes(stage_bytes) : nullptr;
         std::byte* send_at = send_.where == Where::ring ? stage : send_.base;
         std::byte* recv_at = recv_.where == Where::ring ? stage + send_bytes : recv_.base;
         lay_out(send_, call_.local.send, send_at, bytes_, store_.send_blocks);
@@ -194,7 +178,6 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         if (pipe_bytes != 0) ring_ = scratch;
         row(Area::scratch, comm_.rank) = {scratch, static_cast<std::int64_t>(bytes_)};
         fill_slot(scratch, layouts_bytes != 0 ? scratch + pipe_bytes : nullptr);
-        return true;
     }
 
     std::uint64_t ring_bytes(const Side& side, const Buffer& buffer) const {
@@ -236,14 +219,11 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     std::uint16_t writer_ = 0;   // the algorithm, if it writes to peers and may write to this rank
     bool is_piped_ = false;      // this rank's blocks, or those that it receives, need a pipe
     std::byte* ring_ = nullptr;  // not null: this rank's blocks go through it
-    Phase phase_ = Phase::room;
-    Agreement agreement_{stats::Reason::none};
-    std::optional<Pipe> pipe_;
 };
 
 }  // namespace
 
-Outcome run_uniform(const Order& order, Later later) {
+Outcome run_uniform(const Order& order) {
     const CommonFacts& common = order.call.common;
     COCO_CHECK_DEAR(!common.sized, "blocks of a uniform exchange have one size");
     const schedule::Schedule& schedule =
@@ -251,8 +231,8 @@ Outcome run_uniform(const Order& order, Later later) {
     bool dense = order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr;
     if (dense && order.algorithm.is_eager() &&
         static_cast<std::uint64_t>(schedule.scratch_blocks) * common.block_bytes <= channel::kInlineBytes)
-        return run_small(order, schedule, later);
-    return fly<UniformFlight>(later, order, schedule);
+        return run_small(order, schedule);
+    return fly<UniformFlight>(order, schedule);
 }
 
 }  // namespace coco::exec

@@ -10,7 +10,7 @@
 //   pack(cargo, first, blocks)         puts a load together. Returns: the bytes of its data
 //   start_send(cargo, to, part, bytes), start_receive(cargo, from, part, bytes)
 //   learn(cargo, from, blocks)         after the head has come. Returns: the bytes of its data
-//   complete(cargo, part)              waits. Returns: false only while its channel polls
+//   complete(cargo, part)              waits
 //   unpack(cargo, first, blocks)       all is there: gives each block its place
 //   sent(cargo)                        a load is through
 #pragma once
@@ -73,16 +73,15 @@ void receive_load(Port& port, Loads<typename Port::Cargo>& loads, std::int32_t f
 }
 
 // Waits for all loads but the last `left`. A rest is asked for as soon as its head is there: before its
-// sender is rid of the rest, it may not start messages on which later heads depend. Returns: false while a
-// wait polls.
+// sender is rid of the rest, it may not start messages on which later heads depend.
 template <class Port>
-[[nodiscard]] bool complete_loads(Port& port, Loads<typename Port::Cargo>& loads, std::size_t left) {
+void complete_loads(Port& port, Loads<typename Port::Cargo>& loads, std::size_t left) {
     COCO_CHECK_DEAR(loads.through <= loads.known && loads.known <= loads.used,
                     "heads are through before rests");
     const std::size_t end = loads.used - std::min(left, loads.used);
     for (; loads.known < end; ++loads.known) {
         auto& load = loads.all[loads.known];
-        if (!port.complete(load.cargo, Part::head)) return false;
+        port.complete(load.cargo, Part::head);
         if (load.sends) continue;
         const Parts parts =
             port.format().parts_of(load.blocks, port.learn(load.cargo, load.peer, load.blocks));
@@ -91,13 +90,12 @@ template <class Port>
     }
     for (; loads.through < end; ++loads.through) {
         auto& load = loads.all[loads.through];
-        if (load.has_rest && !port.complete(load.cargo, Part::rest)) return false;
+        if (load.has_rest) port.complete(load.cargo, Part::rest);
         if (load.sends)
             port.sent(load.cargo);
         else
             port.unpack(load.cargo, load.first, load.blocks);
     }
-    return true;
 }
 
 }  // namespace coco::messages

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "messages/post.h"
 
-#include <utility>
-
 #include "base/check.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
@@ -30,29 +28,26 @@ class Watch {
 
 }  // namespace
 
-bool Post::complete(channel::Channel& channel, std::size_t left, std::int32_t& unlike) {
+std::int32_t Post::complete(channel::Channel& channel, std::size_t left) {
     COCO_CHECK(wire != nullptr, "messages go by a wire");
-    if (channel.polls() && !wire->is_through(left)) return false;
     Watch watch(channel);
-    unlike = wire->complete(left, yields);
+    const std::int32_t unlike = wire->complete(left, yields);
     COCO_CHECK_DEAR(unlike >= mpi::Wire::kNobody, "who sent an unlike message is a rank");
-    return true;
+    return unlike;
 }
 
-bool Post::complete(channel::Channel& channel, mpi::Requests& requests) {
-    if (requests.empty()) return true;
-    if (channel.polls() && !mpi::Wire::are_through(requests, requests.size())) return false;
+void Post::complete(channel::Channel& channel, mpi::Requests& requests) {
+    if (requests.empty()) return;
     Watch watch(channel);
     mpi::Wire::wait(requests, requests.size(), yields);
     requests.clear();
-    return true;
 }
 
 std::size_t Post::take_parcel(channel::Channel& channel, std::uint64_t bytes, bool shared) {
     for (std::size_t i = 0; i < parcels_.size(); ++i) {
         const Parcel& parcel = parcels_[i];
         if (parcel.room.bytes < bytes || parcel.epoch >= channel.epoch()) continue;
-        if (parcel.read_by_mates && !channel.wait_all_done(parcel.epoch)) continue;
+        if (parcel.read_by_mates) channel.wait_all_done(parcel.epoch);
         // A parcel that was made while the heap was full may lie elsewhere.
         if (!shared || heap::is_shared(parcel.room.memory, bytes)) return use(channel, i);
     }
@@ -75,17 +70,15 @@ bool Post::grow(channel::Channel& channel, blocks::Room& room, std::uint64_t byt
     // kernel's.
     constexpr std::uint64_t kPlacedBytes = 2 << 20;
     if (shared && bytes >= kPlacedBytes) static_cast<void>(os::prefer_here(memory, bytes));
-    if (channel.wait_all_done(channel.epoch() - 1))
-        heap::release(room.memory);
-    else
-        outgrown_.push_back(room.memory);
+    channel.wait_all_done(channel.epoch() - 1);
+    heap::release(room.memory);
     room = {memory, bytes};
     return true;
 }
 
 std::vector<void*> Post::leave() {
     COCO_CHECK(requests.empty(), "no message is under way when a channel ends");
-    std::vector<void*> memory = std::exchange(outgrown_, {});
+    std::vector<void*> memory;
     for (const Parcel& parcel : parcels_) memory.push_back(parcel.room.memory);
     for (blocks::Room* room : {&scratch, &inbox}) {
         if (room->memory != nullptr) memory.push_back(room->memory);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The messages of a channel's calls: the wire by which they go, and memory that calls keep from one to the
-// next. Called by exec's flights. Thread safety: that of the channel. Waits poll while the channel polls
-// (channel/channel.h). Fails: without memory for a message the job ends with one line, as other ranks wait.
+// next. Called by exec's flights. Thread safety: that of the channel. Fails: without memory for a message the
+// job ends with one line, as other ranks wait.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -34,12 +34,11 @@ class Post {
     // Ranks outnumber CPUs, and the MPI library does not give the CPU away while it waits.
     bool yields = false;
 
-    // Waits for all messages that were started on the wire, except for the `left` last ones. unlike: a rank
-    // that sent a message with another mark than was expected, or mpi::Wire::kNobody. Returns: whether they
-    // are through; always, unless the channel polls.
-    [[nodiscard]] bool complete(channel::Channel& channel, std::size_t left, std::int32_t& unlike);
+    // Waits for all messages that were started on the wire, except for the `left` last ones. Returns: a rank
+    // that sent a message with another mark than was expected, or mpi::Wire::kNobody.
+    std::int32_t complete(channel::Channel& channel, std::size_t left);
     // Waits for these requests, and forgets them.
-    [[nodiscard]] bool complete(channel::Channel& channel, mpi::Requests& requests);
+    void complete(channel::Channel& channel, mpi::Requests& requests);
 
     // A memory of a message, which belongs to the call that takes it until that call is over, or until it is
     // released. shared: on the shared heap, if there is room there.
@@ -66,9 +65,8 @@ class Post {
     // read. Each has two halves, for calls in turn, since mates may still read the half of the call before.
     static constexpr std::uint64_t kHalves = 2;
     blocks::Room scratch, inbox;
-    // Makes a room larger. Mates may still read the old memory: it is released once they are done, or, where
-    // that has to be waited for while the channel polls, when the channel ends. shared: the memory must be on
-    // the shared heap. Returns: false, and changes nothing, if there is no such memory.
+    // Makes a room larger. Mates may still read the old memory: waits until they are done. shared: the memory
+    // must be on the shared heap. Returns: false, and changes nothing, if there is no such memory.
     bool grow(channel::Channel& channel, blocks::Room& room, std::uint64_t bytes, bool shared);
     // All ranks have the scratch that the call's schedule wants, which may be none.
     bool has_agreed_on_scratch = false;
@@ -102,7 +100,6 @@ class Post {
         return parcel;
     }
     std::vector<Parcel> parcels_;
-    std::vector<void*> outgrown_;
 };
 
 }  // namespace coco::messages

@@ -21,9 +21,8 @@ struct Fit {
 // Requires: `fit` goes with `blocks`; all ranks of the communicator call it in the same call.
 bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, bool shared, Fit& fit,
                       std::int32_t blocks, std::uint64_t block_bytes);
-// The half of this epoch; waits until no mate touches it any more. Null while the channel polls and one does.
-// Where the schedule wants no scratch, some address that is not to be used. Requires: agree_on_scratch() said
-// yes.
+// The half of this epoch; waits until no mate touches it any more. Where the schedule wants no scratch, some
+// address that is not to be used. Requires: agree_on_scratch() said yes.
 std::byte* take_scratch(channel::Channel& channel, Post& post);
 
 }  // namespace coco::messages

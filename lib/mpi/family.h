@@ -69,7 +69,7 @@ struct Manners {
     bool refuses_short_bcasts;      // so is a bcast that brings less than there is room for
     bool takes_nothing_of_no_type;  // blocks of nothing may be of MPI_DATATYPE_NULL
     bool makes_one_comm_at_a_time;  // one communicator at a time comes into being in a process
-    bool exchanges_are_slow;        // small ones take so much time that ours soon win (comm/comm.cc)
+    bool exchanges_are_slow;        // small ones take so much time that ours soon win (comm/find.cc)
 };
 
 struct Family {

@@ -211,18 +211,6 @@ bool Wire::is_through(Request request) {
     return done;
 }
 
-bool Wire::are_through(const Requests& requests, std::size_t count) {
-    COCO_CHECK_DEAR(count <= requests.size(), "requests that are asked for were started");
-    for (std::size_t i = 0; i < count; ++i)
-        if (!is_through(requests[i])) return false;
-    return true;
-}
-
-bool Wire::is_through(std::size_t left) const {
-    if (messages_.size() <= left) return true;
-    return are_through(requests_, messages_[messages_.size() - left - 1].end);
-}
-
 void Wire::wait(Requests& requests, std::size_t count, bool yields, void* statuses) {
     COCO_CHECK_DEAR(count <= requests.size(), "requests that are waited for were started");
     // MPICH's waiting never gives the CPU away.

@@ -66,10 +66,6 @@ class Wire {
     // kNobody, or the rank that sent one that bears another mark than was expected.
     static constexpr std::int32_t kNobody = -1;
     std::int32_t complete(std::size_t left, bool yields);
-    // Whether all messages but the `left` last started are through. Looks once, and drives the MPI library.
-    bool is_through(std::size_t left) const;
-    // Whether the first `count` requests are through.
-    static bool are_through(const Requests& requests, std::size_t count);
 
     // Sent since the communicator was set up, for the report.
     std::uint64_t messages_sent() const { return messages_sent_; }

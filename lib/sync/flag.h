@@ -36,7 +36,8 @@ struct WaitPolicy {
     std::uint32_t yields_per_progress = 1;
     std::uint64_t least_sleep_ns = 0;  // the first sleep; 0: the rank never sleeps
     std::uint64_t most_sleep_ns = 0;   // the longest sleep without driving progress
-    // Drives the MPI library. Returns: whether the look found work. May be null.
+    // Drives the MPI library; may go on with other work, on another stack, before it returns. Returns:
+    // whether the look found work. May be null.
     bool (*progress)() = nullptr;
 };
 

@@ -59,7 +59,7 @@ inline std::uint64_t word_of(const channel::Channel& channel, int rank) {
 
 // The rank's slot of this epoch: one word.
 inline void show(channel::Channel& channel) {
-    channel::Slot& slot = *channel.open_slot();
+    channel::Slot& slot = channel.open_slot();
     slot.scratch_at = word_of(channel, channel.rank());
     channel.publish(slot);
 }

@@ -13,7 +13,7 @@ void exchange(int rank, int epochs) {
         channel.begin_epoch();
         show(channel);
         for (std::int32_t peer : channel.mates()) {
-            static_cast<void>(channel.wait_arrived(peer));
+            channel.wait_arrived(peer);
             expect_slot(channel, peer);
         }
         channel.raise(schedule::kDone);
@@ -28,26 +28,7 @@ void pull(int rank, int epochs) {
         if (rank == 0) {
             show(channel);
         } else {
-            static_cast<void>(channel.wait_arrived(0));
-            expect_slot(channel, 0);
-        }
-        channel.raise(schedule::kDone);
-    }
-}
-
-// The same without waiting inside the channel.
-void pull_by_polling(int rank, int epochs) {
-    channel::Channel& channel = *g_channels[rank];
-    channel::Polling polling(channel);
-    for (int e = 0; e < epochs; ++e) {
-        channel.begin_epoch();
-        if (rank == 0) {
-            channel::Slot* slot = nullptr;
-            while ((slot = channel.open_slot()) == nullptr) look_again();
-            slot->scratch_at = word_of(channel, rank);
-            channel.publish(*slot);
-        } else {
-            while (!channel.wait_arrived(0)) look_again();
+            channel.wait_arrived(0);
             expect_slot(channel, 0);
         }
         channel.raise(schedule::kDone);
@@ -65,10 +46,9 @@ void read_in_place(int rank, int epochs) {
             *g_buffer = word_of(channel, 0);
             show(channel);
             channel.raise(schedule::kDone);
-            for (std::int32_t peer : channel.mates())
-                static_cast<void>(channel.wait_milestone(peer, schedule::kDone));
+            for (std::int32_t peer : channel.mates()) channel.wait_milestone(peer, schedule::kDone);
         } else {
-            static_cast<void>(channel.wait_arrived(0));
+            channel.wait_arrived(0);
             expect(*g_buffer == word_of(channel, 0), "another call's buffer");
             channel.raise(schedule::kDone);
         }
@@ -84,11 +64,11 @@ void push(int rank, int epochs) {
         if (rank != 0) show(channel);
         for (schedule::Milestone piece : kPieces) {
             if (rank == 0) {
-                static_cast<void>(channel.wait_arrived(1));
+                channel.wait_arrived(1);
                 g_buffer[piece] = word_of(channel, 0);
                 channel.raise(piece);
             } else {
-                static_cast<void>(channel.wait_milestone(0, piece));
+                channel.wait_milestone(0, piece);
                 expect(g_buffer[piece] == word_of(channel, 0), "another call's piece");
             }
         }
@@ -117,7 +97,6 @@ std::vector<Scenario> slot_scenarios() {
         make("pull by 1", 2, 5, 2, kYields, pull),
         make("pull by 1, spinning", 2, 3, 1, kSpins, pull),
         make("pull by 2", 3, 3, 1, kYields, pull),
-        make("pull by polling", 2, 4, 1, kYields, pull_by_polling),
         make("read in place", 2, 4, 2, kYields, read_in_place),
         make("read in place by 2", 3, 3, 1, kYields, read_in_place),
         make("push", 2, 3, 1, kYields, push),

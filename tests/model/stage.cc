@@ -12,7 +12,7 @@ std::uint64_t bytes_in(const channel::Channel& channel) {
 }
 
 void stage_block(channel::Channel& channel) {
-    channel::Slot& slot = *channel.open_slot();
+    channel::Slot& slot = channel.open_slot();
     std::byte* block = channel.stage_bytes(bytes_in(channel));
     for (std::uint64_t at = 0; at < bytes_in(channel); at += channel::kStageBytes / 2)
         *reinterpret_cast<std::uint64_t*>(block + at) = word_of(channel, channel.rank());
@@ -21,7 +21,7 @@ void stage_block(channel::Channel& channel) {
 }
 
 void read_block(channel::Channel& channel, int peer) {
-    static_cast<void>(channel.wait_arrived(peer));
+    channel.wait_arrived(peer);
     const std::byte* block = channel.at(peer, channel.slot_of(peer).scratch_at);
     for (std::uint64_t at = 0; at < bytes_in(channel); at += channel::kStageBytes / 2)
         expect(*reinterpret_cast<const std::uint64_t*>(block + at) == word_of(channel, peer),

@@ -14,23 +14,23 @@ std::uint64_t piece_of(const channel::Channel& channel, std::uint64_t piece) {
 }
 
 void show_pieces(channel::Channel& channel, int ranks, std::uint64_t pieces) {
-    channel::Slot& slot = *channel.open_slot();
+    channel::Slot& slot = channel.open_slot();
     auto* places = reinterpret_cast<std::uint64_t*>(channel.stage_bytes(channel::kStageBytes / 2));
     slot.scratch_at = channel.offset_of(places);
     channel.publish(slot);
     for (std::uint64_t k = 0; k < pieces; ++k) {
         for (int reader = 1; k >= kPlaces && reader < ranks; ++reader)
-            static_cast<void>(channel.wait_read(reader, k - kPlaces + 1));
+            channel.wait_read(reader, k - kPlaces + 1);
         places[k % kPlaces] = piece_of(channel, k);
         channel.raise_shown(0, k + 1);  // rank 0 itself stands for all
     }
 }
 
 void read_pieces(channel::Channel& channel, std::uint64_t pieces) {
-    static_cast<void>(channel.wait_arrived(0));
+    channel.wait_arrived(0);
     const auto* places = reinterpret_cast<const std::uint64_t*>(channel.at(0, channel.slot_of(0).scratch_at));
     for (std::uint64_t k = 0; k < pieces; ++k) {
-        static_cast<void>(channel.wait_shown(0, 0, k + 1));
+        channel.wait_shown(0, 0, k + 1);
         expect(places[k % kPlaces] == piece_of(channel, k), "another piece");
         channel.raise_read(0, k + 1);
     }

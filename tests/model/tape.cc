@@ -38,41 +38,20 @@ void broadcast(int rank, int epochs) {
     }
 }
 
-// The same without waiting inside the channel: what is not there is asked for again.
-void broadcast_by_polling(int rank, int epochs) {
-    channel::Channel& channel = *g_channels[rank];
-    channel::Polling polling(channel);
-    const Header header = Header::of(Publish::inlined, sizeof(std::uint64_t));
-    for (int e = 0; e < epochs; ++e) {
-        channel.begin_epoch();
-        Record record;
-        while ((record = rank == 0 ? channel.open_record(header) : channel.next_record(0)).header == nullptr)
-            look_again();
-        if (rank == 0) {
-            payload_of(record) = word_of(channel, 0);
-            channel.publish(record, header);
-        } else {
-            expect(payload_of(record) == word_of(channel, 0), "another record's payload");
-        }
-        channel.raise(schedule::kDone);
-    }
-}
-
 }  // namespace
 
 std::vector<Scenario> tape_scenarios() {
-    auto make = [](const char* name, int ranks, int epochs, int looks, const sync::WaitPolicy& waiting,
-                   void (*play)(int, int) = broadcast) -> Scenario {
+    auto make = [](const char* name, int ranks, int epochs, int looks,
+                   const sync::WaitPolicy& waiting) -> Scenario {
         return {.name = name,
                 .ranks = ranks,
                 .looks = looks,
                 .prepare = [=] { open_all(ranks, waiting); },
-                .play = [=](int rank) { play(rank, epochs); }};
+                .play = [=](int rank) { broadcast(rank, epochs); }};
     };
     return {
         make("tape of 2", 2, 5, 1, kYields),
         make("tape of 2, spinning", 2, 4, 2, kSpins),
-        make("tape by polling", 2, 4, 1, kYields, broadcast_by_polling),
         make("tape of 3", 3, 4, 0, kYields),
     };
 }

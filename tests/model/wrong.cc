@@ -10,7 +10,7 @@ using channel::Header, channel::Publish, channel::Record;
 
 // The slot is published before it is written.
 void raise_first(channel::Channel& channel) {
-    channel::Slot& slot = *channel.open_slot();
+    channel::Slot& slot = channel.open_slot();
     channel.publish(slot);
     slot.scratch_at = word_of(channel, channel.rank());
 }
@@ -31,7 +31,7 @@ void raise_record_first(channel::Channel& channel) {
 }
 
 void read_slot(channel::Channel& channel) {
-    static_cast<void>(channel.wait_arrived(0));
+    channel.wait_arrived(0);
     expect_slot(channel, 0);
 }
 
@@ -58,7 +58,7 @@ void play_done_too_early(int rank) {
     for (std::uint64_t e = 0; e <= channel::kSlots; ++e) {
         channel.begin_epoch();
         if (rank == 0) show(channel);
-        if (rank == 1) static_cast<void>(channel.wait_arrived(0));
+        if (rank == 1) channel.wait_arrived(0);
         channel.raise(schedule::kDone);
         if (rank == 1) expect_slot(channel, 0);
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Several calls of one communicator under way at once. Each rank has two lanes and begins two calls, one on
-// each; then their flights are advanced while their channels poll.
-//   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which they can
-//                           get ahead, or in MOST of them (default 1500)
-//   flights threads [TURNS] a thread for each rank, which takes its flights in a random order, so many times (600)
+// Several calls of one communicator under way at once. Each rank has two lanes and makes two calls, one on
+// each. A call's flight has a stack of its own (fiber.h), which it leaves when it has to wait.
+//   flights orders [MOST]   one thread stands in for all ranks, and takes the flights in every order in which
+//                           they can get ahead, or in MOST of them (default 1500)
+//   flights threads [TURNS] a thread for each rank, which takes its flights in a random order, so many times
+//                           (600)
 // A third word, `pieces`, forbids reading private memory through the kernel; `refused` has the kernel refuse
 // reads in the midst of calls. All pairs of calls that differ in how blocks are published, read and waited
 // for. What a call receives is compared with what was sent to it.
-#include <sched.h>
-
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +26,7 @@
 #include "channel/control_pool.h"
 #include "comm/comm.h"
 #include "exec/call.h"
+#include "fiber.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 
@@ -355,10 +356,14 @@ class Part {
     exec::Call call_{};
 };
 
-// The communicators of all ranks, in one process.
+// The communicators of all ranks, in one process. Flights are left in their waits, unless told to wait.
 class World {
   public:
-    explicit World(std::int32_t ranks, const sync::WaitPolicy& waiting) : ranks_(ranks) {
+    explicit World(std::int32_t ranks, const sync::WaitPolicy& waiting)
+        : ranks_(ranks),
+          waiting_(waiting),
+          // A call chooses how it publishes by whether waits spin at all.
+          leaving_{.spins = waiting.spins == 0 ? 0u : 1u, .yields = 1, .progress = &test::Fiber::leave} {
         const std::vector<std::uint64_t> node(static_cast<std::size_t>(ranks)), domain(node);
         std::vector<channel::Control*> controls;
         for (std::size_t i = 0; i < kLanes * static_cast<std::size_t>(ranks); ++i)
@@ -374,8 +379,8 @@ class World {
                 if (mate != r) comm.mates.push_back(mate);
             lanes_.push_back(std::make_unique<comm::Lane>());
             lanes_.back()->number = 1;
-            open(comm, comm.lane, &controls[0], waiting);
-            open(comm, *lanes_.back(), &controls[static_cast<std::size_t>(ranks)], waiting);
+            open(comm, comm.lane, &controls[0]);
+            open(comm, *lanes_.back(), &controls[static_cast<std::size_t>(ranks)]);
         }
     }
     ~World() {
@@ -392,55 +397,68 @@ class World {
     comm::Lane& lane(std::int32_t rank, std::size_t number) {
         return number == 0 ? comm(rank).lane : *lanes_[static_cast<std::size_t>(rank)];
     }
-    std::unique_ptr<exec::Flight> begin(std::int32_t rank, std::size_t lane_number, const Kind& kind,
-                                        const Part& part) {
-        comm::Lane& on = lane(rank, lane_number);
-        channel::Polling polling(on.channel);
-        return exec::begin(comm(rank), on, part.call(), *algorithms::find(kind.algorithm),
-                           {.segment_bytes = kind.segment_bytes});
+    // Whether the lane's flight is left in its waits from now on, also in the wait in which it was left last.
+    // Requires: the flight does not run now.
+    void let_leave(std::int32_t rank, std::size_t number, bool leaves) {
+        lane(rank, number).channel.waiting = leaves ? leaving_ : waiting_;
     }
 
   private:
-    static void open(const comm::Comm& comm, comm::Lane& lane, channel::Control* const* controls,
-                     const sync::WaitPolicy& waiting) {
+    void open(const comm::Comm& comm, comm::Lane& lane, channel::Control* const* controls) const {
         std::vector<channel::Peer> peers;
         for (std::int32_t r = 0; r < comm.ranks; ++r)
             peers.push_back({.segment = heap::own().base, .control = controls[r]});
         lane.channel.open(0, comm.rank, std::move(peers), comm.mates);
-        lane.channel.waiting = waiting;
+        lane.channel.waiting = leaving_;
     }
 
     const std::int32_t ranks_;
+    const sync::WaitPolicy waiting_, leaving_;
     std::vector<std::unique_ptr<comm::Comm>> comms_;
     std::vector<std::unique_ptr<comm::Lane>> lanes_;  // the second of each rank
 };
 
 int g_wrong = 0;
 
-void judge(const exec::Flight& flight, const Part& part, const Kind& kind, std::int32_t rank) {
-    const bool refused = flight.outcome.reason != stats::Reason::none;
-    const std::size_t wrong = kind.refused                          ? !refused
-                              : refused || flight.outcome.truncated ? 1
-                                                                    : part.wrong();
-    if (wrong == 0) return;
-    std::printf("%s, rank %d: %zu wrong\n", kind.name, rank, wrong);
-    ++g_wrong;
-}
+// A call under way: one rank's part of it, on a lane.
+class Flight {
+  public:
+    Flight(World& world, std::int32_t rank, std::size_t lane, const Kind& kind, std::uint32_t number)
+        : kind_(kind), rank_(rank), part_(kind, rank, world.ranks(), number), fiber_([this, &world, lane] {
+              outcome_ =
+                  exec::run(world.comm(rank_), world.lane(rank_, lane), part_.call(),
+                            *algorithms::find(kind_.algorithm), {.segment_bytes = kind_.segment_bytes});
+          }) {}
+
+    // Goes on until the call is over, or left in a wait. Returns: whether it is over.
+    bool advance() { return fiber_.resume(); }
+    // Requires: the call is over.
+    void judge() const {
+        const bool refused = outcome_.reason != stats::Reason::none;
+        const std::size_t wrong = kind_.refused                   ? !refused
+                                  : refused || outcome_.truncated ? 1
+                                                                  : part_.wrong();
+        if (wrong == 0) return;
+        std::printf("%s, rank %d: %zu wrong\n", kind_.name, rank_, wrong);
+        ++g_wrong;
+    }
+
+  private:
+    const Kind& kind_;
+    const std::int32_t rank_;
+    const Part part_;
+    exec::Outcome outcome_;
+    test::Fiber fiber_;
+};
 
 // All ranks' flights of two calls, in one thread.
 class Together {
   public:
     Together(World& world, const Kind& first, const Kind& second, std::uint32_t number) : world_(world) {
         for (std::int32_t r = 0; r < world.ranks(); ++r)
-            for (std::size_t lane = 0; lane < kLanes; ++lane) {
-                One& one = flights_.emplace_back();
-                one.kind = lane == 0 ? &first : &second;
-                one.rank = r;
-                one.lane = lane;
-                one.part = std::make_unique<Part>(*one.kind, r, world.ranks(),
-                                                  2 * number + static_cast<std::uint32_t>(lane));
-                one.flight = world.begin(r, lane, *one.kind, *one.part);
-            }
+            for (std::size_t lane = 0; lane < kLanes; ++lane)
+                flights_.push_back({std::make_unique<Flight>(world, r, lane, lane == 0 ? first : second,
+                                                             2 * number + static_cast<std::uint32_t>(lane))});
     }
 
     // The flights that may get ahead: those that are not over and have not stood still since anything moved.
@@ -453,10 +471,10 @@ class Together {
     void advance(std::size_t i) {
         One& one = flights_[i];
         const std::uint64_t before = moved();
-        channel::Polling polling(world_.lane(one.rank, one.lane).channel);
+        one.begun = true;
         one.over = one.flight->advance();
         if (one.over)
-            judge(*one.flight, *one.part, *one.kind, one.rank);
+            one.flight->judge();
         else if (moved() == before)
             one.stood_at = before;
     }
@@ -468,17 +486,15 @@ class Together {
 
   private:
     struct One {
-        const Kind* kind;
-        std::int32_t rank;
-        std::size_t lane;
-        std::unique_ptr<Part> part;
-        std::unique_ptr<exec::Flight> flight;
-        bool over = false;
+        std::unique_ptr<Flight> flight;
+        bool begun = false, over = false;
         std::uint64_t stood_at = UINT64_MAX;
     };
     // Grows whenever some rank raises a word that others may wait for: all such words only grow.
+    // The begin of a call raises none, but raised() counts it as a lap of the tape.
     std::uint64_t moved() const {
         std::uint64_t sum = 0;
+        for (const One& one : flights_) sum += one.begun ? 0 : channel::kTapeBytes;
         for (std::int32_t r = 0; r < world_.ranks(); ++r)
             for (std::size_t lane = 0; lane < kLanes; ++lane) sum += world_.lane(r, lane).channel.raised();
         return sum;
@@ -560,9 +576,8 @@ void play_orders(std::uint64_t most) {
                 static_cast<unsigned long long>(whole));
 }
 
-// A root that polls runs ahead until its tape is full, and then wants all of its stage and a record: it gets
-// the one, and asks for the other again and again, until its reader comes. (It once took another piece of the
-// stage each time, and then waited for readers of a call that had not begun.)
+// A root runs ahead until its tape is full, and then wants all of its stage and a record. Its reader comes
+// when the root waits: that must not be for readers of a call that has not begun.
 void play_ahead() {
     static constexpr Kind kLarge{
         "bcast behind a full tape", Collective::bcast, "segmented", 300'000, false, false, 64 * 1024};
@@ -574,8 +589,7 @@ void play_ahead() {
     World world(2, {});
     struct Side {
         std::uint32_t call = 0;
-        std::unique_ptr<Part> part;
-        std::unique_ptr<exec::Flight> flight;
+        std::unique_ptr<Flight> flight;
     } sides[2];
     int full = 0;
     // Returns: whether the rank's call is over.
@@ -583,24 +597,20 @@ void play_ahead() {
         Side& side = sides[rank];
         const bool is_small = side.call % 48 != 47;
         const Kind& kind = is_small ? small[side.call * 7 % small.size()] : kLarge;
-        if (side.flight == nullptr) {
-            side.part = std::make_unique<Part>(kind, rank, 2, 2 * side.call);  // rank 0 is the root
-            side.flight = world.begin(rank, 0, kind, *side.part);
-        }
-        channel::Polling polling(world.lane(rank, 0).channel);
+        if (side.flight == nullptr)  // rank 0 is the root
+            side.flight = std::make_unique<Flight>(world, rank, 0, kind, 2 * side.call);
         if (!side.flight->advance()) {
             full += rank == 0 && is_small;  // for which nothing else is waited for
             return false;
         }
-        judge(*side.flight, *side.part, kind, rank);
+        side.flight->judge();
         side.flight.reset();
         ++side.call;
         return true;
     };
     for (int turn = 0; turn < 200'000 && (sides[0].call < kCalls || sides[1].call < kCalls); ++turn) {
-        bool moved = true;
-        for (int look = 0; look < 20 && sides[0].call < kCalls; ++look) moved = advance(0);
-        if (!moved || sides[0].call == kCalls) static_cast<void>(sides[1].call < kCalls && advance(1));
+        while (sides[0].call < kCalls && advance(0)) continue;
+        if (sides[1].call < kCalls) static_cast<void>(advance(1));
     }
     if (sides[0].call == kCalls && sides[1].call == kCalls && full != 0) return;
     std::printf(
@@ -614,30 +624,20 @@ void play_ahead() {
 void play_rank(World& world, std::int32_t rank, int turns) {
     std::mt19937 calls(5), own(static_cast<std::uint32_t>(100 + rank));
     for (int turn = 0; turn < turns; ++turn) {
-        const Kind* kinds[kLanes] = {&kKinds[calls() % std::size(kKinds)],
-                                     &kKinds[calls() % std::size(kKinds)]};
-        std::array<std::unique_ptr<Part>, kLanes> parts;
-        std::array<std::unique_ptr<exec::Flight>, kLanes> flights;
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            const auto number = static_cast<std::uint32_t>(2 * turn) + static_cast<std::uint32_t>(lane);
-            parts[lane] = std::make_unique<Part>(*kinds[lane], rank, world.ranks(), number);
-            flights[lane] = world.begin(rank, lane, *kinds[lane], *parts[lane]);
-        }
+        std::unique_ptr<Flight> flights[kLanes];
+        for (std::size_t lane = 0; lane < kLanes; ++lane)
+            flights[lane] = std::make_unique<Flight>(
+                world, rank, lane, kKinds[calls() % std::size(kKinds)],
+                static_cast<std::uint32_t>(2 * turn) + static_cast<std::uint32_t>(lane));
         bool over[kLanes] = {};
-        // Now and then the last one is waited for without polling.
         while (!over[0] || !over[1]) {
             const std::size_t lane = own() % kLanes;
             if (over[lane]) continue;
-            if (over[1 - lane] && own() % 2 == 0) {
-                over[lane] = flights[lane]->advance();
-                continue;
-            }
-            channel::Polling polling(world.lane(rank, lane).channel);
+            // Now and then the last one is not left any more, but spins and sleeps in its waits.
+            world.let_leave(rank, lane, !over[1 - lane] || own() % 2 != 0);
             over[lane] = flights[lane]->advance();
-            if (!over[lane] && own() % 4 == 0) sched_yield();
         }
-        for (std::size_t lane = 0; lane < kLanes; ++lane)
-            judge(*flights[lane], *parts[lane], *kinds[lane], rank);
+        for (const std::unique_ptr<Flight>& flight : flights) flight->judge();
     }
 }
 

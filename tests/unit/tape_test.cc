@@ -89,23 +89,3 @@ TEST_CASE("a ring whose readers are never known to be done has no short laps", "
         REQUIRE(ring.take(64, 0, epoch).begin == (epoch - 1) * 64 % kBytes);
     }
 }
-
-// A call that polls asks for its stage again, though it was given the piece, where something else is not
-// there yet. Each further piece would be one that the same call may still have to wait for.
-TEST_CASE("a call that asks twice for its stage gets one piece", "[tape]") {
-    auto control = std::make_unique<coco::channel::Control>();
-    control->flag.value = coco::schedule::kDone;  // as blocks of the pool are: epoch 0 is finished
-    coco::channel::Channel channel;
-    channel.open(0, 0, {{.segment = reinterpret_cast<std::byte*>(control.get()), .control = control.get()}},
-                 {});
-    for (int call = 0; call < 5; ++call) {
-        channel.begin_epoch();
-        const coco::channel::Polling polling(channel);
-        std::byte* piece = channel.stage_bytes(100'000);
-        REQUIRE(piece != nullptr);
-        CHECK(channel.stage_bytes(100'000) == piece);
-        CHECK(channel.stage_bytes(100'000) == piece);
-        channel.raise(coco::schedule::kDone);
-    }
-    static_cast<void>(channel.close());
-}
