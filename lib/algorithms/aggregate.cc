@@ -101,7 +101,7 @@ class AggregateScheme {
     // Shows each incoming bundle to the mates as soon as it has come. A rank waits for bundles of other
     // leaders only when all of its own have come.
     void show() {
-        auto messages = static_cast<std::int32_t>(all_.incoming.size() + all_.outgoing.size());
+        auto messages = base::number(all_.incoming.size() + all_.outgoing.size());
         for (const Bundle& bundle : all_.incoming) {
             steps_.complete(--messages);
             raise_bundle(bundle.turn);

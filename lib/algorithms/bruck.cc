@@ -36,7 +36,7 @@ class Personal {
     }
 
     void run() {
-        for (std::int64_t w = 1; w < all_.count(); w *= radix_) round(static_cast<std::int32_t>(w));
+        for (std::int64_t w = 1; w < all_.count(); w *= radix_) round(base::number(w));
     }
 
   private:
@@ -105,8 +105,7 @@ class Gather {
         : all_(all), radix_(radix), courier_(courier) {}
 
     void run() {
-        for (std::int64_t have = 1; have < all_.count(); have *= radix_)
-            round(static_cast<std::int32_t>(have));
+        for (std::int64_t have = 1; have < all_.count(); have *= radix_) round(base::number(have));
     }
 
   private:

@@ -29,7 +29,7 @@ std::size_t first_level(std::span<const Trade> trades) {
 }  // namespace
 
 Place behind(Place place, std::size_t blocks) {
-    return {place.owner, place.area, place.index + static_cast<std::int32_t>(blocks)};
+    return {place.owner, place.area, place.index + base::number(blocks)};
 }
 
 void Carried::own(std::int32_t neighbor, std::int32_t origin, Place place) {
@@ -118,7 +118,7 @@ std::int32_t Carried::count_of(const std::vector<Cargo>& cargoes) const {
         blocks += blocks_in(cargo, true);
         for (const Load& load : cargo.loads) origins.insert(load.origin);
     }
-    return personal_ ? blocks : static_cast<std::int32_t>(origins.size());
+    return personal_ ? blocks : base::number(origins.size());
 }
 
 Place Carried::place_of(std::int32_t neighbor, std::int32_t origin) const {
@@ -141,7 +141,7 @@ void Carried::add(const Cargo& cargo, std::set<std::int32_t>& origins, Places& t
 }
 
 void Carried::send(std::int32_t to, const Places& blocks) {
-    steps_.send(to, together(blocks), static_cast<std::int32_t>(blocks.size()));
+    steps_.send(to, together(blocks), base::number(blocks.size()));
 }
 
 // A place where these blocks lie one after the other: their own, if they do so in scratch; else they are
@@ -156,7 +156,7 @@ Place Carried::together(const Places& blocks) {
     for (const Place& place : blocks) key.emplace_back(place.area, place.index);
     auto [packed, made] = packed_.try_emplace(key);
     if (!made) return packed->second;
-    packed->second = scratch_.take(static_cast<std::int32_t>(blocks.size()));
+    packed->second = scratch_.take(base::number(blocks.size()));
     for (std::size_t i = 0; i < blocks.size(); ++i) steps_.copy(blocks[i], behind(packed->second, i));
     return packed->second;
 }

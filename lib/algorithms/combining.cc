@@ -119,7 +119,7 @@ class Combined {
         if (shape_.combined_receives == nullptr) return 0;
         const auto& arrivals = shape_.combined_receives->arrivals;
         for (const Cargo& cargo : arrivals) arriving_.receive(cargo);
-        return static_cast<std::int32_t>(arrivals.size());
+        return base::number(arrivals.size());
     }
 
     EdgeWalk walk_;

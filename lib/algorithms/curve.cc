@@ -30,7 +30,7 @@ struct GroupPair {
             topology::part_of(matrix().cells(), size_of(receivers), morton_position(matrix(), cell));
         return receivers[base::index(member)];
     }
-    static std::int32_t size_of(const Group& group) { return static_cast<std::int32_t>(group.size()); }
+    static std::int32_t size_of(const Group& group) { return base::number(group.size()); }
 };
 
 struct Membership {
@@ -41,8 +41,7 @@ struct Membership {
 Membership find_rank(const std::vector<Group>& groups, std::int32_t rank) {
     for (std::size_t g = 0; g < groups.size(); ++g) {
         auto at = std::find(groups[g].begin(), groups[g].end(), rank);
-        if (at != groups[g].end())
-            return {static_cast<std::int32_t>(g), static_cast<std::int32_t>(at - groups[g].begin())};
+        if (at != groups[g].end()) return {base::number(g), base::number(at - groups[g].begin())};
     }
     return {-1, -1};
 }
@@ -66,7 +65,7 @@ class Walk {
     }
 
   private:
-    std::int32_t group_count() const { return static_cast<std::int32_t>(groups_.size()); }
+    std::int32_t group_count() const { return base::number(groups_.size()); }
     // The group `i` places after mine.
     const Group& group(std::int32_t i) const { return groups_[base::index((me_.group + i) % group_count())]; }
 

@@ -23,7 +23,7 @@ struct Participants {
     std::int32_t me = 0;
     bool personal = true;
 
-    std::int32_t count() const { return static_cast<std::int32_t>(rank.size()); }
+    std::int32_t count() const { return base::number(rank.size()); }
     // The participant `distance` places behind `from` (before it, if negative), modulo count().
     std::int32_t at_distance(std::int32_t from, std::int32_t distance) const {
         COCO_CHECK_DEAR(from >= 0 && from < count(), "a distance begins at a participant");

@@ -51,7 +51,7 @@ class Team {
         : nodes_(nodes), teams_(teams), number_(number) {
         for (std::int32_t n = 0; n < nodes.count(); ++n) {
             all.rank.push_back(members_of(n)[0]);
-            all.weight.push_back(static_cast<std::int32_t>(members_of(n).size()));
+            all.weight.push_back(base::number(members_of(n).size()));
             all.readers.push_back(nodes.size_of(n));
         }
         all.me = nodes.own();
@@ -66,7 +66,7 @@ class Team {
     // The index of this rank, which is a member, in its team.
     std::int32_t row(std::int32_t rank) const {
         COCO_CHECK(has(rank), "a rank with a row is in the team");
-        return static_cast<std::int32_t>(std::ranges::find(members(), rank) - members().begin());
+        return base::number(std::ranges::find(members(), rank) - members().begin());
     }
     bool has(std::int32_t rank) const { return std::ranges::count(members(), rank) != 0; }
 

@@ -73,7 +73,7 @@ void BcastLeader::receive(std::int32_t from_node, std::int32_t first_segment, st
 
 void BcastLeader::show(std::int32_t segment) {
     COCO_CHECK(segment >= 0 && segment < segments(), "a leader shows a segment of the buffer");
-    auto turn = static_cast<std::int32_t>(shown_.size());
+    auto turn = base::number(shown_.size());
     shown_.push_back(segment);
     if (nodes_.own_size() == 1) return;
     for (std::int32_t mate : nodes_.own_ranks())
@@ -96,8 +96,8 @@ void pass_along(const NodeTree& tree, BcastLeader& leader) {
     std::vector<std::int32_t> started_until;  // by segment: how many messages were started up to its own
     for (std::int32_t i = 0; i < leader.segments(); ++i) {
         std::int32_t end = std::min(i + 1 + ahead, leader.segments());
-        while (leader.node() != 0 && static_cast<std::int32_t>(started_until.size()) < end) {
-            leader.receive(tree.parent(leader.node()), static_cast<std::int32_t>(started_until.size()), 1);
+        while (leader.node() != 0 && base::number(started_until.size()) < end) {
+            leader.receive(tree.parent(leader.node()), base::number(started_until.size()), 1);
             started_until.push_back(leader.started());
         }
         if (leader.node() != 0) leader.complete_first(started_until[base::index(i)]);

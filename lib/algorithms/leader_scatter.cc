@@ -26,8 +26,8 @@ class PartCourier final : public Courier {
             unshown_.push_back(part);
     }
 
-    std::int32_t first_of(std::int32_t part) const { return static_cast<std::int32_t>(share(part).first); }
-    std::int32_t count_of(std::int32_t part) const { return static_cast<std::int32_t>(share(part).count); }
+    std::int32_t first_of(std::int32_t part) const { return base::number(share(part).first); }
+    std::int32_t count_of(std::int32_t part) const { return base::number(share(part).count); }
 
     Place outgoing(std::int32_t) override { return wanted(leader_.node()); }
     Place wanted(std::int32_t from) override { return {0, schedule::Area::recv, first_of(from)}; }

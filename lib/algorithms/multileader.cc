@@ -135,7 +135,7 @@ class MultileaderScheme {
         for (std::size_t i = 0; i < std::min(window, own_.size()); ++i) start(partners_[own_[i]]);
         take_from_mates();
         for (std::size_t i = 0; i < own_.size(); ++i) {
-            steps_.complete(static_cast<std::int32_t>(2 * (std::min(own_.size(), i + window) - i - 1)));
+            steps_.complete(base::number(2 * (std::min(own_.size(), i + window) - i - 1)));
             if (shares()) steps_.raise(kFirstBundle + static_cast<Milestone>(i));
             if (i + window < own_.size()) start(partners_[own_[i + window]]);
             take_up_to(own_[i]);

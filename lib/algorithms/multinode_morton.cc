@@ -38,8 +38,8 @@ class Curve {
     explicit Curve(std::int32_t participants) : matrix_{participants, participants} {}
 
     std::int32_t owner_of(std::int32_t receiver, std::int32_t sender) const {
-        return static_cast<std::int32_t>(topology::part_of(
-            matrix_.cells(), matrix_.rows, schedule::morton_position(matrix_, {receiver, sender})));
+        return base::number(topology::part_of(matrix_.cells(), matrix_.rows,
+                                              schedule::morton_position(matrix_, {receiver, sender})));
     }
     // The bundles in the share of `owner`, without those from a participant to itself.
     std::vector<Cell> share_of(std::int32_t owner) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
@@ -19,7 +20,7 @@ std::int32_t NodeTree::parent(std::int32_t node) const {
     COCO_CHECK(node > 0 && node < nodes_, "the root of a tree has no parent");
     if (chain_) return node - 1;
     std::int64_t weight = lowest_weight(node);
-    return static_cast<std::int32_t>(node - node / weight % radix_ * weight);
+    return base::number(node - node / weight % radix_ * weight);
 }
 
 std::vector<std::int32_t> NodeTree::children(std::int32_t node) const {
@@ -28,13 +29,13 @@ std::vector<std::int32_t> NodeTree::children(std::int32_t node) const {
     for (std::int64_t w = lowest_weight(node) / radix_; !chain_ && w > 0; w /= radix_)
         for (std::int64_t child = node + w; child < std::min<std::int64_t>(node + w * radix_, nodes_);
              child += w)
-            all.push_back(static_cast<std::int32_t>(child));
+            all.push_back(base::number(child));
     return all;
 }
 
 std::int32_t NodeTree::end(std::int32_t node) const {
     if (chain_) return nodes_;
-    return static_cast<std::int32_t>(std::min<std::int64_t>(node + lowest_weight(node), nodes_));
+    return base::number(std::min<std::int64_t>(node + lowest_weight(node), nodes_));
 }
 
 std::int32_t NodeTree::depth() const {

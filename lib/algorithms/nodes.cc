@@ -23,7 +23,7 @@ Nodes::Nodes(const Shape& shape)
 std::int32_t Nodes::index_in(const std::vector<std::int32_t>& ranks) const {
     const auto at = std::ranges::find(ranks, shape_.rank);
     COCO_CHECK(at != ranks.end(), "a rank with an index is among the ranks");
-    return static_cast<std::int32_t>(at - ranks.begin());
+    return base::number(at - ranks.begin());
 }
 
 std::span<const std::int32_t> Nodes::team(std::int32_t node, std::int32_t teams, std::int32_t number) const {
@@ -36,7 +36,7 @@ std::span<const std::int32_t> Nodes::team(std::int32_t node, std::int32_t teams,
 std::int32_t Nodes::smallest() const {
     COCO_CHECK(!ranks_.empty(), "there is a node");
     auto least = std::ranges::min_element(ranks_, {}, &std::vector<std::int32_t>::size);
-    return static_cast<std::int32_t>(least->size());
+    return base::number(least->size());
 }
 
 void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle, std::int32_t row) const {

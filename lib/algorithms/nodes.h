@@ -35,12 +35,12 @@ class Nodes {
   public:
     explicit Nodes(const Shape& shape);
 
-    std::int32_t count() const { return static_cast<std::int32_t>(ranks_.size()); }
+    std::int32_t count() const { return base::number(ranks_.size()); }
     const std::vector<std::int32_t>& ranks_of(std::int32_t node) const {
         COCO_CHECK_DEAR(node >= 0 && node < count(), "a node with ranks is one of the nodes");
         return ranks_[base::index(node)];
     }
-    std::int32_t size_of(std::int32_t node) const { return static_cast<std::int32_t>(ranks_of(node).size()); }
+    std::int32_t size_of(std::int32_t node) const { return base::number(ranks_of(node).size()); }
     std::int32_t own() const { return own_; }  // the number of this rank's node
     std::int32_t own_size() const { return size_of(own_); }
     // The ranks of this rank's node, itself included.

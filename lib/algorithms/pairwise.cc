@@ -7,6 +7,7 @@
 
 #include "algorithms/exchange.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 namespace {
@@ -46,7 +47,7 @@ void exchange_by(Inner inner, const Participants& all, std::int32_t radix, Couri
         exchange_bruck,
         [](const Participants& a, std::int32_t, Courier& c) { exchange_morton(a, c); },
     };
-    kExchangers[static_cast<int>(inner)](all, radix, courier);
+    kExchangers[base::index(inner)](all, radix, courier);
 }
 
 }  // namespace coco::algorithms

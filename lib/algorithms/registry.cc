@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/algorithm.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::algorithms {
 
@@ -96,14 +97,14 @@ std::optional<Enum> find_name(const std::string_view (&names)[count], std::strin
 
 std::string_view name_of(Inner inner) {
     COCO_CHECK(static_cast<int>(inner) < kInners, "an exchange is one of those that have a name");
-    return kInnerNames[static_cast<int>(inner)];
+    return kInnerNames[base::index(inner)];
 }
 
 std::optional<Inner> inner_of(std::string_view name) { return find_name<Inner>(kInnerNames, name); }
 
 std::string_view name_of(Route route) {
     COCO_CHECK(static_cast<int>(route) < kRoutes, "a route is one of those that have a name");
-    return kRouteNames[static_cast<int>(route)];
+    return kRouteNames[base::index(route)];
 }
 
 std::optional<Route> route_of(std::string_view name) { return find_name<Route>(kRouteNames, name); }

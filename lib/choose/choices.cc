@@ -101,7 +101,7 @@ std::uint64_t Choices::calls(algorithms::Collective collective) const {
 }
 
 std::span<const int> Choices::rules_for(const policy::Policy& policy, const policy::Facts& facts) {
-    Rules& rules = rules_[static_cast<int>(facts.collective)];
+    Rules& rules = rules_[base::index(facts.collective)];
     if (!rules.numbers || rules.degree != facts.degree) {
         rules.numbers = policy::rules_for(policy, facts);
         rules.ask_for_block = policy::ask_for_block(policy, *rules.numbers);
@@ -116,7 +116,7 @@ bool Choices::goes_by_told_size(const policy::Policy& policy, const policy::Fact
                              facts.collective != algorithms::Collective::alltoallw))
         return false;
     static_cast<void>(rules_for(policy, facts));
-    return learning.is_on || rules_[static_cast<int>(facts.collective)].ask_for_block;
+    return learning.is_on || rules_[base::index(facts.collective)].ask_for_block;
 }
 
 int Choices::size_class_of(const policy::Facts& facts) {
@@ -202,8 +202,8 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
 // Requires: the cell goes by told sizes and has counted the call.
 void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) {
     Cell& cell = *choice.cell;
-    Seeing& seeing = told_seeing_[static_cast<int>(facts.collective)];
-    const std::uint64_t changes = told_changes_[static_cast<int>(facts.collective)];
+    Seeing& seeing = told_seeing_[base::index(facts.collective)];
+    const std::uint64_t changes = told_changes_[base::index(facts.collective)];
     if (cell.see_decided_at != changes) {
         cell.see_decided_at = changes;
         seeing.note_change(calls(facts.collective));
@@ -224,7 +224,7 @@ void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Fa
 
 const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
                               const Learning& learning) {
-    const int collective = static_cast<int>(facts.collective);
+    const std::size_t collective = base::index(facts.collective);
     Memo& memo = memo_[collective];
     const Instead& instead = instead_[collective];
     if (bounded) facts.block_bytes = next_bound();
@@ -269,7 +269,7 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
 }
 
 policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek) {
-    const Instead& instead = instead_[static_cast<int>(facts.collective)];
+    const Instead& instead = instead_[base::index(facts.collective)];
     if (instead.kind == Instead::Kind::choice) return {.choice = instead.choice, .forced = true};
     const std::span<const int> rules = rules_for(policy, facts);
     const policy::Verdict verdict = policy::select(policy, rules, facts);
@@ -279,7 +279,7 @@ policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy:
 }
 
 void Choices::put_instead(algorithms::Collective collective, const Instead& instead) {
-    const int number = static_cast<int>(collective);
+    const std::size_t number = base::index(collective);
     instead_[number] = instead;
     ++told_changes_[number];
     memo_[number] = {};

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/index.h"
 #include "choose/cell.h"
 #include "choose/journal.h"
 #include "policy/policy.h"
@@ -97,14 +98,14 @@ class Choices {
 
     // Tells the size class of the largest block that any rank has sent in a call whose cell goes by that.
     void note_size_class(algorithms::Collective collective, int size_class) {
-        const int number = static_cast<int>(collective);
+        const std::size_t number = base::index(collective);
         if (told_class_[number] != size_class) ++told_changes_[number];
         told_class_[number] = size_class;
     }
     // Whether a choice for a call of this cell is still one for the next: the size told last may lead to
     // another cell.
     bool leads_to(const Cell& cell) const {
-        return !cell.goes_by_told_size || told_class_[static_cast<int>(cell.collective)] == cell.size_class;
+        return !cell.goes_by_told_size || told_class_[base::index(cell.collective)] == cell.size_class;
     }
     // Tells that the root of a bcast named another length than this rank: what ranks choose by their lengths
     // they may choose unlike, so that nothing shall be learned.

@@ -56,8 +56,8 @@ void Journal::note(const policy::Facts& facts, const Cell& cell) {
     known->times_ns.resize(candidates);
     known->spreads.resize(candidates);
     for (std::size_t c = 0; c < candidates; ++c) {
-        known->times_ns[c] = learner.time_ns(static_cast<int>(c));
-        known->spreads[c] = learner.spread(static_cast<int>(c));
+        known->times_ns[c] = learner.time_ns(base::number(c));
+        known->spreads[c] = learner.spread(base::number(c));
     }
 }
 

@@ -43,9 +43,9 @@ std::string reason_of(const Lesson& lesson) {
 Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     Rule rule{};
     rule.collective = lesson.facts.collective;
-    rule.nodes = exactly(static_cast<std::uint64_t>(lesson.facts.nodes));
-    rule.ranks = exactly(static_cast<std::uint64_t>(lesson.facts.ranks_per_node));
-    rule.domains = exactly(static_cast<std::uint64_t>(lesson.facts.domains));
+    rule.nodes = exactly(base::index(lesson.facts.nodes));
+    rule.ranks = exactly(base::index(lesson.facts.ranks_per_node));
+    rule.domains = exactly(base::index(lesson.facts.domains));
     rule.crowded = exactly(lesson.facts.crowded ? 1 : 0);
     rule.block = blocks_of(lesson.size_class);
     if (lesson.facts.degree) rule.degree = exactly(*lesson.facts.degree);

@@ -126,8 +126,7 @@ std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
 }  // namespace
 
 Members::Members(std::vector<std::int32_t> world_ranks) : world_ranks_(std::move(world_ranks)) {
-    own_rank_ =
-        static_cast<std::int32_t>(std::ranges::find(world_ranks_, rank_in_world()) - world_ranks_.begin());
+    own_rank_ = base::number(std::ranges::find(world_ranks_, rank_in_world()) - world_ranks_.begin());
     COCO_CHECK(own_rank_ < size(), "this rank is one of its members");
 }
 Members::~Members() = default;

@@ -14,6 +14,7 @@
 // thread; MPI allows one thread at a time to make a child of a communicator. Fails: never; without memory
 // there is no identity on this rank, and the job ends, as the others wait for it (heap/heap.h, t_undivided).
 #pragma once
+#include "base/index.h"
 #include "mpi/handles.h"
 
 #include <cstdint>
@@ -34,7 +35,7 @@ class Members {
     void release();
 
     const std::vector<std::int32_t>& world_ranks() const { return world_ranks_; }
-    std::int32_t size() const { return static_cast<std::int32_t>(world_ranks_.size()); }
+    std::int32_t size() const { return base::number(world_ranks_.size()); }
     std::int32_t own_rank() const { return own_rank_; }
 
     // Takes state that was given back; null if there is none. State that is given back must be as good as

@@ -4,6 +4,7 @@
 // by which they are made (see schedule/combining.h).
 #include "schedule/combining.h"
 #include "base/check.h"
+#include "base/index.h"
 
 #include "base/log.h"
 #include "comm/comm.h"
@@ -22,7 +23,7 @@ struct Post {
                                            const std::vector<schedule::Letter>& letters_out) {
         std::vector<std::int32_t> words, to;
         for (const schedule::Letter& letter : letters_out) {
-            words.insert(words.end(), {comm.rank, static_cast<std::int32_t>(letter.words.size())});
+            words.insert(words.end(), {comm.rank, base::number(letter.words.size())});
             words.insert(words.end(), letter.words.begin(), letter.words.end());
             to.resize(words.size(), letter.rank);
         }

@@ -84,7 +84,7 @@ struct Comm {
     // Edges from a rank to other nodes, the mean. Requires: neighbors.
     std::uint64_t degree() const {
         COCO_CHECK_DEAR(neighbors != nullptr && ranks > 0, "a degree is that of ranks with neighbours");
-        return neighbors->edges_between_nodes / static_cast<std::uint64_t>(ranks);
+        return neighbors->edges_between_nodes / base::index(ranks);
     }
     Lane lane;
     bool control_is_lone = false;  // the lane's control block is in private memory: no mates on the node

@@ -94,7 +94,7 @@ std::vector<std::int32_t> ask_library(const Comm& comm, const Lists& lists, int 
     std::vector<mpi::Aint> wide_at(most);
     mpi::Handles<mpi::Datatype> types(most, mpi::lib().byte);
     for (std::size_t i = 0; i < most; ++i) wide_at[i] = at[i] = static_cast<int>(i) * kBytes;
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = base::number(i);
     int rc = form == 0   ? mpi::lib().Neighbor_alltoall(numbers.data(), kBytes, mpi::lib().byte, came.data(),
                                                         kBytes, mpi::lib().byte, comm.handle)
              : form == 1 ? mpi::lib().Neighbor_alltoallv(numbers.data(), counts.data(), at.data(),
@@ -127,10 +127,10 @@ Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::i
     Neighborhood graph;
     graph.destinations.assign(lists.destinations.begin(), lists.destinations.end());
     for (std::int32_t& to : graph.destinations) to = std::max(to, -1);  // MPI_PROC_NULL is below 0
-    graph.recv_blocks = static_cast<std::int32_t>(lists.sources.size());
+    graph.recv_blocks = base::number(lists.sources.size());
     for (std::size_t i = 0; i < came.size(); ++i)
         if (lists.sources[i] >= 0)
-            graph.incoming.push_back({lists.sources[i], comm.rank, came[i], static_cast<std::int32_t>(i)});
+            graph.incoming.push_back({lists.sources[i], comm.rank, came[i], base::number(i)});
     std::ranges::sort(graph.incoming, [](const Edge& a, const Edge& b) {
         return a.sender != b.sender ? a.sender < b.sender : a.sent < b.sent;
     });
@@ -165,15 +165,14 @@ Facts facts_of(const Comm& comm, const Neighbors& near, bool joined) {
     auto has_edge = [](std::int32_t to) { return to >= 0; };
     auto leaves = [&](std::int32_t to) { return to >= 0 && comm.map.node[to] != comm.map.node[comm.rank]; };
     std::int32_t most = std::max(graph.recv_blocks, graph.send_blocks());
-    return {
-        .joined = joined,
-        .forms_agree = near.graphs[0] == near.graphs[1] && near.graphs[0] == near.graphs[2],
-        .has_edges = !graph.incoming.empty() || std::ranges::any_of(graph.destinations, has_edge),
-        .has_wires = mpi::Wire::alive() < mpi::Wire::kMost,
-        .uses_no_device = !os::uses_device(),
-        .blocks_missing = Facts::kManyBlocks - static_cast<std::uint64_t>(most),
-        .edges_between_nodes = static_cast<std::uint64_t>(std::ranges::count_if(graph.destinations, leaves)),
-        .ranks = static_cast<std::uint64_t>(comm.ranks)};
+    return {.joined = joined,
+            .forms_agree = near.graphs[0] == near.graphs[1] && near.graphs[0] == near.graphs[2],
+            .has_edges = !graph.incoming.empty() || std::ranges::any_of(graph.destinations, has_edge),
+            .has_wires = mpi::Wire::alive() < mpi::Wire::kMost,
+            .uses_no_device = !os::uses_device(),
+            .blocks_missing = Facts::kManyBlocks - base::index(most),
+            .edges_between_nodes = base::index(std::ranges::count_if(graph.destinations, leaves)),
+            .ranks = base::index(comm.ranks)};
 }
 
 void add_facts(void* more, void* facts, int* count, mpi::Datatype*) {
@@ -214,7 +213,7 @@ FactBytes add_over_ranks(const Comm& comm, FactBytes mine) {
 std::vector<std::int32_t> list_nobody(const std::vector<int>& peers) {
     std::vector<std::int32_t> blocks;
     for (std::size_t i = 0; i < peers.size(); ++i)
-        if (peers[i] < 0) blocks.push_back(static_cast<std::int32_t>(i));
+        if (peers[i] < 0) blocks.push_back(base::number(i));
     return blocks;
 }
 
@@ -291,7 +290,7 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     if (all.forms_agree) near.graphs.resize(1);
     fill(comm, lists,
          common_of(all.sides(), !all.has_edges, all.edges_between_nodes,
-                   static_cast<std::int32_t>(Facts::kManyBlocks - all.blocks_missing)),
+                   base::number(Facts::kManyBlocks - all.blocks_missing)),
          near);
     if (comm.wire != nullptr) return stats::Reason::none;
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
@@ -300,9 +299,9 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
 // A rank's lists as its mates read them: the number of its control block, whether it uses a device, how many
 // sources, and both lists.
 Notice notice_of(const Comm& comm, const Lists& lists) {
-    Notice notice{static_cast<std::int32_t>(
-                      std::min<std::uint64_t>(comm.lane.channel.control_number(), mpi::Wire::kNumbersMost)),
-                  os::uses_device() ? 1 : 0, static_cast<std::int32_t>(lists.sources.size())};
+    Notice notice{
+        base::number(std::min<std::uint64_t>(comm.lane.channel.control_number(), mpi::Wire::kNumbersMost)),
+        os::uses_device() ? 1 : 0, base::number(lists.sources.size())};
     notice.insert(notice.end(), lists.sources.begin(), lists.sources.end());
     notice.insert(notice.end(), lists.destinations.begin(), lists.destinations.end());
     return notice;
@@ -334,13 +333,13 @@ bool join_all(const std::vector<Read>& all, Joined& joined) {
             const std::int32_t to = all[from].destinations[i];
             if (to < 0) continue;
             ++named;
-            joined[{static_cast<std::int32_t>(from), to}] = static_cast<std::int32_t>(i);
+            joined[{base::number(from), to}] = base::number(i);
         }
     if (joined.size() != named) return false;
     std::set<std::pair<std::int32_t, std::int32_t>> received;
     for (std::size_t to = 0; to < all.size(); ++to)
         for (std::int32_t from : all[to].sources) {
-            const std::pair edge{from, static_cast<std::int32_t>(to)};
+            const std::pair edge{from, base::number(to)};
             if (from >= 0 && !(joined.contains(edge) && received.insert(edge).second)) return false;
         }
     return received.size() == named;
@@ -350,10 +349,10 @@ Neighborhood graph_of_rank(const Joined& joined, const Read& read, std::int32_t 
     Neighborhood graph;
     graph.destinations.assign(read.destinations.begin(), read.destinations.end());
     for (std::int32_t& to : graph.destinations) to = std::max(to, -1);  // MPI_PROC_NULL is below 0
-    graph.recv_blocks = static_cast<std::int32_t>(read.sources.size());
+    graph.recv_blocks = base::number(read.sources.size());
     for (std::size_t i = 0; i < read.sources.size(); ++i)
         if (const std::int32_t from = read.sources[i]; from >= 0)
-            graph.incoming.push_back({from, rank, joined.at({from, rank}), static_cast<std::int32_t>(i)});
+            graph.incoming.push_back({from, rank, joined.at({from, rank}), base::number(i)});
     std::ranges::sort(graph.incoming, [](const Edge& a, const Edge& b) { return a.sender < b.sender; });
     return graph;
 }
@@ -391,8 +390,7 @@ std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Nei
         most_blocks = std::max({most_blocks, read.sources.size(), read.destinations.size()});
         if (r == comm.rank) near.graphs.push_back(std::move(graph));
     }
-    fill(comm, lists, common_of(sides, has_rank_without_edges, 0, static_cast<std::int32_t>(most_blocks)),
-         near);
+    fill(comm, lists, common_of(sides, has_rank_without_edges, 0, base::number(most_blocks)), near);
     near.wire = mpi::Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
     comm.lane.post.wire = near.wire.get();
     return stats::Reason::none;

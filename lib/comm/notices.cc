@@ -31,7 +31,7 @@ constexpr std::uint64_t kMostBytes = channel::kStageBytes / 2;
 // Publishes the number of words, then the words; 0 words: they were too many.
 void tell(Comm& comm, const Notice& mine) {
     const std::uint64_t bytes = mine.size() * sizeof mine[0];
-    const auto words = static_cast<std::int32_t>(bytes <= kMostBytes ? mine.size() : 0);
+    const auto words = base::number(bytes <= kMostBytes ? mine.size() : 0);
     channel::Slot& slot = comm.lane.channel.open_slot();
     slot.signature = kSignature;
     slot.publish = channel::Publish::staged;

@@ -99,7 +99,7 @@ bool is_refused() {
 
 Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<channel::Peer>& peers) {
     COCO_CHECK(cards.size() == base::index(comm.ranks), "each rank has shown its card");
-    Reach reach{comm.mates.size() < base::index(kMatesMost), static_cast<std::uint64_t>(comm.rank), 0};
+    Reach reach{comm.mates.size() < base::index(kMatesMost), base::index(comm.rank), 0};
     peers.assign(cards.size(), {});
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         if (cards[r].node_label != cards[comm.rank].node_label) continue;
@@ -109,11 +109,11 @@ Reach map_mates(const Comm& comm, const std::vector<Card>& cards, std::vector<ch
             reach.all = 0;
             reach.closed |= has_heap && is_refused();
             if (r != comm.rank) continue;
-            reach.first = static_cast<std::uint64_t>(r);  // none of them can map this rank either
+            reach.first = base::index(r);  // none of them can map this rank either
             break;
         }
         peers[r] = peer_of(base, cards[r]);
-        reach.first = std::min<std::uint64_t>(reach.first, static_cast<std::uint64_t>(r));
+        reach.first = std::min<std::uint64_t>(reach.first, base::index(r));
     }
     return reach;
 }
@@ -148,8 +148,7 @@ void part_nodes(Comm& comm, std::vector<Card>& cards, const std::vector<Reach>& 
     for (std::size_t r = 0; r < cards.size(); ++r)
         if (!reaches[r].all) parted.insert(cards[r].node_label);
     for (std::size_t r = 0; r < cards.size(); ++r)
-        if (parted.contains(cards[r].node_label))
-            cards[r].node_label = ~static_cast<std::uint64_t>(part_of(r));
+        if (parted.contains(cards[r].node_label)) cards[r].node_label = ~base::index(part_of(r));
     arrange_by(comm, cards);
 }
 
@@ -171,7 +170,7 @@ stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards, Parts& parts) {
     if (all_mapped(reaches)) return stats::Reason::none;
     if (comm.map.nodes() == 1) {
         auto speaker = std::ranges::find(reaches, 0u, &Reach::all) - reaches.begin();
-        complain_unmapped(comm, static_cast<std::int32_t>(speaker), parts.control != nullptr);
+        complain_unmapped(comm, base::number(speaker), parts.control != nullptr);
         return stats::Reason::no_shared_heap;
     }
     part_nodes(comm, cards, reaches, [&](std::size_t r) { return cards.size() + reaches[r].first; });
@@ -221,7 +220,7 @@ stats::Reason wire_up(Comm& comm, Parts& parts) {
     COCO_CHECK(comm.nodes > 1, "a wire is for ranks of several nodes");
     struct {
         std::uint64_t wires, uses_device;
-    } mine{static_cast<std::uint64_t>(mpi::Wire::alive()), os::uses_device()}, most{};
+    } mine{base::index(mpi::Wire::alive()), os::uses_device()}, most{};
     mpi::lib().Allreduce(&mine, &most, 2, mpi::lib().int64, mpi::lib().max, comm.handle);
     if (most.uses_device != 0) return stats::Reason::device_memory;
     if (most.wires >= mpi::Wire::kMost) return stats::Reason::many_communicators;

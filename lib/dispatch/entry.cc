@@ -66,7 +66,7 @@ const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common
 constinit thread_local bool t_measures[algorithms::kCollectives] = {};
 
 void expect_to_measure(Collective collective, TakeResult& taken) {
-    bool& measures = t_measures[static_cast<int>(collective)];
+    bool& measures = t_measures[base::index(collective)];
     if (!measures) [[likely]]
         return;
     measures = false;
@@ -77,7 +77,7 @@ void begin_measuring(Collective collective, const choose::Choice& chosen, TakeRe
     if (!chosen.is_measured) return;
     taken.measured_for = chosen.cell;
     if (taken.measured_from_ns == 0) taken.measured_from_ns = os::now_ns();
-    t_measures[static_cast<int>(collective)] = true;
+    t_measures[base::index(collective)] = true;
 }
 
 // Of a call that is answered here; one that is handed back is measured to its end.
@@ -206,7 +206,7 @@ void run_chosen(const Args& args, comm::Comm& comm, const CommonArguments& commo
 void take_open(const Args& args, comm::Comm& comm, TakeResult& taken) {
     if (is_neighbor(args.collective)) {
         // Looked at before anything is made that nobody will use.
-        const auto& forced = the_policy().forced[static_cast<int>(args.collective)];
+        const auto& forced = the_policy().forced[base::index(args.collective)];
         if (forced && forced->algorithm == nullptr)
             return hand_back_for_good(args, taken, stats::Reason::disabled);
         const comm::Neighbors& near = comm::look_up_neighbors(comm);

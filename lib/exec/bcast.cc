@@ -6,6 +6,7 @@
 // many segments goes in trains of at most kTrain, each an epoch and a record of its own.
 #include <algorithm>
 
+#include "base/index.h"
 #include "blocks/copy_block.h"
 #include "blocks/side.h"
 #include "exec/bcast_record.h"
@@ -111,18 +112,17 @@ class Train {
     void copy(Place from, Place to) {
         // The segment's number is the index of the place that is not scratch.
         std::int32_t segment = from.area == Area::scratch ? to.index : from.index;
-        std::uint64_t at = static_cast<std::uint64_t>(segment) * unit_bytes_;
+        std::uint64_t at = base::index(segment) * unit_bytes_;
         std::uint64_t end = std::min(bytes_, room_bytes_);
         if (at >= end) return;
         std::uint64_t bytes = std::min(unit_bytes_, end - at);
         const std::byte* source = from.area == Area::scratch
-                                      ? record_.shown() + static_cast<std::uint64_t>(from.index) * unit_bytes_
+                                      ? record_.shown() + base::index(from.index) * unit_bytes_
                                       : source_ + at;
         if (layout_.words != nullptr && to.area != Area::scratch)
             return blocks::copy_data(base_, layout_, layout_at_ + at, source, {}, 0, bytes, streaming_);
-        std::byte* target = to.area == Area::scratch
-                                ? record_.shown() + static_cast<std::uint64_t>(to.index) * unit_bytes_
-                                : base_ + at;
+        std::byte* target =
+            to.area == Area::scratch ? record_.shown() + base::index(to.index) * unit_bytes_ : base_ + at;
         if (streaming_ && to.area != Area::scratch) [[unlikely]]
             blocks::copy_streaming(target, source, bytes);
         else
@@ -144,11 +144,11 @@ class Train {
 
   private:
     std::int32_t segments() const {
-        return unit_bytes_ == 0 ? 1 : static_cast<std::int32_t>((bytes_ + unit_bytes_ - 1) / unit_bytes_);
+        return unit_bytes_ == 0 ? 1 : base::number((bytes_ + unit_bytes_ - 1) / unit_bytes_);
     }
     // The bytes of this epoch's scratch: a ring of segments, or the whole buffer.
     std::uint64_t scratch_bytes() const {
-        std::uint64_t ring = std::min<std::uint64_t>(static_cast<std::uint64_t>(segments()), kRingSegments);
+        std::uint64_t ring = std::min<std::uint64_t>(base::index(segments()), kRingSegments);
         return way_.publish == Publish::segmented ? ring * unit_bytes_ : bytes_;
     }
 

@@ -78,9 +78,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
     }
 
     void run() {
-        row(Area::scratch, comm_.rank).base =
-            messages::take_scratch(channel_, lane_.post) +
-            sizeof(BlockElement) * static_cast<std::uint64_t>(schedule_.scratch_blocks);
+        row(Area::scratch, comm_.rank).base = messages::take_scratch(channel_, lane_.post) +
+                                              sizeof(BlockElement) * base::index(schedule_.scratch_blocks);
         send_straight();
         walk(schedule_, *this);
         for (const schedule::Edge& edge : graph_.incoming)
@@ -142,8 +141,8 @@ class SizedBundlesFlight final : public ExchangeFlight {
     void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
         const std::byte* own_data = row(Area::scratch, comm_.rank).base;
         messages::read_items(format_, cargo, blocks, [&](std::int32_t i, const Item& item) {
-            element({comm_.rank, Area::scratch, first.index + i}) = {
-                static_cast<std::uint64_t>(item.at - own_data), item.bytes, item.straight};
+            element({comm_.rank, Area::scratch, first.index + i}) = {base::index(item.at - own_data),
+                                                                     item.bytes, item.straight};
         });
     }
 
@@ -162,7 +161,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
     }
 
     std::byte* data(Place place) {
-        return row(Area::scratch, place.owner).base + static_cast<std::uint64_t>(place.index) * data_bytes_;
+        return row(Area::scratch, place.owner).base + base::index(place.index) * data_bytes_;
     }
     BlockElement& element(Place place) {
         return reinterpret_cast<BlockElement*>(row(Area::scratch, place.owner).base)[-1 - place.index];
@@ -180,7 +179,7 @@ class SizedBundlesFlight final : public ExchangeFlight {
     void fill(Place target, const BlockAt& block) {
         std::byte* to = data(target);
         const bool straight = is_straight(block.bytes);
-        element(target) = {static_cast<std::uint64_t>(target.index) * data_bytes_, block.bytes, straight};
+        element(target) = {base::index(target.index) * data_bytes_, block.bytes, straight};
         if (!straight)
             blocks::copy_block(to, base::displaced(send_.base, block.displacement_bytes), block.bytes);
     }

@@ -28,21 +28,21 @@ void NeighborFlight::carry(std::int32_t scratch_blocks, const schedule::Combined
         lane_.post.comes_straight.assign(base::index(graph_.recv_blocks), 0);
         return;
     }
-    std::uint64_t bytes = static_cast<std::uint64_t>(all - arriving_) * call_.local.send.block_bytes +
-                          static_cast<std::uint64_t>(arriving_) * call_.local.recv.block_bytes;
+    std::uint64_t bytes = base::index(all - arriving_) * call_.local.send.block_bytes +
+                          base::index(arriving_) * call_.local.recv.block_bytes;
     if (lane_.post.carried.size() < bytes) lane_.post.carried.resize(bytes);
 }
 
 void NeighborFlight::send(std::int32_t to, Place first, std::int32_t blocks) {
     if (by_loads_) return messages::send_load(*this, lane_.post.loads, to, first, blocks);
     Block block = own(first);
-    lane_.post.wire->send(to, block.at, block.bytes * static_cast<std::uint64_t>(blocks));
+    lane_.post.wire->send(to, block.at, block.bytes * base::index(blocks));
 }
 
 void NeighborFlight::receive(std::int32_t from, Place first, std::int32_t blocks) {
     if (by_loads_) return messages::receive_load(*this, lane_.post.loads, from, first, blocks);
     Block block = own(first);
-    lane_.post.wire->receive(from, block.at, block.bytes * static_cast<std::uint64_t>(blocks));
+    lane_.post.wire->receive(from, block.at, block.bytes * base::index(blocks));
 }
 
 void NeighborFlight::complete(std::int32_t left) {
@@ -139,8 +139,7 @@ void NeighborFlight::start_straight() {
 Block NeighborFlight::carried(std::int32_t index) {
     COCO_CHECK_DEAR(index >= staged_blocks_, "blocks that are carried lie behind those that are staged");
     const std::uint64_t in_bytes = call_.local.recv.block_bytes, out_bytes = call_.local.send.block_bytes;
-    auto i = static_cast<std::uint64_t>(index - staged_blocks_),
-         arriving = static_cast<std::uint64_t>(arriving_);
+    auto i = base::index(index - staged_blocks_), arriving = base::index(arriving_);
     if (i < arriving) return {lane_.post.carried.data() + i * in_bytes, in_bytes};
     return {lane_.post.carried.data() + arriving * in_bytes + (i - arriving) * out_bytes, out_bytes};
 }

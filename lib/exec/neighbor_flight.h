@@ -42,7 +42,7 @@ class NeighborFlight final : public ExchangeFlight {
         COCO_CHECK_DEAR(near_.closed == stats::Reason::none,
                         "a call on neighbours runs where these are known");
         signature_ = signature(call_.local.send);
-        std::uint64_t blocks = personal_ ? static_cast<std::uint64_t>(near_.most_blocks) : 1;
+        std::uint64_t blocks = personal_ ? base::index(near_.most_blocks) : 1;
         fetches_ahead_ = !sized_ && blocks * call_.local.recv.block_bytes <= channel::kInlineBytes;
         store_.tables.resize(base::index(comm_.ranks));
         if (plan.combines) carry(plan.chosen->scratch_blocks, plan.receives);
@@ -165,8 +165,8 @@ class NeighborFlight final : public ExchangeFlight {
         if (!personal_) return {blocks, bytes};
         const auto edges = graph_.incoming_from(peer);
         if (edges.empty()) return {};
-        const auto first = static_cast<std::uint64_t>(edges.front().sent);
-        return {blocks + first * bytes, (static_cast<std::uint64_t>(edges.back().sent) + 1 - first) * bytes};
+        const auto first = base::index(edges.front().sent);
+        return {blocks + first * bytes, (base::index(edges.back().sent) + 1 - first) * bytes};
     }
 
     blocks::Block own(schedule::Area area, std::int32_t index) const {

@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t kTableBytesMost = (channel::kStageBytes - 2 * blocks::kSideLimitBytes) / 2;
 
 std::uint64_t total_of(const Buffer& buffer, bool sized) {
-    return sized ? buffer.total_bytes : static_cast<std::uint64_t>(buffer.block_count) * buffer.block_bytes;
+    return sized ? buffer.total_bytes : base::index(buffer.block_count) * buffer.block_bytes;
 }
 
 // Whether the first runs of a buffer's blocks are parts of lines, which peers would read one by one.
@@ -71,14 +71,14 @@ bool NeighborFlight::goes_through_kernel() const {
     const Buffer& send = call_.local.send;
     // Ranks ask for messages by the streams of a control block.
     if (!is_exposed() || writes_ || send.packer != nullptr || has_long_table(send) ||
-        static_cast<std::uint64_t>(comm_.ranks) > channel::kNodeRanks)
+        base::index(comm_.ranks) > channel::kNodeRanks)
         return false;
-    std::int32_t reads = static_cast<std::int32_t>(plan_.readers.size());
+    std::int32_t reads = base::number(plan_.readers.size());
     std::uint64_t bytes = out_bytes();
     if (personal_) {
         reads = 0;
         for (const comm::Neighbors::Run& run : near_.read_by_mates) reads += run.count;
-        if (!sized_) bytes = static_cast<std::uint64_t>(reads) * send.block_bytes;
+        if (!sized_) bytes = base::index(reads) * send.block_bytes;
     }
     if (bytes <= blocks::piped_above_bytes(reads + 1) || blocks::is_shared(send, send.block_bytes))
         return false;
@@ -184,10 +184,10 @@ void NeighborFlight::copy_run(std::byte* scratch, comm::Neighbors::Run run) {
     COCO_CHECK_DEAR(run.first >= 0 && run.count > 0 && run.first + run.count <= graph_.send_blocks(),
                     "a run is of blocks that are sent");
     const std::uint64_t bytes = call_.local.send.block_bytes;
-    std::byte* to = scratch + static_cast<std::uint64_t>(run.first) * bytes;
+    std::byte* to = scratch + base::index(run.first) * bytes;
     const std::byte* from = base::displaced(send_.base, run.first * send_.stride_bytes);
     if (send_.stride_bytes == static_cast<std::int64_t>(bytes))
-        return blocks::copy_block(to, from, static_cast<std::uint64_t>(run.count) * bytes);
+        return blocks::copy_block(to, from, base::index(run.count) * bytes);
     for (std::int32_t i = 0; i < run.count; ++i, to += bytes, from += send_.stride_bytes)
         blocks::copy_block(to, from, bytes);
 }

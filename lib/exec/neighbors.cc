@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "comm/look_up.h"
 #include "exec/neighbor_flight.h"
 #include "os/cpu.h"
@@ -162,8 +163,7 @@ void NeighborFlight::receive_all(std::int32_t peer) {
 
 std::byte* NeighborFlight::gathered(schedule::Place received) {
     const blocks::Buffer& recv = call_.local.recv;
-    const std::uint64_t all =
-        sized_ ? recv.total_bytes : static_cast<std::uint64_t>(recv.block_count) * recv.block_bytes;
+    const std::uint64_t all = sized_ ? recv.total_bytes : base::index(recv.block_count) * recv.block_bytes;
     std::byte* room = blocks::fetch(store_.private_room(blocks::Which::recv), all);
     if (room == nullptr) blocks::stop_without_memory(all);
     const Block block = own(received);

@@ -63,17 +63,17 @@ class NodesFlight final : public ExchangeFlight {
     void copy_run(Place source, Place target, std::int32_t blocks) {
         const std::byte* from = address(source);
         std::byte* to = address(target);
-        if (from != to) blocks::copy_block(to, from, static_cast<std::uint64_t>(blocks) * bytes_);
+        if (from != to) blocks::copy_block(to, from, base::index(blocks) * bytes_);
     }
 
     void wait(std::int32_t peer, Milestone milestone) { wait_for_scratch(peer, milestone); }
     void raise(Milestone milestone) { raise_with_scratch(milestone); }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        lane_.post.wire->send(to, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
+        lane_.post.wire->send(to, address(first), base::index(blocks) * bytes_, tag_);
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        lane_.post.wire->receive(from, address(first), static_cast<std::uint64_t>(blocks) * bytes_, tag_);
+        lane_.post.wire->receive(from, address(first), base::index(blocks) * bytes_, tag_);
     }
     void complete(std::int32_t left) { ExchangeFlight::complete(base::index(left)); }
 
@@ -86,7 +86,7 @@ class NodesFlight final : public ExchangeFlight {
                                .must_copy = over_own || gaps,
                                .if_private = stats::Reason::none,
                                .block_bytes = bytes_,
-                               .bytes = static_cast<std::uint64_t>(buffer.block_count) * bytes_},
+                               .bytes = base::index(buffer.block_count) * bytes_},
                               which);
         lay_out(side, buffer, side.base, bytes_, store_.blocks_of(which));
         return side;

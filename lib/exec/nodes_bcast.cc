@@ -79,7 +79,7 @@ class NodesTrain {
           bytes_(std::min(whole.bytes - at, whole.train_bytes)),
           room_bytes_(whole.room_bytes - std::min(whole.room_bytes, at)),
           schedule_(order.comm.bcast_schedule_for(with_segments(key))),
-          scratch_blocks_(static_cast<std::uint64_t>(schedule_->scratch_blocks)),
+          scratch_blocks_(base::index(schedule_->scratch_blocks)),
           record_(record) {}
 
     void run() { walk(*schedule_, *this); }
@@ -136,15 +136,13 @@ class NodesTrain {
   private:
     comm::ScheduleKey with_segments(comm::ScheduleKey key) const {
         COCO_CHECK_DEAR(bytes_ != 0 && whole_.unit_bytes != 0, "a train has segments, and these have bytes");
-        key.segments = static_cast<std::int32_t>((bytes_ + whole_.unit_bytes - 1) / whole_.unit_bytes);
+        key.segments = base::number((bytes_ + whole_.unit_bytes - 1) / whole_.unit_bytes);
         return key;
     }
-    std::uint64_t offset(Place place) const {
-        return static_cast<std::uint64_t>(place.index) * whole_.unit_bytes;
-    }
+    std::uint64_t offset(Place place) const { return base::index(place.index) * whole_.unit_bytes; }
     std::uint64_t bytes_of(Place first, std::int32_t blocks) const {
         COCO_CHECK_DEAR(blocks > 0 && offset(first) < bytes_, "a message has segments of its train");
-        return std::min(static_cast<std::uint64_t>(blocks) * whole_.unit_bytes, bytes_ - offset(first));
+        return std::min(base::index(blocks) * whole_.unit_bytes, bytes_ - offset(first));
     }
 
     // The mark of a message, made from the whole length and the epoch.
@@ -172,7 +170,7 @@ std::int32_t leader_of(const comm::Comm& comm, std::int32_t root) {
 }
 
 std::uint64_t train_bytes_of(const comm::Comm& comm, std::uint64_t unit_bytes) {
-    return std::max(kTrain, static_cast<std::uint64_t>(comm.nodes)) * unit_bytes;
+    return std::max(kTrain, base::index(comm.nodes)) * unit_bytes;
 }
 
 class NodesBcastFlight final {
@@ -202,8 +200,7 @@ class NodesBcastFlight final {
         outcome.ran = &order.algorithm;
         whole_ = {side_.base, 1, 1, 1, Publish::staged, bytes_};
         if (!leads_) return;
-        std::uint64_t unit_bytes =
-            unit_bytes_for(bytes_, parameters, static_cast<std::uint64_t>(order.comm.nodes));
+        std::uint64_t unit_bytes = unit_bytes_for(bytes_, parameters, base::index(order.comm.nodes));
         whole_ = {side_.base,
                   bytes_,
                   unit_bytes,

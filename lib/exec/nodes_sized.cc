@@ -194,7 +194,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         for (const schedule::Step& step : schedule_.steps) {
             if (step.act != schedule::Act::receive) continue;
             most += format_.most_bytes(step.count) + 2 * os::kLineBytes;
-            if (personal_) most += static_cast<std::uint64_t>(step.count) * kStraightBytes;
+            if (personal_) most += base::index(step.count) * kStraightBytes;
         }
         if (most != 0 && !personal_) most += call_.local.recv.total_bytes;
         most = Post::kHalves * os::line_up(most);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/copy_block.h"
 #include "exec/delay.h"
 #include "exec/kernel_read.h"
@@ -36,7 +37,7 @@ Pipe::Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in
       own_ring_(ring),
       ring_(is_read_whole_ ? nullptr : ring),
       goes_by_pairs_(personal) {
-    COCO_CHECK_DEAR(ranks > 0 && static_cast<std::uint64_t>(ranks) <= channel::kNodeRanks,
+    COCO_CHECK_DEAR(ranks > 0 && base::index(ranks) <= channel::kNodeRanks,
                     "a pipe has a bounded number of ranks");
     COCO_CHECK_DEAR(piped == channel::Piped::shared || ring != nullptr,
                     "what is not in shared memory has a ring");

@@ -26,6 +26,7 @@
 #pragma once
 #include <cstdint>
 #include <vector>
+#include "base/index.h"
 #include "blocks/publish.h"
 #include "blocks/side.h"
 #include "channel/channel.h"
@@ -103,7 +104,7 @@ class Pipe {
     void copy_whole(std::int32_t peer, PipedBlocks& blocks);
     std::uint64_t most_pieces(PipedBlocks& blocks) const;
     std::uint64_t place_of(std::uint64_t piece) const {
-        return (piece + (goes_by_pairs_ ? static_cast<std::uint64_t>(round_) : 0)) % kPieces;
+        return (piece + (goes_by_pairs_ ? base::index(round_) : 0)) % kPieces;
     }
 
     channel::Channel& channel_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/check.h"
+#include "base/index.h"
 #include "exec/limits.h"
 #include "exec/signature.h"
 #include "exec/ways.h"
@@ -15,7 +16,7 @@ const algorithms::Algorithm& fitting(const algorithms::Algorithm& algorithm, con
     if (common.sized || common.collective == algorithms::Collective::bcast || !algorithm.is_eager())
         return algorithm;
     bool personal = common.collective == algorithms::Collective::alltoall;
-    std::uint64_t blocks = personal ? static_cast<std::uint64_t>(comm.ranks - 1) : 1;
+    std::uint64_t blocks = personal ? base::index(comm.ranks - 1) : 1;
     return blocks * common.block_bytes <= channel::kStageBytes ? algorithm : plain_pull(common.collective);
 }
 

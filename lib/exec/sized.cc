@@ -44,7 +44,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
                         "a block comes from each rank");
         COCO_CHECK_DEAR(call_.local.send.blocks.size() == (personal_ ? base::index(comm_.ranks) : 1),
                         "a block goes to each rank, or one to all");
-        streaming_ = outgrows_caches((send_total_ + recv_total_) * static_cast<std::uint64_t>(comm_.ranks));
+        streaming_ = outgrows_caches((send_total_ + recv_total_) * base::index(comm_.ranks));
         store_.tables.resize(base::index(comm_.ranks));
         plan();
         outcome.staged = is_staged();
@@ -115,7 +115,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     }
 
     std::uint64_t piped_above_bytes() const {
-        const bool can_pipe = static_cast<std::uint64_t>(comm_.ranks) <= channel::kNodeRanks;
+        const bool can_pipe = base::index(comm_.ranks) <= channel::kNodeRanks;
         return can_pipe ? blocks::piped_above_bytes(comm_.ranks) : 0;
     }
     // Whether blocks with holes are copied from or to where they lie, which only a pipe can do.
@@ -147,7 +147,7 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     // One piece of the ring for all that this rank publishes: tables, then copies.
     void place() {
         bool inlined = copies_out_ && copy_out_bytes() <= channel::kInlineBytes;
-        auto ranks = static_cast<std::uint64_t>(comm_.ranks);
+        auto ranks = base::index(comm_.ranks);
         std::uint64_t table = copies_out_ ? 0 : line_up(ranks * sizeof(BlockAt));
         std::uint64_t scratch = copies_out_ && !inlined ? line_up(copy_out_bytes()) : 0;
         std::uint64_t send_bytes = send_.where == Where::ring ? line_up(send_total_) : 0;

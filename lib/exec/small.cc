@@ -62,7 +62,7 @@ class SmallFlight final : public InlinedFlight {
         : InlinedFlight(order, schedule),
           bytes_(order.call.common.block_bytes),
           mine_(order.call.common.collective == algorithms::Collective::alltoall
-                    ? static_cast<std::uint64_t>(comm_.rank > 0 ? comm_.rank - 1 : 0) * bytes_
+                    ? base::index(comm_.rank > 0 ? comm_.rank - 1 : 0) * bytes_
                     : 0) {}
 
     [[gnu::always_inline]] void run() {
@@ -85,7 +85,7 @@ class SmallFlight final : public InlinedFlight {
     }
 
   private:
-    std::uint64_t inlined(std::int32_t index) const { return static_cast<std::uint64_t>(index) * bytes_; }
+    std::uint64_t inlined(std::int32_t index) const { return base::index(index) * bytes_; }
 
     const std::uint64_t bytes_;
     const std::uint64_t mine_;
@@ -226,9 +226,9 @@ Outcome run_small(const Order& order, const schedule::Schedule& schedule) {
     COCO_CHECK_DEAR(order.algorithm.is_eager(), "a small exchange is eager");
     COCO_CHECK_DEAR(order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr,
                     "a small exchange has dense buffers");
-    COCO_CHECK_DEAR(static_cast<std::uint64_t>(schedule.scratch_blocks) * order.call.common.block_bytes <=
-                        channel::kInlineBytes,
-                    "the scratch of a small exchange fits into a slot");
+    COCO_CHECK_DEAR(
+        base::index(schedule.scratch_blocks) * order.call.common.block_bytes <= channel::kInlineBytes,
+        "the scratch of a small exchange fits into a slot");
     return fly<SmallFlight>(order, schedule);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "exec/exchange_flight.h"
 #include "exec/pipe.h"
 #include "os/cpu.h"
@@ -27,8 +28,8 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         : ExchangeFlight(order),
           schedule_(schedule),
           bytes_(common().block_bytes),
-          scratch_bytes_(static_cast<std::uint64_t>(schedule.scratch_blocks) * bytes_) {
-        const auto ranks = static_cast<std::uint64_t>(comm_.ranks);
+          scratch_bytes_(base::index(schedule.scratch_blocks) * bytes_) {
+        const auto ranks = base::index(comm_.ranks);
         streaming_ = outgrows_caches(2 * ranks * ranks * bytes_);
         plan();
         outcome.staged = is_staged();
@@ -77,7 +78,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     // Only calls above what is staged in any case can be refused or piped, and all ranks know which those
     // are.
     bool may_refuse() const {
-        return static_cast<std::uint64_t>(comm_.ranks) * bytes_ > blocks::piped_above_bytes(comm_.ranks) &&
+        return base::index(comm_.ranks) * bytes_ > blocks::piped_above_bytes(comm_.ranks) &&
                (algorithm_.reads_peer_send() || algorithm_.writes_peer_recv());
     }
 
@@ -92,7 +93,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                            .must_copy = over_own,
                            .if_private = stats::Reason::send_private,
                            .block_bytes = bytes_,
-                           .bytes = static_cast<std::uint64_t>(send.block_count) * bytes_,
+                           .bytes = base::index(send.block_count) * bytes_,
                            .piped_above_bytes = can_pipe() ? blocks::piped_above_bytes(comm_.ranks) : 0},
                           Which::send);
         recv_ = plan_recv(algorithm_.writes_peer_recv() && send_.where != Where::pipe);
@@ -111,15 +112,13 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
                           .must_copy = false,
                           .if_private = stats::Reason::recv_private,
                           .block_bytes = bytes_,
-                          .bytes = static_cast<std::uint64_t>(recv.block_count) * bytes_,
+                          .bytes = base::index(recv.block_count) * bytes_,
                           .piped_above_bytes =
                               can_pipe() && recv.has_layouts() ? blocks::piped_above_bytes(comm_.ranks) : 0},
                          Which::recv);
     }
 
-    bool can_pipe() const {
-        return may_refuse() && static_cast<std::uint64_t>(comm_.ranks) <= channel::kNodeRanks;
-    }
+    bool can_pipe() const { return may_refuse() && base::index(comm_.ranks) <= channel::kNodeRanks; }
 
     // Whether some rank cannot let its peers read its buffer, or write to it. All ranks find the same.
     bool must_pipe() const {
@@ -182,7 +181,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
 
     std::uint64_t ring_bytes(const Side& side, const Buffer& buffer) const {
         if (side.where != Where::ring) return 0;
-        return os::line_up(static_cast<std::uint64_t>(buffer.block_count) * bytes_);
+        return os::line_up(base::index(buffer.block_count) * bytes_);
     }
 
     void fill_slot(const std::byte* scratch, std::byte* layouts) {
@@ -230,7 +229,7 @@ Outcome run_uniform(const Order& order) {
         order.comm.exchange_schedule(order.algorithm, base::exchange_of(common.collective));
     bool dense = order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr;
     if (dense && order.algorithm.is_eager() &&
-        static_cast<std::uint64_t>(schedule.scratch_blocks) * common.block_bytes <= channel::kInlineBytes)
+        base::index(schedule.scratch_blocks) * common.block_bytes <= channel::kInlineBytes)
         return run_small(order, schedule);
     return fly<UniformFlight>(order, schedule);
 }

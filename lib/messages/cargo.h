@@ -4,6 +4,7 @@
 // Thread safety: that of the channel.
 #pragma once
 #include "base/check.h"
+#include "base/index.h"
 #include "blocks/copy_block.h"
 #include "messages/carrier.h"
 #include "messages/post.h"
@@ -21,7 +22,7 @@ std::uint64_t write_items(const Format& format, std::byte* memory, std::int32_t 
         if (bytes != 0) blocks::copy_block(data, item.at, bytes);
         data += bytes;
     }
-    return static_cast<std::uint64_t>(data - memory) - format.head_bytes(blocks);
+    return base::index(data - memory) - format.head_bytes(blocks);
 }
 
 // Calls take(i, item) for each block of what came.

@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::messages {
 
@@ -53,12 +54,11 @@ struct Format {
     std::uint64_t head_bytes(std::int32_t blocks) const {
         COCO_CHECK_DEAR(blocks >= 0, "a message has some blocks, or none");
         COCO_CHECK_DEAR(length_bytes == 4 || length_bytes == 8, "lengths have 32 or 64 bits");
-        return opening_bytes +
-               base::round_up(static_cast<std::uint64_t>(blocks) * length_bytes, sizeof(std::uint64_t));
+        return opening_bytes + base::round_up(base::index(blocks) * length_bytes, sizeof(std::uint64_t));
     }
     // The first message is no longer than this.
     std::uint64_t most_bytes(std::int32_t blocks) const {
-        if (most_block_bytes != 0) return static_cast<std::uint64_t>(blocks) * most_block_bytes;
+        if (most_block_bytes != 0) return base::index(blocks) * most_block_bytes;
         return head_bytes(blocks) + along_bytes;
     }
     Parts parts_of(std::int32_t blocks, std::uint64_t data_bytes) const {
@@ -101,7 +101,7 @@ struct Format {
     template <class Byte>
     Byte* length_at(Byte* message, std::int32_t i) const {
         COCO_CHECK_DEAR(i >= 0, "a length is that of a block");
-        return message + opening_bytes + static_cast<std::uint64_t>(i) * length_bytes;
+        return message + opening_bytes + base::index(i) * length_bytes;
     }
 };
 

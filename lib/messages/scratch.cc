@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/index.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 #include "mpi/library.h"
@@ -17,7 +18,7 @@ bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, boo
     if (block_bytes >= fit.failing_block_bytes) return false;
     if (block_bytes > fit.fitting_block_bytes) {
         std::uint64_t most = std::bit_ceil(block_bytes);
-        std::uint64_t bytes = base::round_up(static_cast<std::uint64_t>(blocks) * most, heap::kSurelyShared);
+        std::uint64_t bytes = base::round_up(base::index(blocks) * most, heap::kSurelyShared);
         std::uint64_t mine = post.grow(channel, post.scratch, Post::kHalves * bytes, shared), all = 0;
         mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, comm);
         (all ? fit.fitting_block_bytes : fit.failing_block_bytes) = all ? most : block_bytes;

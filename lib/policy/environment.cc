@@ -42,7 +42,7 @@ std::optional<Error> read_disabled(Policy& policy) {
                 wrong("COCO_DISABLE", "'" + std::string(rest.substr(0, comma)) +
                                           "' is unknown: must be 1, 0, or a comma-separated list of " +
                                           list_of_collectives())};
-        policy.forced[static_cast<int>(*collective)] = Choice{};
+        policy.forced[base::index(*collective)] = Choice{};
         if (comma == std::string_view::npos) break;
     }
     return std::nullopt;

@@ -150,14 +150,14 @@ std::vector<int> rules_for(const Policy& policy, const Facts& facts) {
     std::vector<int> numbers;
     for (std::size_t i = 0; i < policy.rules.size(); ++i)
         if (matches(policy.rules[i], facts, {.calls = true, .block = true}))
-            numbers.push_back(static_cast<int>(i));
+            numbers.push_back(base::number(i));
     return numbers;
 }
 
 Verdict select(const Policy& policy, std::span<const int> rules, const Facts& facts) {
     COCO_CHECK_DEAR(std::ranges::equal(rules, rules_for(policy, facts)),
                     "a choice is made by the rules for its facts");
-    const auto& forced = policy.forced[static_cast<int>(facts.collective)];
+    const auto& forced = policy.forced[base::index(facts.collective)];
     COCO_CHECK_DEAR(!forced || forced->algorithm == nullptr || serves(*forced->algorithm, facts.collective),
                     "what is forced serves its collective");
     if (forced) return {*forced, -1, true};
@@ -195,7 +195,7 @@ std::string explain(const Policy& policy, const Facts& facts) {
     for (std::size_t i = 0; i < policy.rules.size(); ++i) {
         const Rule& rule = policy.rules[i];
         if (rule.collective != facts.collective) continue;
-        bool applies = static_cast<int>(i) == verdict.rule;
+        bool applies = base::number(i) == verdict.rule;
         lines += "  " + place_of(rule) + ": " + (applies ? "applies: " : "passed over: ") + rule.text;
         if (!applies) lines += " (" + why_not(rule, used) + ")";
         if (applies && !rule.reason.empty()) lines += " (" + rule.reason + ")";

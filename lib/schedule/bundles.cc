@@ -25,14 +25,14 @@ Leaders::Leaders(const topology::NodeMap& map, std::int32_t leaders) : map_(map)
 }
 
 std::int32_t Leaders::distance(std::int32_t from, std::int32_t to) const {
-    return places_after(from, to, static_cast<std::int32_t>(ranks_on_.size()));
+    return places_after(from, to, base::number(ranks_on_.size()));
 }
 
 std::int32_t Leaders::of(std::int32_t node, std::int32_t number) const {
     COCO_CHECK(number >= 0, "a bundle goes to another node");
     const auto& ranks = ranks_on_[base::index(node)];
     COCO_CHECK(!ranks.empty(), "each node has ranks");
-    auto leaders = static_cast<std::int32_t>(ranks.size());
+    auto leaders = base::number(ranks.size());
     if (leaders_ != 0) leaders = std::min(leaders, leaders_);
     return ranks[base::index(number % leaders)];
 }
@@ -95,7 +95,7 @@ Bundling::Mail Bundling::assign(std::vector<Bundled> asked) {
 }
 
 void Bundling::begin_incoming(std::int32_t from) {
-    const auto turn = static_cast<std::int32_t>(bundles_.incoming.size());
+    const auto turn = base::number(bundles_.incoming.size());
     bundles_.incoming.push_back({leaders_.sender(from, own_node_), bundles_.scratch_blocks, 0, turn, {}});
 }
 

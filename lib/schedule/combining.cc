@@ -41,7 +41,7 @@ Blocks blocks_from(const topology::NodeMap& map, std::int32_t rank, const Neighb
 }  // namespace
 
 std::int32_t blocks_in(const Cargo& cargo, bool personal) {
-    if (!personal) return static_cast<std::int32_t>(cargo.loads.size());
+    if (!personal) return base::number(cargo.loads.size());
     std::int32_t blocks = 0;
     for (const Load& load : cargo.loads) blocks += load.blocks;
     return blocks;
@@ -245,7 +245,7 @@ std::vector<Letter> CombiningMaker::divide() {
         letters.push_back({common[i], {kOffloaded, choice_}});
         auto& words = to_partner.words;
         words.push_back(common[i]);
-        words.push_back(static_cast<std::int32_t>(at->second.loads.size()));
+        words.push_back(base::number(at->second.loads.size()));
         for (const Load& load : at->second.loads) words.insert(words.end(), {load.origin, load.blocks});
         trade.level = std::max(trade.level, at->second.level);
         trade.given.push_back({common[i], std::move(at->second.loads)});

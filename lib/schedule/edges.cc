@@ -26,15 +26,13 @@ std::vector<std::int32_t> domains_of(const topology::NodeMap& map, std::int32_t 
     return domains;
 }
 
-std::int32_t size_of(const std::vector<std::int32_t>& ranks) {
-    return static_cast<std::int32_t>(ranks.size());
-}
+std::int32_t size_of(const std::vector<std::int32_t>& ranks) { return base::number(ranks.size()); }
 
 // Requires: rank is in the group.
 std::int32_t index_in(const std::vector<std::int32_t>& group, std::int32_t rank) {
     const auto at = std::ranges::lower_bound(group, rank);
     COCO_CHECK(at != group.end() && *at == rank, "a rank is in its group");
-    return static_cast<std::int32_t>(at - group.begin());
+    return base::number(at - group.begin());
 }
 
 std::vector<std::int32_t> mates_touching(const topology::NodeMap& map, std::int32_t rank,

@@ -33,7 +33,7 @@ struct Neighborhood {
     std::int32_t recv_blocks = 0;            // with those that come from nobody
     std::vector<Edge> incoming;              // by (sender, sent): the order in which a sender's messages come
 
-    std::int32_t send_blocks() const { return static_cast<std::int32_t>(destinations.size()); }
+    std::int32_t send_blocks() const { return base::number(destinations.size()); }
     // The edges from one sender, in the order of its blocks.
     std::span<const Edge> incoming_from(std::int32_t sender) const;
     friend bool operator==(const Neighborhood&, const Neighborhood&) = default;

@@ -100,7 +100,7 @@ std::vector<Cell> morton_range(Matrix matrix, std::int64_t first, std::int64_t c
     bool interleaves =
         matrix.rows == matrix.columns && std::has_single_bit(static_cast<std::uint32_t>(matrix.rows));
     if (interleaves && can_extract())
-        extract(static_cast<std::uint64_t>(first), count, cells);
+        extract(base::index(first), count, cells);
     else
         walk({{0, 0}, matrix}, first, base::index(count), cells);
     return cells;

@@ -81,8 +81,7 @@ Sides sides_of(std::int32_t rank, std::int32_t ranks, const Neighborhood& neighb
 
 void join_sides(std::span<const std::int32_t> more, std::span<std::int32_t> sides) {
     COCO_CHECK(more.size() == sides.size(), "what is joined is of the same number of ranks");
-    for (std::size_t side = 0; side < more.size(); ++side)
-        unite(sides, static_cast<std::int32_t>(side), more[side]);
+    for (std::size_t side = 0; side < more.size(); ++side) unite(sides, base::number(side), more[side]);
     flatten(sides);
 }
 

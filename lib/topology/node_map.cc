@@ -21,7 +21,7 @@ std::int32_t count_of(const std::vector<std::int32_t>& numbers) {
 std::vector<std::int32_t> ranks_with(const std::vector<std::int32_t>& numbers, std::int32_t wanted) {
     std::vector<std::int32_t> ranks;
     for (std::size_t r = 0; r < numbers.size(); ++r)
-        if (numbers[r] == wanted) ranks.push_back(static_cast<std::int32_t>(r));
+        if (numbers[r] == wanted) ranks.push_back(base::number(r));
     return ranks;
 }
 
@@ -30,7 +30,7 @@ template <typename Key>
 class Numbering {
   public:
     std::int32_t operator()(const Key& key) {
-        return numbers_.try_emplace(key, static_cast<std::int32_t>(numbers_.size())).first->second;
+        return numbers_.try_emplace(key, base::number(numbers_.size())).first->second;
     }
 
   private:
@@ -59,7 +59,7 @@ bool parse_entry(std::string_view entry, Invented& machine, bool seen[2], std::s
                 quoted(entry.substr(equals + 1));
         return false;
     }
-    (is_nodes ? machine.nodes : machine.domains) = static_cast<std::int32_t>(count);
+    (is_nodes ? machine.nodes : machine.domains) = base::number(count);
     return true;
 }
 
@@ -95,8 +95,7 @@ NodeMap one_node(std::int32_t ranks, std::int32_t domains) {
     COCO_CHECK(ranks >= 0 && domains >= 1, "the ranks of a node are in a domain or more");
     NodeMap map;
     map.node.assign(base::index(ranks), 0);
-    for (std::int32_t r = 0; r < ranks; ++r)
-        map.domain.push_back(static_cast<std::int32_t>(part_of(ranks, domains, r)));
+    for (std::int32_t r = 0; r < ranks; ++r) map.domain.push_back(base::number(part_of(ranks, domains, r)));
     return map;
 }
 
@@ -118,7 +117,7 @@ Seat deal(const Invented& machine, std::int32_t world_ranks, std::int32_t world_
     std::int64_t node = part_of(world_ranks, machine.nodes, world_rank);
     Share on_node = share_of(world_ranks, machine.nodes, node);
     std::int64_t domain = part_of(on_node.count, machine.domains, world_rank - on_node.first);
-    return {static_cast<std::int32_t>(node), static_cast<std::int32_t>(domain)};
+    return {base::number(node), base::number(domain)};
 }
 
 }  // namespace coco::topology

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/index.h"
 
 namespace coco::topology {
 
@@ -21,7 +22,7 @@ struct NodeMap {
 
     std::int32_t ranks() const {
         COCO_CHECK_DEAR(node.size() == domain.size(), "each rank of a map has a node and a domain");
-        return static_cast<std::int32_t>(node.size());
+        return base::number(node.size());
     }
     std::int32_t nodes() const;
     std::int32_t domains() const;
