@@ -52,6 +52,73 @@ Calls::Buffer::Buffer(std::size_t size)
     if (at != nullptr) std::memset(at.get(), 1, bytes);
 }
 
+namespace {
+
+struct Arguments {
+    const mpi::Library* doors;
+    mpi::Comm comm;
+    mpi::Datatype byte;
+    char *send, *recv;
+    int count;
+    const int *counts, *starts;
+    const mpi::Aint* byte_starts;
+    const void* types;
+};
+
+std::function<void()> among_all(Collective collective, const Arguments& a) {
+    switch (collective) {
+        case Collective::alltoall:
+            return [a] { a.doors->Alltoall(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm); };
+        case Collective::alltoallv:
+            return [a] {
+                a.doors->Alltoallv(a.send, a.counts, a.starts, a.byte, a.recv, a.counts, a.starts, a.byte,
+                                   a.comm);
+            };
+        case Collective::alltoallw:
+            return [a] {
+                a.doors->Alltoallw(a.send, a.counts, a.starts, a.types, a.recv, a.counts, a.starts, a.types,
+                                   a.comm);
+            };
+        case Collective::allgather:
+            return [a] { a.doors->Allgather(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm); };
+        case Collective::allgatherv:
+            return [a] {
+                a.doors->Allgatherv(a.send, a.count, a.byte, a.recv, a.counts, a.starts, a.byte, a.comm);
+            };
+        default:
+            return [a] { a.doors->Bcast(a.send, a.count, a.byte, kRoot, a.comm); };
+    }
+}
+
+std::function<void()> among_neighbors(Collective collective, const Arguments& a) {
+    switch (collective) {
+        case Collective::neighbor_alltoall:
+            return
+                [a] { a.doors->Neighbor_alltoall(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm); };
+        case Collective::neighbor_alltoallv:
+            return [a] {
+                a.doors->Neighbor_alltoallv(a.send, a.counts, a.starts, a.byte, a.recv, a.counts, a.starts,
+                                            a.byte, a.comm);
+            };
+        case Collective::neighbor_alltoallw:
+            return [a] {
+                a.doors->Neighbor_alltoallw(a.send, a.counts, a.byte_starts, a.types, a.recv, a.counts,
+                                            a.byte_starts, a.types, a.comm);
+            };
+        case Collective::neighbor_allgather:
+            return [a] {
+                a.doors->Neighbor_allgather(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm);
+            };
+        default:
+            return [a] {
+                a.doors->Neighbor_allgatherv(a.send, a.count, a.byte, a.recv, a.counts, a.starts, a.byte,
+                                             a.comm);
+            };
+    }
+}
+
+}  // namespace
+
 Calls::Calls(const Job& job, Collective collective, std::uint64_t block_bytes, const Callers& callers)
     : send_(block_bytes * static_cast<std::uint64_t>(sent_blocks(collective, callers.blocks))),
       recv_(block_bytes * static_cast<std::uint64_t>(received_blocks(collective, callers.blocks))),
@@ -62,54 +129,17 @@ Calls::Calls(const Job& job, Collective collective, std::uint64_t block_bytes, c
         starts_.push_back(i * static_cast<int>(block_bytes));
         byte_starts_.push_back(starts_.back());
     }
-    const mpi::Library* doors = &job.doors();
-    const mpi::Comm comm = callers.comm;
-    const mpi::Datatype byte = mpi::lib().byte;
-    char *const send = send_.at.get(), *const recv = recv_.at.get();
-    const int count = static_cast<int>(block_bytes);
-    const int *const counts = counts_.data(), *const starts = starts_.data();
-    const mpi::Aint* const byte_starts = byte_starts_.data();
-    const void* const types = types_.data();
-    switch (collective) {
-        case Collective::alltoall:
-            call_ = [=] { doors->Alltoall(send, count, byte, recv, count, byte, comm); };
-            break;
-        case Collective::alltoallv:
-            call_ = [=] { doors->Alltoallv(send, counts, starts, byte, recv, counts, starts, byte, comm); };
-            break;
-        case Collective::alltoallw:
-            call_ = [=] { doors->Alltoallw(send, counts, starts, types, recv, counts, starts, types, comm); };
-            break;
-        case Collective::allgather:
-            call_ = [=] { doors->Allgather(send, count, byte, recv, count, byte, comm); };
-            break;
-        case Collective::allgatherv:
-            call_ = [=] { doors->Allgatherv(send, count, byte, recv, counts, starts, byte, comm); };
-            break;
-        case Collective::bcast:
-            call_ = [=] { doors->Bcast(send, count, byte, kRoot, comm); };
-            break;
-        case Collective::neighbor_alltoall:
-            call_ = [=] { doors->Neighbor_alltoall(send, count, byte, recv, count, byte, comm); };
-            break;
-        case Collective::neighbor_alltoallv:
-            call_ = [=] {
-                doors->Neighbor_alltoallv(send, counts, starts, byte, recv, counts, starts, byte, comm);
-            };
-            break;
-        case Collective::neighbor_alltoallw:
-            call_ = [=] {
-                doors->Neighbor_alltoallw(send, counts, byte_starts, types, recv, counts, byte_starts, types,
-                                          comm);
-            };
-            break;
-        case Collective::neighbor_allgather:
-            call_ = [=] { doors->Neighbor_allgather(send, count, byte, recv, count, byte, comm); };
-            break;
-        case Collective::neighbor_allgatherv:
-            call_ = [=] { doors->Neighbor_allgatherv(send, count, byte, recv, counts, starts, byte, comm); };
-            break;
-    }
+    const Arguments arguments{.doors = &job.doors(),
+                              .comm = callers.comm,
+                              .byte = mpi::lib().byte,
+                              .send = send_.at.get(),
+                              .recv = recv_.at.get(),
+                              .count = static_cast<int>(block_bytes),
+                              .counts = counts_.data(),
+                              .starts = starts_.data(),
+                              .byte_starts = byte_starts_.data(),
+                              .types = types_.data()};
+    call_ = (is_neighbor(collective) ? among_neighbors : among_all)(collective, arguments);
 }
 
 void Calls::write() const {

@@ -233,68 +233,80 @@ std::string table(std::span<const Row> all, std::int32_t world_ranks, Counted co
     return text;
 }
 
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json json_of(const Key& key, const Sum& sum) {
+    const auto& [collective, comm_ranks, block_class, algorithm, reason] = key;
+    ordered_json row = {{"function", function_of(collective)}, {"comm_ranks", comm_ranks}};
+    row["block_first"] = block_class < 0 ? ordered_json(nullptr) : ordered_json(first_of(block_class));
+    row["block_last"] = block_class < 0 ? ordered_json(nullptr) : ordered_json(last_of(block_class));
+    row["algorithm"] = algorithm;
+    bool ours = reason == Reason::none;
+    row["handed_back"] = ours ? ordered_json(nullptr) : ordered_json(text_of(reason).name);
+    row["world_ranks"] = ranges(sum.ranks);
+    row["calls"] = sum.calls;
+    row["bytes"] = sum.bytes;
+    row["messages"] = sum.messages;
+    row["messages_most"] = sum.messages_most;
+    row["wire_bytes"] = sum.wire_bytes;
+    row["wire_bytes_most"] = sum.wire_bytes_most;
+    row["median_ns"] = median_ns(sum);
+    row["total_ns"] = sum.total_ns;
+    row["wait_ns"] = ours ? ordered_json(sum.wait_ns) : ordered_json(nullptr);
+    row["staged"] = sum.staged;
+    return row;
+}
+
+ordered_json json_of(const Hint& hint) {
+    const ReasonText& why = text_of(hint.reason);
+    return {{"function", function_of(hint.collective)},
+            {"reason", why.name},
+            {"times", hint.times},
+            {"world_ranks", hint.ranks},
+            {"why", why.what},
+            {"help", *why.hint == '\0' ? ordered_json() : ordered_json(why.hint)},
+            {"text", hint.text}};
+}
+
+ordered_json json_of(const Learned::Candidate& candidate) {
+    auto known = [&](std::int64_t ns) { return candidate.time_ns == 0 ? ordered_json() : ordered_json(ns); };
+    return {{"name", candidate.name},
+            {"time_ns", known(candidate.time_ns)},
+            {"low_ns", known(candidate.low_ns)},
+            {"high_ns", known(candidate.high_ns)}};
+}
+
+ordered_json json_of(const Learned& one) {
+    const bool is_any = one.size_class < 0;
+    COCO_CHECK(one.incumbent < one.candidates.size(), "the incumbent is one of the candidates");
+    ordered_json row = {{"function", function_of(one.collective)},
+                        {"nodes", one.nodes},
+                        {"ranks_per_node", one.ranks_per_node}};
+    row["block_first"] = is_any ? ordered_json(nullptr) : ordered_json(first_of_size(one.size_class));
+    row["block_last"] = is_any ? ordered_json(nullptr) : ordered_json(std::uint64_t{1} << one.size_class);
+    row["incumbent"] = one.candidates[one.incumbent].name;
+    row["candidates"] = ordered_json::array();
+    for (const Learned::Candidate& candidate : one.candidates)
+        row["candidates"].push_back(json_of(candidate));
+    row["calls"] = one.calls;
+    row["looks"] = one.looks;
+    row["changes"] = one.changes;
+    row["spent_ns"] = one.spent_ns;
+    return row;
+}
+
+}  // namespace
+
 std::string json(std::span<const Row> all, std::int32_t world_ranks, std::span<const Learned> learned) {
-    using nlohmann::ordered_json;
     ordered_json root = {{"format", 1}, {"world_ranks", world_ranks}};
     root["calls"] = ordered_json::array();
-    for (const auto& [key, sum] : sums_of(all)) {
-        const auto& [collective, comm_ranks, block_class, algorithm, reason] = key;
-        ordered_json row = {{"function", function_of(collective)}, {"comm_ranks", comm_ranks}};
-        row["block_first"] = block_class < 0 ? ordered_json(nullptr) : ordered_json(first_of(block_class));
-        row["block_last"] = block_class < 0 ? ordered_json(nullptr) : ordered_json(last_of(block_class));
-        row["algorithm"] = algorithm;
-        bool ours = reason == Reason::none;
-        row["handed_back"] = ours ? ordered_json(nullptr) : ordered_json(text_of(reason).name);
-        row["world_ranks"] = ranges(sum.ranks);
-        row["calls"] = sum.calls;
-        row["bytes"] = sum.bytes;
-        row["messages"] = sum.messages;
-        row["messages_most"] = sum.messages_most;
-        row["wire_bytes"] = sum.wire_bytes;
-        row["wire_bytes_most"] = sum.wire_bytes_most;
-        row["median_ns"] = median_ns(sum);
-        row["total_ns"] = sum.total_ns;
-        row["wait_ns"] = ours ? ordered_json(sum.wait_ns) : ordered_json(nullptr);
-        row["staged"] = sum.staged;
-        root["calls"].push_back(std::move(row));
-    }
+    for (const auto& [key, sum] : sums_of(all)) root["calls"].push_back(json_of(key, sum));
     root["handed_back"] = ordered_json::array();
-    for (const Hint& hint : hints_of(all)) {
-        const ReasonText& why = text_of(hint.reason);
-        root["handed_back"].push_back({{"function", function_of(hint.collective)},
-                                       {"reason", why.name},
-                                       {"times", hint.times},
-                                       {"world_ranks", hint.ranks},
-                                       {"why", why.what},
-                                       {"help", *why.hint == '\0' ? ordered_json() : ordered_json(why.hint)},
-                                       {"text", hint.text}});
-    }
+    for (const Hint& hint : hints_of(all)) root["handed_back"].push_back(json_of(hint));
     if (!learned.empty()) root["learned"] = ordered_json::array();
-    for (const Learned& one : learned) {
-        const bool is_any = one.size_class < 0;
-        COCO_CHECK(one.incumbent < one.candidates.size(), "the incumbent is one of the candidates");
-        ordered_json row = {{"function", function_of(one.collective)},
-                            {"nodes", one.nodes},
-                            {"ranks_per_node", one.ranks_per_node}};
-        row["block_first"] = is_any ? ordered_json(nullptr) : ordered_json(first_of_size(one.size_class));
-        row["block_last"] = is_any ? ordered_json(nullptr) : ordered_json(std::uint64_t{1} << one.size_class);
-        row["incumbent"] = one.candidates[one.incumbent].name;
-        row["candidates"] = ordered_json::array();
-        for (const Learned::Candidate& candidate : one.candidates) {
-            auto known = [&](std::int64_t ns) {
-                return candidate.time_ns == 0 ? ordered_json() : ordered_json(ns);
-            };
-            row["candidates"].push_back({{"name", candidate.name},
-                                         {"time_ns", known(candidate.time_ns)},
-                                         {"low_ns", known(candidate.low_ns)},
-                                         {"high_ns", known(candidate.high_ns)}});
-        }
-        row["calls"] = one.calls;
-        row["looks"] = one.looks;
-        row["changes"] = one.changes;
-        row["spent_ns"] = one.spent_ns;
-        root["learned"].push_back(std::move(row));
-    }
+    for (const Learned& one : learned) root["learned"].push_back(json_of(one));
     return root.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
