@@ -60,26 +60,31 @@ void copy_fixed(std::byte* to, std::int64_t to_stride, const std::byte* from, st
     for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, kBytes);
 }
 
+template <class Byte>
+struct Runs {
+    Byte* at;
+    std::int64_t stride_bytes;
+};
 // `count` runs of `bytes` each.
-void copy_runs(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride,
-               std::int64_t bytes, std::int64_t count, bool streaming) {
+void copy_runs(Runs<std::byte> to, Runs<const std::byte> from, std::int64_t bytes, std::int64_t count,
+               bool streaming) {
     switch (bytes) {
         case 4:
-            return copy_fixed<4>(to, to_stride, from, from_stride, count);
+            return copy_fixed<4>(to.at, to.stride_bytes, from.at, from.stride_bytes, count);
         case 8:
-            return copy_fixed<8>(to, to_stride, from, from_stride, count);
+            return copy_fixed<8>(to.at, to.stride_bytes, from.at, from.stride_bytes, count);
         case 16:
-            return copy_fixed<16>(to, to_stride, from, from_stride, count);
+            return copy_fixed<16>(to.at, to.stride_bytes, from.at, from.stride_bytes, count);
         case 24:
-            return copy_fixed<24>(to, to_stride, from, from_stride, count);
+            return copy_fixed<24>(to.at, to.stride_bytes, from.at, from.stride_bytes, count);
         case 32:
-            return copy_fixed<32>(to, to_stride, from, from_stride, count);
+            return copy_fixed<32>(to.at, to.stride_bytes, from.at, from.stride_bytes, count);
         case 64:
-            return copy_fixed<64>(to, to_stride, from, from_stride, count);
+            return copy_fixed<64>(to.at, to.stride_bytes, from.at, from.stride_bytes, count);
         default:
             for (std::int64_t i = 0; i < count; ++i)
-                (streaming ? copy_streaming : copy_block)(to + i * to_stride, from + i * from_stride,
-                                                          base::index(bytes));
+                (streaming ? copy_streaming : copy_block)(
+                    to.at + i * to.stride_bytes, from.at + i * from.stride_bytes, base::index(bytes));
     }
 }
 
@@ -314,12 +319,13 @@ void Cursor::advance(std::int64_t bytes) {
         next_piece();
 }
 
-void copy_data(std::byte* to, const BlockLayout& to_layout, std::uint64_t to_at, const std::byte* from,
-               const BlockLayout& from_layout, std::uint64_t from_at, std::uint64_t bytes, bool streaming) {
+void copy_data(const InData<std::byte>& to, const InData<const std::byte>& from, std::uint64_t bytes,
+               bool streaming) {
     auto left = static_cast<std::int64_t>(bytes);
     COCO_CHECK_DEAR(left >= 0, "a copy is no longer than memory");
     if (left == 0) return;
-    Cursor target(to, to_layout, to_at), source(const_cast<std::byte*>(from), from_layout, from_at);
+    Cursor target(to.block, to.layout, to.place),
+        source(const_cast<std::byte*>(from.block), from.layout, from.place);
     for (;;) {
         const Cursor::Stretch t = target.stretch(), s = source.stretch();
         // The longer runs are cut into some of the shorter ones, as many as fit.
@@ -329,8 +335,8 @@ void copy_data(std::byte* to, const BlockLayout& to_layout, std::uint64_t to_at,
         const std::int64_t runs = std::min({t_runs, s_runs, left / run});
         if (runs == 0)
             return copy_block(t.at, s.at, static_cast<std::uint64_t>(left));  // the last run, in part
-        copy_runs(t.at, t.bytes == run ? t.stride_bytes : run, s.at, s.bytes == run ? s.stride_bytes : run,
-                  run, runs, streaming);
+        copy_runs({t.at, t.bytes == run ? t.stride_bytes : run},
+                  {s.at, s.bytes == run ? s.stride_bytes : run}, run, runs, streaming);
         left -= runs * run;
         if (left == 0) return;
         target.advance(runs * run);

@@ -92,11 +92,16 @@ struct BlockLayout {
 // How many words a layout has.
 std::uint64_t words_of(const std::int64_t* words);
 
-// Copies `bytes` of data from place `from_at` of one block's data to place `to_at` of another's. The places
-// count bytes of data, without holes. streaming: long runs by streaming stores. Requires: so many bytes are
-// in both.
-void copy_data(std::byte* to, const BlockLayout& to_layout, std::uint64_t to_at, const std::byte* from,
-               const BlockLayout& from_layout, std::uint64_t from_at, std::uint64_t bytes,
+// A place in the data of a block: `place` counts bytes of data, without holes.
+template <class Byte>
+struct InData {
+    Byte* block;
+    BlockLayout layout = {};
+    std::uint64_t place = 0;
+};
+// Copies `bytes` of data from a place in one block to a place in another. streaming: long runs by streaming
+// stores. Requires: so many bytes are in both.
+void copy_data(const InData<std::byte>& to, const InData<const std::byte>& from, std::uint64_t bytes,
                bool streaming = false);
 
 // Calls act(address, bytes) for each run of `bytes` of a block's data from place `at` on, until it returns

@@ -48,8 +48,9 @@ void publish_sides(const channel::Channel& channel, channel::Slot& slot, const S
                    .recv_bytes = 0};
 }
 
-void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
-                   std::byte* layouts, const Buffer& buffer, const std::byte* send_table) {
+void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const Buffer& buffer,
+                   const PipeRooms& rooms) {
+    const auto [ring, layouts, send_table] = rooms;
     const bool is_shared = send.piped == channel::Piped::shared;
     COCO_CHECK_DEAR(send.piped != channel::Piped::pieces || ring != nullptr,
                     "what is shown in pieces has a ring");

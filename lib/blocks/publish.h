@@ -33,11 +33,16 @@ inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer)
     return slot.publish == channel::Publish::inlined ? const_cast<std::byte*>(slot.inlined)
                                                      : channel.at(peer, slot.scratch_at);
 }
-// Says in the slot how peers read the blocks of the send side. ring: on the stage, to show them piece by
-// piece; null where they are in shared memory. layouts: layouts_bytes() on the stage, for the layouts of
-// `buffer`; null: the blocks are contiguous, or come in pieces.
-void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const std::byte* ring,
-                   std::byte* layouts, const Buffer& buffer, const std::byte* send_table = nullptr);
+// What a rank shows of blocks that go through a pipe, all of it on the stage.
+struct PipeRooms {
+    const std::byte* ring;  // where they are shown piece by piece; null where they are in shared memory
+    // layouts_bytes(), for the layouts of the buffer; null: the blocks are contiguous, or come in pieces.
+    std::byte* layouts;
+    const std::byte* table = nullptr;  // of the send side, in v and w forms
+};
+// Says in the slot how peers read the blocks of the send side.
+void publish_piped(channel::Channel& channel, channel::Slot& slot, const Side& send, const Buffer& buffer,
+                   const PipeRooms& rooms);
 // The address of a peer's first block, in private memory that in its process. Requires: its slot says piped.
 std::byte* piped_base_of(const channel::Channel& channel, std::int32_t peer);
 // The layout of a peer's block. Contiguous, unless its slot says piped, and shared.

@@ -165,7 +165,7 @@ void fill_side(const Side& side, const Buffer& buffer, std::uint64_t block_bytes
         if (bytes == 0) continue;
         COCO_CHECK_DEAR(side.base != nullptr, "a side that has blocks has memory");
         if (buffer.has_layouts())
-            copy_data(side_block(side, i), {}, 0, user_block(buffer, i), buffer.layout_of_block(i), 0, bytes);
+            copy_data({side_block(side, i)}, {user_block(buffer, i), buffer.layout_of_block(i)}, bytes);
         else if (buffer.packer != nullptr)
             buffer.packer->pack(i, side_block(side, i));
         else
@@ -180,7 +180,7 @@ void empty_side(const Side& side, const Buffer& buffer, std::uint64_t block_byte
         if (bytes == 0) continue;
         COCO_CHECK_DEAR(side.base != nullptr, "a side that has blocks has memory");
         if (buffer.has_layouts())
-            copy_data(user_block(buffer, i), buffer.layout_of_block(i), 0, side_block(side, i), {}, 0, bytes);
+            copy_data({user_block(buffer, i), buffer.layout_of_block(i)}, {side_block(side, i)}, bytes);
         else if (buffer.packer != nullptr)
             buffer.packer->unpack(i, side_block(side, i));
         else

@@ -120,7 +120,7 @@ class Train {
                                       ? record_.shown() + base::index(from.index) * unit_bytes_
                                       : source_ + at;
         if (layout_.words != nullptr && to.area != Area::scratch)
-            return blocks::copy_data(base_, layout_, layout_at_ + at, source, {}, 0, bytes, streaming_);
+            return blocks::copy_data({base_, layout_, layout_at_ + at}, {source}, bytes, streaming_);
         std::byte* target =
             to.area == Area::scratch ? record_.shown() + base::index(to.index) * unit_bytes_ : base_ + at;
         if (streaming_ && to.area != Area::scratch) [[unlikely]]

@@ -234,8 +234,8 @@ Outcome run_sized_bundles(const Order& order, comm::Comm::Kept& kept) {
                     "bundles run by a schedule that was made from them");
     const std::uint64_t room_bytes = room_bytes_of(kept.key);
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
-                                    !order.comm.mates.empty(), kept.fits_on(order.lane).sized,
-                                    all_blocks(*kept.schedule), room_bytes))
+                                    kept.fits_on(order.lane).sized,
+                                    {all_blocks(*kept.schedule), room_bytes, !order.comm.mates.empty()}))
         return run_nothing(order, stats::Reason::no_shared_heap);
     return fly<SizedBundlesFlight>(order, *kept.schedule, room_bytes);
 }

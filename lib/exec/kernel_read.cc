@@ -26,7 +26,7 @@ bool read_by_way_of_copy(channel::Channel& channel, std::int32_t peer, const std
         const std::uint64_t some = std::min<std::uint64_t>(kCopied, bytes - done);
         const iovec copied{room.data(), some};
         if (!channel.read_private(peer, from + done, {&copied, 1})) return false;
-        blocks::copy_data(to.at, to.layout, done, room.data(), {}, 0, some);
+        blocks::copy_data({to.at, to.layout, done}, {room.data()}, some);
     }
     return true;
 }

@@ -68,7 +68,7 @@ class NeighborFlight final : public ExchangeFlight {
         if (is_private(source.owner)) [[unlikely]]
             read_private(source.owner, from, {to.at, to.bytes, layout_of(target)}, bytes);
         else if (has_layout(source) || has_layout(target)) [[unlikely]]
-            blocks::copy_data(to.at, layout_of(target), 0, from.at, layout_of(source), 0, bytes);
+            blocks::copy_data({to.at, layout_of(target)}, {from.at, layout_of(source)}, bytes);
         else
             blocks::copy_block(to.at, from.at, bytes);
     }

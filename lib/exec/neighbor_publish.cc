@@ -197,8 +197,8 @@ void NeighborFlight::publish_places(std::byte* send_table, std::byte* recv_table
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
     if (sized_ && ready_for_writers_) std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
     if (send_.where == Where::pipe)
-        blocks::publish_piped(channel_, *slot_, send_, nullptr, shows_layouts_ ? layouts : nullptr,
-                              call_.local.send, send_table);
+        blocks::publish_piped(channel_, *slot_, send_, call_.local.send,
+                              {nullptr, shows_layouts_ ? layouts : nullptr, send_table});
     else
         blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
     slot_->direct.send_bytes = call_.local.send.block_bytes;

@@ -171,14 +171,14 @@ std::byte* NeighborFlight::gathered(schedule::Place received) {
     gathered_bytes_ += block.bytes;
     COCO_CHECK_DEAR(gathered_bytes_ <= all, "what is gathered fits into its room");
     // What does not come must stay as it is.
-    blocks::copy_data(gathered_.back().at, {}, 0, block.at, layout_of(received), 0, block.bytes);
+    blocks::copy_data({gathered_.back().at}, {block.at, layout_of(received)}, block.bytes);
     return gathered_.back().at;
 }
 
 void NeighborFlight::scatter_received() {
     for (const Gathered& block : gathered_) {
         const Block to = own(block.received);
-        blocks::copy_data(to.at, layout_of(block.received), 0, block.at, {}, 0, to.bytes);
+        blocks::copy_data({to.at, layout_of(block.received)}, {block.at}, to.bytes);
     }
 }
 

@@ -353,9 +353,9 @@ Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& p
     comm::Comm::Kept& kept = order.comm.kept_schedule(
         {&order.algorithm, base::exchange_of(order.call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.
-    if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
-                                    !order.comm.mates.empty(), kept.fits_on(order.lane).sized,
-                                    kept.schedule->scratch_blocks + 1, sizeof(Element)))
+    if (!messages::agree_on_scratch(
+            order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane).sized,
+            {kept.schedule->scratch_blocks + 1, sizeof(Element), !order.comm.mates.empty()}))
         return run_nothing(order, stats::Reason::no_shared_heap);
     const Outcome outcome = fly<SizedNodesFlight>(order, *kept.schedule);
     if (base::is_personal(order.call.common.collective))

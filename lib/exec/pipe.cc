@@ -26,20 +26,19 @@ std::uint64_t piece_bytes(std::uint64_t bytes, std::uint64_t piece) {
 }  // namespace
 
 // In place a rank's blocks are written over by the ones that come: only pieces are safe.
-Pipe::Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
-           channel::Piped piped, bool streaming)
+Pipe::Pipe(channel::Channel& channel, const Exchange& exchange)
     : channel_(channel),
-      ranks_(ranks),
-      personal_(personal),
-      streaming_(streaming),
-      by_kernel_(!(in_place && personal) && channel.can_all_read()),
-      is_read_whole_(ring == nullptr || (by_kernel_ && piped == channel::Piped::address)),
-      own_ring_(ring),
-      ring_(is_read_whole_ ? nullptr : ring),
-      goes_by_pairs_(personal) {
-    COCO_CHECK_DEAR(ranks > 0 && base::index(ranks) <= channel::kNodeRanks,
+      ranks_(exchange.ranks),
+      personal_(exchange.personal),
+      streaming_(exchange.streaming),
+      by_kernel_(!(exchange.in_place && personal_) && channel.can_all_read()),
+      is_read_whole_(exchange.ring == nullptr || (by_kernel_ && exchange.piped == channel::Piped::address)),
+      own_ring_(exchange.ring),
+      ring_(is_read_whole_ ? nullptr : own_ring_),
+      goes_by_pairs_(personal_) {
+    COCO_CHECK_DEAR(ranks_ > 0 && base::index(ranks_) <= channel::kNodeRanks,
                     "a pipe has a bounded number of ranks");
-    COCO_CHECK_DEAR(piped == channel::Piped::shared || ring != nullptr,
+    COCO_CHECK_DEAR(exchange.piped == channel::Piped::shared || own_ring_ != nullptr,
                     "what is not in shared memory has a ring");
 }
 
@@ -144,7 +143,7 @@ void Pipe::show(std::int32_t peer, Block block, std::uint64_t piece) {
     const std::uint64_t place = place_of(piece);
     wait_until_free(place);
     delay_if_asked();
-    blocks::copy_data(ring_ + place * kPieceBytes, {}, 0, block.at, block.layout, piece * kPieceBytes,
+    blocks::copy_data({ring_ + place * kPieceBytes}, {block.at, block.layout, piece * kPieceBytes},
                       piece_bytes(block.bytes, piece));
     shown_[place] = {peer, piece + 1};
     channel_.raise_shown(peer, piece + 1);
@@ -159,7 +158,7 @@ void Pipe::read(std::int32_t peer, Block from, std::uint64_t piece, PipedBlocks&
     if (from.bytes > room.bytes) blocks.note_truncated();
     const std::uint64_t bytes = std::min(piece_bytes(from.bytes, piece), piece_bytes(room.bytes, piece));
     const std::byte* ring = channel_.at(peer, channel_.slot_of(peer).direct.ring_at);
-    blocks::copy_data(room.at, room.layout, piece * kPieceBytes, ring + place_of(piece) * kPieceBytes, {}, 0,
+    blocks::copy_data({room.at, room.layout, piece * kPieceBytes}, {ring + place_of(piece) * kPieceBytes},
                       bytes);
     channel_.raise_read(peer, piece + 1);
 }
@@ -177,7 +176,7 @@ void Pipe::copy_whole(std::int32_t peer, PipedBlocks& blocks) {
     }
     if (from.at == to.at) return;
     if (from.layout.words != nullptr || to.layout.words != nullptr)
-        return blocks::copy_data(to.at, to.layout, 0, from.at, from.layout, 0, bytes, streaming_);
+        return blocks::copy_data({to.at, to.layout}, {from.at, from.layout}, bytes, streaming_);
     (streaming_ ? blocks::copy_streaming : blocks::copy_block)(to.at, from.at, bytes);
 }
 

@@ -66,12 +66,17 @@ class Pipe {
         return shows ? os::line_up(blocks::layouts_bytes(buffer)) : 0;
     }
 
-    // personal: each receiver gets another block. in_place: into the memory where this rank's blocks are.
-    // ring: kRingBytes, for blocks of this rank in private memory; null: they are in shared memory. piped:
-    // how this rank's blocks are read. streaming: whole blocks are copied by streaming stores. Requires: all
-    // ranks have arrived.
-    Pipe(channel::Channel& channel, std::int32_t ranks, bool personal, bool in_place, std::byte* ring,
-         channel::Piped piped, bool streaming);
+    struct Exchange {
+        std::int32_t ranks;
+        bool personal;           // each receiver gets another block
+        bool in_place = false;   // into the memory where this rank's blocks are
+        bool streaming = false;  // whole blocks are copied by streaming stores
+        // How this rank's blocks are read, and, for private ones, kRingBytes on the stage.
+        channel::Piped piped = channel::Piped::shared;
+        std::byte* ring = nullptr;
+    };
+    // Requires: all ranks have arrived.
+    Pipe(channel::Channel& channel, const Exchange& exchange);
     // Shows all blocks of this rank and receives all that it is owed, raises kDone, and waits until nobody
     // reads this rank's buffer any more. Requires: all ranks take part.
     void run(PipedBlocks& blocks);

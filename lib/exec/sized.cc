@@ -192,8 +192,8 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
     void publish_tables(std::byte* send_table, std::byte* recv_table, std::byte* layouts) {
         std::ranges::copy(send_.blocks, reinterpret_cast<BlockAt*>(send_table));
         if (is_piped_)
-            return blocks::publish_piped(channel_, *slot_, send_, ring_, layouts, call_.local.send,
-                                         send_table);
+            return blocks::publish_piped(channel_, *slot_, send_, call_.local.send,
+                                         {ring_, layouts, send_table});
         std::ranges::copy(recv_.blocks, reinterpret_cast<BlockAt*>(recv_table));
         blocks::publish_sides(channel_, *slot_, send_, recv_, send_table, recv_table);
     }
@@ -211,7 +211,13 @@ class SizedFlight final : public ExchangeFlight, private PipedBlocks {
 
     void run_pipe() {
         outcome.ran = &plain_pull(common().collective);
-        Pipe(channel_, comm_.ranks, personal_, common().in_place, ring_, send_.piped, streaming_).run(*this);
+        Pipe(channel_, {.ranks = comm_.ranks,
+                        .personal = personal_,
+                        .in_place = common().in_place,
+                        .streaming = streaming_,
+                        .piped = send_.piped,
+                        .ring = ring_})
+            .run(*this);
     }
 
     void arrived(std::int32_t peer) {

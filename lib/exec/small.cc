@@ -100,7 +100,7 @@ class PiecesFlight final : private PipedBlocks {
         : channel_(channel),
           recv_(recv),
           index_(personal ? comm.rank : 0),
-          pipe_(channel, comm.ranks, personal, false, nullptr, channel::Piped::shared, false) {}
+          pipe_(channel, {.ranks = comm.ranks, .personal = personal}) {}
     void run() { pipe_.run(*this); }
 
   private:

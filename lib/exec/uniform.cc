@@ -132,8 +132,12 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
     void run_pipe() {
         for (std::int32_t mate : comm_.mates) arrived(mate);
         outcome.ran = &plain_pull(common().collective);
-        Pipe(channel_, comm_.ranks, base::is_personal(common().collective), common().in_place, ring_,
-             send_.piped, streaming_)
+        Pipe(channel_, {.ranks = comm_.ranks,
+                        .personal = base::is_personal(common().collective),
+                        .in_place = common().in_place,
+                        .streaming = streaming_,
+                        .piped = send_.piped,
+                        .ring = ring_})
             .run(*this);
     }
     Block block_at(const blocks::Row& row, std::int32_t index) const {
@@ -190,7 +194,7 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
         if (refusal() != stats::Reason::none)
             slot_->publish = Publish::refuse;
         else if (is_piped_)
-            blocks::publish_piped(channel_, *slot_, send_, ring_, layouts, call_.local.send);
+            blocks::publish_piped(channel_, *slot_, send_, call_.local.send, {ring_, layouts});
         else if (scratch_bytes_ != 0)
             blocks::publish_scratch(channel_, *slot_, scratch);
         else

@@ -11,8 +11,9 @@
 
 namespace coco::messages {
 
-bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, bool shared, Fit& fit,
-                      std::int32_t blocks, std::uint64_t block_bytes) {
+bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, Fit& fit,
+                      const ScratchBlocks& wanted) {
+    const auto [blocks, block_bytes, shared] = wanted;
     COCO_CHECK_DEAR(blocks >= 0, "a schedule wants some blocks of scratch, or none");
     post.has_agreed_on_scratch = false;
     if (block_bytes >= fit.failing_block_bytes) return false;

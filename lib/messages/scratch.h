@@ -15,12 +15,19 @@ struct Fit {
     std::uint64_t failing_block_bytes = UINT64_MAX;
 };
 
-// Makes room for `blocks` (each rank its own number) blocks of this size (the same on all ranks), and hears
-// whether all ranks have it. Asks the others, by a collective of the MPI library, only when the blocks are
-// larger than any that `fit` met before: all ranks know alike when that is. Returns: the same on all ranks.
-// Requires: `fit` goes with `blocks`; all ranks of the communicator call it in the same call.
-bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, bool shared, Fit& fit,
-                      std::int32_t blocks, std::uint64_t block_bytes);
+// The blocks of scratch that a schedule wants on this rank.
+struct ScratchBlocks {
+    std::int32_t blocks;  // each rank its own number
+    std::uint64_t block_bytes;
+    bool shared;  // they must be on the shared heap
+};
+
+// Makes room for these blocks, whose size is the same on all ranks, and hears whether all ranks have it.
+// Asks the others, by a collective of the MPI library, only when the blocks are larger than any that `fit`
+// met before: all ranks know alike when that is. Returns: the same on all ranks. Requires: `fit` goes with
+// their number; all ranks of the communicator call it in the same call.
+bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, Fit& fit,
+                      const ScratchBlocks& wanted);
 // The half of this epoch; waits until no mate touches it any more. Where the schedule wants no scratch, some
 // address that is not to be used. Requires: agree_on_scratch() said yes.
 std::byte* take_scratch(channel::Channel& channel, Post& post);

@@ -152,11 +152,13 @@ TEST_CASE("data are copied between any two layouts, whole and in part", "[layout
             const bool dense = k == 4;  // the target is contiguous
             std::vector<std::byte> packed(bytes);
             if (dense)
-                copy_data(packed.data(), {}, 0, source.origin,
-                          layout_of_block(from_words, from_count, from_extent), from_at, bytes);
+                copy_data({packed.data()},
+                          {source.origin, layout_of_block(from_words, from_count, from_extent), from_at},
+                          bytes);
             else
-                copy_data(target.origin, layout_of_block(to_words, to_count, to_extent), to_at, source.origin,
-                          layout_of_block(from_words, from_count, from_extent), from_at, bytes);
+                copy_data({target.origin, layout_of_block(to_words, to_count, to_extent), to_at},
+                          {source.origin, layout_of_block(from_words, from_count, from_extent), from_at},
+                          bytes);
             std::vector<std::byte> wanted = before;
             bool right = true;
             for (std::size_t b = 0; b < bytes; ++b) {
