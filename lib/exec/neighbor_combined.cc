@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of neighbours between nodes, combined or not: where a rank carries others' blocks, and what goes
-// straight.
+// Exchanges among neighbours whose messages between nodes are combined: a rank carries blocks of others,
+// which come in one message and go on in another.
+//
+// A rank that takes part must know that all who share neighbours with it do; it knows their block sizes, as
+// blocks that go to one rank are of one size. So all ranks that share neighbours decide alike whether their
+// blocks are so large that they are better sent straight. In v and w forms the lengths travel along
+// (messages/carrier.h), and long blocks go straight.
 #include "base/check.h"
 #include "base/index.h"
+#include "comm/look_up.h"
 #include "exec/neighbor_flight.h"
+#include "messages/cargo.h"
 
 namespace coco::exec {
+namespace {
 
 using blocks::Block;
 using messages::Item;
@@ -15,133 +23,173 @@ using schedule::Area;
 using schedule::Edge;
 using schedule::Place;
 
-void NeighborFlight::carry(std::int32_t scratch_blocks, const schedule::CombinedReceives* receives) {
-    staged_blocks_ = personal_ ? graph_.send_blocks() : 1;
-    arriving_ = receives != nullptr ? schedule::blocks_arriving(*receives, personal_) : 0;
-    const std::int32_t all = scratch_blocks - staged_blocks_;
-    COCO_CHECK_DEAR(arriving_ >= 0 && arriving_ <= all,
-                    "scratch has room for what is staged and for what arrives");
-    if (sized_) {
-        by_loads_ = true;
-        lane_.post.loads.clear();
-        lane_.post.items.resize(base::index(all));
-        lane_.post.comes_straight.assign(base::index(graph_.recv_blocks), 0);
-        return;
+class CombinedFlight final : public NeighborFlight {
+  public:
+    // receives: the messages that this rank's blocks come in; null where they are too large.
+    CombinedFlight(const Order& order, const NeighborPlan& plan, const schedule::CombinedReceives* receives)
+        : NeighborFlight(order, plan),
+          staged_blocks_(personal_ ? graph_.send_blocks() : 1),
+          arriving_(receives != nullptr ? schedule::blocks_arriving(*receives, personal_) : 0) {
+        make_room(plan.chosen->scratch_blocks - staged_blocks_);
     }
-    std::uint64_t bytes = base::index(all - arriving_) * call_.local.send.block_bytes +
-                          base::index(arriving_) * call_.local.recv.block_bytes;
-    if (lane_.post.carried.size() < bytes) lane_.post.carried.resize(bytes);
-}
 
-void NeighborFlight::send(std::int32_t to, Place first, std::int32_t blocks) {
-    if (by_loads_) return messages::send_load(*this, lane_.post.loads, to, first, blocks);
-    Block block = own(first);
-    lane_.post.wire->send(to, block.at, block.bytes * base::index(blocks));
-}
+    void run() { run_as(*this); }
 
-void NeighborFlight::receive(std::int32_t from, Place first, std::int32_t blocks) {
-    if (by_loads_) return messages::receive_load(*this, lane_.post.loads, from, first, blocks);
-    Block block = own(first);
-    lane_.post.wire->receive(from, block.at, block.bytes * base::index(blocks));
-}
-
-void NeighborFlight::complete(std::int32_t left) {
-    const auto messages = base::index(left);
-    if (!by_loads_) return ExchangeFlight::complete(messages);
-    messages::complete_loads(*this, lane_.post.loads, messages);
-}
-
-std::uint64_t NeighborFlight::pack(Cargo& cargo, Place first, std::int32_t blocks) {
-    auto item_at = [&](std::int32_t i) { return item_of({first.owner, first.area, first.index + i}); };
-    std::uint64_t data_bytes = 0;
-    for (std::int32_t i = 0; i < blocks; ++i) data_bytes += item_at(i).travelling_bytes();
-    cargo.parcel = lane_.post.take_parcel(channel_, format_.head_bytes(blocks) + data_bytes);
-    cargo.memory = lane_.post.memory_of(cargo.parcel);
-    cargo.data = cargo.memory + format_.head_bytes(blocks);
-    return messages::write_items(format_, cargo.memory, blocks, item_at);
-}
-
-void NeighborFlight::start_send(Cargo& cargo, std::int32_t to, Part part, std::uint64_t bytes) {
-    const bool head = part == Part::head;
-    lane_.post.wire->start_send(to, head ? cargo.memory : cargo.data, bytes,
-                                head ? mpi::Wire::kFirstTag : mpi::Wire::kThirdTag, cargo.requests(part));
-}
-
-// Received messages stay where they are until the call is over.
-void NeighborFlight::start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
-    const bool head = part == Part::head;
-    std::byte* memory = lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
-    (head ? cargo.memory : cargo.data) = memory;
-    lane_.post.wire->start_receive(from, memory, bytes, head ? mpi::Wire::kFirstTag : mpi::Wire::kThirdTag,
-                                   cargo.requests(part));
-}
-
-std::uint64_t NeighborFlight::learn(Cargo& cargo, std::int32_t, std::int32_t blocks) {
-    cargo.data = cargo.memory + format_.head_bytes(blocks);
-    return format_.data_bytes(cargo.memory, blocks);
-}
-
-void NeighborFlight::complete(Cargo& cargo, Part part) {
-    lane_.post.complete(channel_, cargo.requests(part));
-}
-
-void NeighborFlight::sent(Cargo& cargo) { lane_.post.release_parcel(cargo.parcel); }
-
-void NeighborFlight::unpack(Cargo& cargo, Place first, std::int32_t blocks) {
-    messages::read_items(format_, cargo, blocks, [&](std::int32_t i, const Item& item) {
-        put({first.owner, first.area, first.index + i}, item);
-    });
-}
-
-void NeighborFlight::copy_combined(Place source, Place target) {
-    if (by_loads_) return put(target, item_of(source));
-    Block to = own(target);
-    blocks::copy_block(to.at, own(source).at, to.bytes);
-}
-
-Item NeighborFlight::item_of(Place place) {
-    if (is_carried(place)) return carried_item(place.index);
-    Block block = own(place.area, place.index);
-    bool straight = place.area == Area::send ? block.bytes > kCombinedBytes
-                                             : lane_.post.comes_straight[base::index(place.index)] != 0;
-    return {block.at, block.bytes, straight};
-}
-
-void NeighborFlight::put(Place target, const Item& item) {
-    if (is_carried(target)) {
-        carried_item(target.index) = item;
-    } else if (item.straight) {
-        lane_.post.comes_straight[base::index(target.index)] = 1;
-    } else {
-        Block to = own(Area::recv, target.index);
-        outcome.truncated |= item.bytes > to.bytes;
-        blocks::copy_block(to.at, item.at, std::min(item.bytes, to.bytes));
+    void copy(Place source, Place target) {
+        if (!is_carried(source) && !is_carried(target) && source.area != Area::recv)
+            return NeighborFlight::copy(source, target);
+        if (sized_) return put(target, item_of(source));
+        Block to = own(target);
+        blocks::copy_block(to.at, own(source).at, to.bytes);
     }
-}
-
-void NeighborFlight::start_straight() {
-    for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
-        const std::int32_t to = graph_.destinations[base::index(i)];
-        if (to < 0 || comm_.map.node[to] == comm_.map.node[comm_.rank]) continue;
-        const Item block = item_of({comm_.rank, Area::send, personal_ ? i : 0});
-        if (block.straight)
-            lane_.post.wire->start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag,
-                                        lane_.post.requests);
+    void send(std::int32_t to, Place first, std::int32_t blocks) {
+        if (sized_) return messages::send_load(*this, lane_.post.loads, to, first, blocks);
+        Block block = own(first);
+        lane_.post.wire->send(to, block.at, block.bytes * base::index(blocks));
     }
-    for (const Edge& edge : graph_.incoming)
-        if (lane_.post.comes_straight[base::index(edge.received)]) {
-            Block to = own(Area::recv, edge.received);
-            lane_.post.wire->start_receive(edge.sender, to.at, to.bytes, mpi::Wire::kSecondTag,
-                                           lane_.post.requests);
+    void receive(std::int32_t from, Place first, std::int32_t blocks) {
+        if (sized_) return messages::receive_load(*this, lane_.post.loads, from, first, blocks);
+        Block block = own(first);
+        lane_.post.wire->receive(from, block.at, block.bytes * base::index(blocks));
+    }
+    void complete(std::int32_t left) {
+        if (!sized_) return NeighborFlight::complete(left);
+        messages::complete_loads(*this, lane_.post.loads, base::index(left));
+    }
+    // Starts the messages of long blocks of v and w forms, between nodes, where their tag has no other
+    // messages.
+    void finish_messages() {
+        if (!sized_) return;
+        for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
+            const std::int32_t to = graph_.destinations[base::index(i)];
+            if (to < 0 || comm_.map.node[to] == comm_.map.node[comm_.rank]) continue;
+            const Item block = item_of({comm_.rank, Area::send, personal_ ? i : 0});
+            if (block.straight)
+                lane_.post.wire->start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag,
+                                            lane_.post.requests);
         }
-}
+        for (const Edge& edge : graph_.incoming)
+            if (lane_.post.comes_straight[base::index(edge.received)]) {
+                Block to = NeighborFlight::own(Area::recv, edge.received);
+                lane_.post.wire->start_receive(edge.sender, to.at, to.bytes, mpi::Wire::kSecondTag,
+                                               lane_.post.requests);
+            }
+    }
 
-Block NeighborFlight::carried(std::int32_t index) {
-    COCO_CHECK_DEAR(index >= staged_blocks_, "blocks that are carried lie behind those that are staged");
-    const std::uint64_t in_bytes = call_.local.recv.block_bytes, out_bytes = call_.local.send.block_bytes;
-    auto i = base::index(index - staged_blocks_), arriving = base::index(arriving_);
-    if (i < arriving) return {lane_.post.carried.data() + i * in_bytes, in_bytes};
-    return {lane_.post.carried.data() + arriving * in_bytes + (i - arriving) * out_bytes, out_bytes};
+    // As a port of messages/carrier.h, for v and w forms.
+    using Cargo = messages::Cargo;
+    const messages::Format& format() const { return format_; }
+    std::uint64_t pack(Cargo& cargo, Place first, std::int32_t blocks) {
+        auto item_at = [&](std::int32_t i) { return item_of({first.owner, first.area, first.index + i}); };
+        std::uint64_t data_bytes = 0;
+        for (std::int32_t i = 0; i < blocks; ++i) data_bytes += item_at(i).travelling_bytes();
+        cargo.parcel = lane_.post.take_parcel(channel_, format_.head_bytes(blocks) + data_bytes);
+        cargo.memory = lane_.post.memory_of(cargo.parcel);
+        cargo.data = cargo.memory + format_.head_bytes(blocks);
+        return messages::write_items(format_, cargo.memory, blocks, item_at);
+    }
+    void start_send(Cargo& cargo, std::int32_t to, Part part, std::uint64_t bytes) {
+        lane_.post.wire->start_send(to, part == Part::head ? cargo.memory : cargo.data, bytes, tag_of(part),
+                                    cargo.requests(part));
+    }
+    // Received messages stay where they are until the call is over.
+    void start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
+        std::byte* memory = lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
+        (part == Part::head ? cargo.memory : cargo.data) = memory;
+        lane_.post.wire->start_receive(from, memory, bytes, tag_of(part), cargo.requests(part));
+    }
+    std::uint64_t learn(Cargo& cargo, std::int32_t, std::int32_t blocks) {
+        cargo.data = cargo.memory + format_.head_bytes(blocks);
+        return format_.data_bytes(cargo.memory, blocks);
+    }
+    void complete(Cargo& cargo, Part part) { lane_.post.complete(channel_, cargo.requests(part)); }
+    void sent(Cargo& cargo) { lane_.post.release_parcel(cargo.parcel); }
+    void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
+        messages::read_items(format_, cargo, blocks, [&](std::int32_t i, const Item& item) {
+            put({first.owner, first.area, first.index + i}, item);
+        });
+    }
+
+  private:
+    static int tag_of(Part part) { return part == Part::head ? mpi::Wire::kFirstTag : mpi::Wire::kThirdTag; }
+
+    // Room for the scratch that only this rank uses, behind the blocks that it stages: combined messages,
+    // first those that come in.
+    void make_room(std::int32_t blocks) {
+        COCO_CHECK_DEAR(arriving_ >= 0 && arriving_ <= blocks,
+                        "scratch has room for what is staged and for what arrives");
+        if (sized_) {
+            lane_.post.loads.clear();
+            lane_.post.items.resize(base::index(blocks));
+            lane_.post.comes_straight.assign(base::index(graph_.recv_blocks), 0);
+            return;
+        }
+        std::uint64_t bytes = base::index(blocks - arriving_) * call_.local.send.block_bytes +
+                              base::index(arriving_) * call_.local.recv.block_bytes;
+        if (lane_.post.carried.size() < bytes) lane_.post.carried.resize(bytes);
+    }
+
+    bool is_carried(Place place) const {
+        return place.area == Area::scratch && place.owner == comm_.rank && place.index >= staged_blocks_;
+    }
+    Block carried(std::int32_t index) {
+        COCO_CHECK_DEAR(index >= staged_blocks_, "blocks that are carried lie behind those that are staged");
+        const std::uint64_t in_bytes = call_.local.recv.block_bytes, out_bytes = call_.local.send.block_bytes;
+        auto i = base::index(index - staged_blocks_), arriving = base::index(arriving_);
+        if (i < arriving) return {lane_.post.carried.data() + i * in_bytes, in_bytes};
+        return {lane_.post.carried.data() + arriving * in_bytes + (i - arriving) * out_bytes, out_bytes};
+    }
+    // The block at a place. Where a message has several blocks, they lie in carried scratch.
+    Block own(Place place) {
+        return is_carried(place) ? carried(place.index) : NeighborFlight::own(place.area, place.index);
+    }
+
+    // For v and w forms, as are the two below.
+    Item& carried_item(std::int32_t index) {
+        COCO_CHECK_DEAR(
+            index >= staged_blocks_ && base::index(index - staged_blocks_) < lane_.post.items.size(),
+            "a block that is carried has room");
+        return lane_.post.items[base::index(index - staged_blocks_)];
+    }
+    Item item_of(Place place) {
+        if (is_carried(place)) return carried_item(place.index);
+        Block block = NeighborFlight::own(place.area, place.index);
+        bool straight = place.area == Area::send ? block.bytes > kCombinedBytes
+                                                 : lane_.post.comes_straight[base::index(place.index)] != 0;
+        return {block.at, block.bytes, straight};
+    }
+    void put(Place target, const Item& item) {
+        if (is_carried(target)) {
+            carried_item(target.index) = item;
+        } else if (item.straight) {
+            lane_.post.comes_straight[base::index(target.index)] = 1;
+        } else {
+            Block to = NeighborFlight::own(Area::recv, target.index);
+            outcome.truncated |= item.bytes > to.bytes;
+            blocks::copy_block(to.at, item.at, std::min(item.bytes, to.bytes));
+        }
+    }
+
+    const std::int32_t staged_blocks_, arriving_;  // of scratch; the others are carried
+    const messages::Format format_ = {};
+};
+
+}  // namespace
+
+// The pattern is made in the first call whatever the sizes, which ranks may think of unlike.
+Outcome run_combined(const Order& order, const algorithms::Parameters& parameters) {
+    const CommonFacts& common = order.call.common;
+    const schedule::Combining& all = comm::make_combining(order.comm, common.collective, parameters);
+    auto combines = [&](const blocks::Buffer& side) {
+        return common.sized || side.block_bytes <= kCombinedBytes;
+    };
+    comm::ScheduleKey key = neighbor_key(order, order.algorithm);
+    if (combines(order.call.local.send)) key.combined_sends = &all.sends;
+    if (combines(order.call.local.recv)) key.combined_receives = &all.receives;
+    const NeighborPlan plan = neighbor_plan(order, key);
+    if (key.combined_sends == nullptr && key.combined_receives == nullptr)
+        return fly<NeighborFlight>(order, plan);
+    return fly<CombinedFlight>(order, plan, key.combined_receives);
 }
 
 }  // namespace coco::exec

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A call on neighbours under way: how this rank's blocks can be had, and where its neighbours' are. Made by
-// neighbors.cc, for one call. Thread safety: that of the lane.
+// neighbors.cc, for one call; neighbor_combined.cc has the one whose messages between nodes are combined.
+// Thread safety: that of the lane.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -12,21 +13,23 @@
 #include "comm/neighbors.h"
 #include "exec/exchange_flight.h"
 #include "exec/kernel_read.h"
-#include "messages/cargo.h"
 
 namespace coco::exec {
 
 // The schedule by which a call on neighbours shall run, and what belongs to it.
 struct NeighborPlan {
     const schedule::Schedule* chosen;
-    // Combined messages between nodes, where this rank's blocks are such that they are combined; else null.
-    const schedule::CombinedReceives* receives;
-    bool combines;
     // The ranks that may be reading this one's buffers.
     std::span<const std::int32_t> readers;
 };
 
-class NeighborFlight final : public ExchangeFlight {
+// The key of an algorithm's schedule for the neighbours of the call.
+comm::ScheduleKey neighbor_key(const Order& order, const algorithms::Algorithm& algorithm);
+NeighborPlan neighbor_plan(const Order& order, const comm::ScheduleKey& key);
+// neighbor_combined.cc. Requires: the algorithm combines.
+Outcome run_combined(const Order& order, const algorithms::Parameters& parameters);
+
+class NeighborFlight : public ExchangeFlight {
   public:
     NeighborFlight(const Order& order, const NeighborPlan& plan)
         : ExchangeFlight(order),
@@ -45,18 +48,15 @@ class NeighborFlight final : public ExchangeFlight {
         std::uint64_t blocks = personal_ ? base::index(near_.most_blocks) : 1;
         fetches_ahead_ = !sized_ && blocks * call_.local.recv.block_bytes <= channel::kInlineBytes;
         store_.tables.resize(base::index(comm_.ranks));
-        if (plan.combines) carry(plan.chosen->scratch_blocks, plan.receives);
         plan_send();
         plan_recv();
         outcome.staged = by_message_ || is_staged();
     }
 
-    void run();
+    void run() { run_as(*this); }
 
     static constexpr bool kRows = false;
     void copy(schedule::Place source, schedule::Place target) {
-        if (is_carried(source) || is_carried(target) || source.area == schedule::Area::recv)
-            return copy_combined(source, target);
         if (target.area == schedule::Area::scratch) return;  // filled in place()
         blocks::Block from =
             source.owner == comm_.rank ? own(schedule::Area::send, source.index) : block_of(source);
@@ -86,29 +86,42 @@ class NeighborFlight final : public ExchangeFlight {
         channel_.raise(milestone);
     }
 
-    void send(std::int32_t to, schedule::Place first, std::int32_t blocks);
-    void receive(std::int32_t from, schedule::Place first, std::int32_t blocks);
-    void complete(std::int32_t left);
+    // A message brings the block of one edge.
+    void send(std::int32_t to, schedule::Place block, std::int32_t blocks) {
+        COCO_CHECK_DEAR(blocks == 1, "each edge has a message of its own");
+        const blocks::Block from = own(block);
+        lane_.post.wire->send(to, from.at, from.bytes);
+    }
+    void receive(std::int32_t from, schedule::Place block, std::int32_t blocks) {
+        COCO_CHECK_DEAR(blocks == 1, "each edge has a message of its own");
+        const blocks::Block to = own(block);
+        lane_.post.wire->receive(from, to.at, to.bytes);
+    }
+    void complete(std::int32_t left) { ExchangeFlight::complete(base::index(left)); }
 
-    // The functions of a port of messages/carrier.h: neighbor_combined.cc.
-    using Cargo = messages::Cargo;
-    const messages::Format& format() const { return format_; }
-    std::uint64_t pack(Cargo& cargo, schedule::Place first, std::int32_t blocks);
-    void start_send(Cargo& cargo, std::int32_t to, messages::Part part, std::uint64_t bytes);
-    void start_receive(Cargo& cargo, std::int32_t from, messages::Part part, std::uint64_t bytes);
-    std::uint64_t learn(Cargo& cargo, std::int32_t from, std::int32_t blocks);
-    void complete(Cargo& cargo, messages::Part part);
-    void sent(Cargo& cargo);
-    void unpack(Cargo& cargo, schedule::Place first, std::int32_t blocks);
+  protected:
+    // Runs the call as a flight of that class, which may have an end of its own: finish_messages().
+    template <class Flight>
+    void run_as(Flight& flight) {
+        place();
+        const bool may_write = writes_;
+        if (may_write) agree_on_writers();
+        const bool as_chosen = writes_ == may_write;
+        const algorithms::Algorithm& pull = plain_pull(common().collective);
+        outcome.ran = as_chosen ? &algorithm_ : &pull;
+        walk(as_chosen ? *plan_.chosen : comm_.schedule_for(neighbor_key(order_, pull)), flight);
+        if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place())
+            for (const std::int32_t reader : plan_.readers) channel_.wait_milestone(reader, schedule::kDone);
+        answer_readers();
+        if constexpr (requires { flight.finish_messages(); }) flight.finish_messages();
+        lane_.post.complete(channel_, lane_.post.requests);
+        scatter_received();
+        blocks::empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
+    }
 
-  private:
     std::uint32_t signature(const blocks::Buffer& side) const;
     // Where others write to receive buffers, all ranks of the node have to be ready for that.
     void agree_on_writers();
-
-    // Makes room for the scratch that only this rank uses, behind the blocks that it stages: combined
-    // messages, first those that come in.
-    void carry(std::int32_t scratch_blocks, const schedule::CombinedReceives* receives);
 
     // The functions that decide and publish how this rank's blocks can be had: neighbor_publish.cc.
     std::uint64_t send_total() const;
@@ -180,6 +193,8 @@ class NeighborFlight final : public ExchangeFlight {
         return {base::displaced(side.base, index * side.stride_bytes), buffer.block_bytes};
     }
 
+    blocks::Block own(schedule::Place place) const { return own(place.area, place.index); }
+
     // Whether the block at a place may have holes, which its layout tells.
     bool has_layout(schedule::Place place) const {
         if (place.owner != comm_.rank)
@@ -193,30 +208,6 @@ class NeighborFlight final : public ExchangeFlight {
         const bool is_received = place.area == schedule::Area::recv;
         return (is_received ? call_.local.recv : call_.local.send).layout_of_block(place.index);
     }
-
-    // The blocks that combined messages between nodes carry: neighbor_combined.cc.
-    bool is_carried(schedule::Place place) const {
-        return place.area == schedule::Area::scratch && place.owner == comm_.rank &&
-               place.index >= staged_blocks_;
-    }
-    blocks::Block carried(std::int32_t index);
-    // The block at a place. Where a message has several blocks, they lie in carried scratch.
-    blocks::Block own(schedule::Place place) {
-        return is_carried(place) ? carried(place.index) : own(place.area, place.index);
-    }
-    void copy_combined(schedule::Place source, schedule::Place target);
-    // For v and w forms.
-    messages::Item& carried_item(std::int32_t index) {
-        COCO_CHECK_DEAR(
-            index >= staged_blocks_ && base::index(index - staged_blocks_) < lane_.post.items.size(),
-            "a block that is carried has room");
-        return lane_.post.items[base::index(index - staged_blocks_)];
-    }
-    messages::Item item_of(schedule::Place place);
-    void put(schedule::Place target, const messages::Item& item);
-    // Starts the messages of long blocks of v and w forms, between nodes, where their tag has no other
-    // messages.
-    void start_straight();
 
     blocks::Block block_of(schedule::Place place) {
         if (place.area != schedule::Area::recv &&
@@ -270,10 +261,7 @@ class NeighborFlight final : public ExchangeFlight {
     };
     std::vector<Gathered> gathered_;  // blocks with layouts that came as messages
     std::uint64_t gathered_bytes_ = 0;
-    bool fetches_ahead_ = false;                             // neighbours' blocks are likely in their slots
-    std::int32_t staged_blocks_ = INT32_MAX, arriving_ = 0;  // of scratch; the others are carried
-    bool by_loads_ = false;  // v and w forms, where messages are combined: their lengths travel along
-    messages::Format format_;
+    bool fetches_ahead_ = false;  // neighbours' blocks are likely in their slots
 };
 
 }  // namespace coco::exec

@@ -9,11 +9,6 @@
 // whose buffers they touch, and ranks that think of different sizes may choose unlike as long as the
 // receivers copy. Where others write to receive buffers, all ranks of the node have to be ready for that:
 // with few bytes they always are; else all look at all slots, and if one is not, the receivers copy.
-//
-// Between nodes messages may be combined (`combining`). A rank that takes part must know that all who share
-// neighbours with it do; it knows their block sizes, as blocks that go to one rank are of one size. So all
-// ranks that share neighbours decide alike whether their blocks are so large that they are better sent
-// straight. In v and w forms the lengths travel along (messages/carrier.h).
 #include <algorithm>
 
 #include "base/check.h"
@@ -45,54 +40,22 @@ const schedule::EdgeShare& share_for(const Order& order, schedule::Cut cut) {
     return comm::make_share(order.comm, common.collective, cut, weights);
 }
 
-struct Combined {
-    const schedule::CombinedSends* sends = nullptr;
-    const schedule::CombinedReceives* receives = nullptr;
-};
-
-// The pattern is made in the first call whatever the sizes, which ranks may think of unlike.
-Combined combined_for(const Order& order, const algorithms::Parameters& parameters) {
-    if (!order.algorithm.combines()) return {};
-    const CommonFacts& common = order.call.common;
-    const schedule::Combining& all = comm::make_combining(order.comm, common.collective, parameters);
-    auto combines = [&](const blocks::Buffer& side) {
-        return common.sized || side.block_bytes <= kCombinedBytes;
-    };
-    return {combines(order.call.local.send) ? &all.sends : nullptr,
-            combines(order.call.local.recv) ? &all.receives : nullptr};
-}
-
-const schedule::Schedule& schedule_for(const Order& order, const algorithms::Algorithm& algorithm,
-                                       Combined combined) {
-    const algorithms::Collective collective = order.call.common.collective;
-    return order.comm.schedule_for({.algorithm = &algorithm,
-                                    .exchange = base::exchange_of(collective),
-                                    .root = 0,
-                                    .segments = 1,
-                                    .parameters = {},
-                                    .neighborhood = &order.comm.neighbors->graph_of(collective),
-                                    .share = &share_for(order, algorithm.cut),
-                                    .combined_sends = combined.sends,
-                                    .combined_receives = combined.receives});
-}
-
 }  // namespace
 
-void NeighborFlight::run() {
-    place();
-    const bool may_write = writes_;
-    if (may_write) agree_on_writers();
-    const bool as_chosen = writes_ == may_write;
-    const algorithms::Algorithm& pull = plain_pull(common().collective);
-    outcome.ran = as_chosen ? &algorithm_ : &pull;
-    walk(as_chosen ? *plan_.chosen : schedule_for(order_, pull, {}), *this);
-    if (!writes_ && !algorithm_.reads_peer_send() && is_read_in_place())
-        for (const std::int32_t reader : plan_.readers) channel_.wait_milestone(reader, schedule::kDone);
-    answer_readers();
-    if (by_loads_) start_straight();
-    lane_.post.complete(channel_, lane_.post.requests);
-    scatter_received();
-    blocks::empty_side(recv_, call_.local.recv, call_.local.recv.block_bytes);
+comm::ScheduleKey neighbor_key(const Order& order, const algorithms::Algorithm& algorithm) {
+    const algorithms::Collective collective = order.call.common.collective;
+    return {.algorithm = &algorithm,
+            .exchange = base::exchange_of(collective),
+            .root = 0,
+            .segments = 1,
+            .parameters = {},
+            .neighborhood = &order.comm.neighbors->graph_of(collective),
+            .share = &share_for(order, algorithm.cut)};
+}
+
+NeighborPlan neighbor_plan(const Order& order, const comm::ScheduleKey& key) {
+    return {.chosen = &order.comm.schedule_for(key),
+            .readers = share_for(order, schedule::Cut::own).touching};
 }
 
 void NeighborFlight::agree_on_writers() {
@@ -195,12 +158,8 @@ void NeighborFlight::look_for_truncation() {
 
 Outcome run_neighbors(const Order& order, const algorithms::Parameters& parameters) {
     COCO_CHECK_DEAR(order.comm.neighbors != nullptr, "a call on neighbours runs where these are known");
-    const Combined combined = combined_for(order, parameters);
-    const NeighborPlan plan{.chosen = &schedule_for(order, order.algorithm, combined),
-                            .receives = combined.receives,
-                            .combines = combined.sends != nullptr || combined.receives != nullptr,
-                            .readers = share_for(order, schedule::Cut::own).touching};
-    return fly<NeighborFlight>(order, plan);
+    if (order.algorithm.combines()) return run_combined(order, parameters);
+    return fly<NeighborFlight>(order, neighbor_plan(order, neighbor_key(order, order.algorithm)));
 }
 
 }  // namespace coco::exec
