@@ -85,15 +85,13 @@ void renew(Comm& comm) {
     comm.closed = stats::Reason::not_set_up;
     comm.settled = false;
     if (comm.neighbors != nullptr) {
-        std::erase_if(comm.schedules,
-                      [](const Comm::Kept& kept) { return kept.key.neighborhood != nullptr; });
-        comm.last_schedule = 0;
+        comm.schedules.forget_neighbors();
         comm.neighbors.reset();
         comm.lane.post.wire = nullptr;
     }
     comm.lane.blocks.release_rooms();
     comm.choices.forget();
-    for (Comm::Kept& kept : comm.schedules) kept.fits.clear();  // the scratch is given up
+    comm.schedules.forget_fits();  // the scratch is given up
 }
 
 // Leaves a communicator that was freed. Its members keep the state if it can be used again.

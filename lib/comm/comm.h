@@ -19,30 +19,13 @@
 #include "channel/channel.h"
 #include "choose/choices.h"
 #include "comm/neighbors.h"
+#include "comm/schedules.h"
 #include "messages/post.h"
-#include "messages/scratch.h"
 #include "mpi/wire.h"
-#include "schedule/schedule.h"
 #include "stats/stats.h"
 #include "topology/node_map.h"
 
 namespace coco::comm {
-
-// The key of a schedule: all that it depends on besides the communicator.
-struct ScheduleKey {
-    const algorithms::Algorithm* algorithm;
-    algorithms::Exchange exchange;
-    std::int32_t root;
-    std::int32_t segments;
-    algorithms::Parameters parameters = {};
-    // For neighbor_* only; null for others.
-    const schedule::Neighborhood* neighborhood = nullptr;
-    const schedule::EdgeShare* share = nullptr;
-    const schedule::Bundles* bundles = nullptr;
-    const schedule::CombinedSends* combined_sends = nullptr;
-    const schedule::CombinedReceives* combined_receives = nullptr;
-    friend bool operator==(const ScheduleKey&, const ScheduleKey&) = default;
-};
 
 // The resources on which one call at a time runs, lent to its flight. The communicator has one lane, on which
 // its blocking calls go; each further call that shall be under way beside them needs another lane.
@@ -89,32 +72,7 @@ struct Comm {
     Lane lane;
     bool control_is_lone = false;  // the lane's control block is in private memory: no mates on the node
 
-    struct Kept {
-        ScheduleKey key;
-        std::unique_ptr<schedule::Schedule> schedule;
-        // The block sizes for which all ranks have scratch, for each lane on which the schedule runs.
-        struct Fits {
-            messages::Fit plain = {}, sized = {};
-        };
-        std::vector<Fits> fits = {};
-        Fits& fits_on(const Lane& lane) {
-            if (fits.size() <= lane.number) fits.resize(lane.number + 1);
-            return fits[lane.number];
-        }
-    };
-    // Schedules of exchanges: one for each algorithm, form, set of parameters and, among neighbours, graph.
-    std::vector<Kept> schedules;
-    std::size_t last_schedule = 0;  // the index of the one asked for last
-    // Each root and each number of segments of a bcast has a schedule of its own, so these are kept in a
-    // direct-mapped cache: a new key evicts the schedule in its place. A rank may evict alone, because it
-    // makes the schedule again from its shape and asks no other rank. `schedules` above must never be
-    // evicted: all ranks must have the same Fit there, by which they know when to ask each other.
-    static constexpr std::size_t kBcastSchedules = 128;
-    struct KeptBcast {
-        ScheduleKey key;
-        std::shared_ptr<const schedule::Schedule> schedule;
-    };
-    std::vector<KeptBcast> bcast_schedules;  // by place
+    Schedules schedules;
     choose::Choices choices;
     // What rank 0's journal told when the communicator was set up by a collective.
     std::vector<std::int64_t> told;
@@ -122,32 +80,18 @@ struct Comm {
 
     ~Comm();
 
-    // The schedule of this rank; made at its first use. Requires: no bcast.
-    Kept& kept_schedule(const ScheduleKey& key);
+    // The schedules of this rank (schedules.h).
+    Schedules::Kept& kept_schedule(const ScheduleKey& key) { return schedules.of_exchange(key, {map, rank}); }
     const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_schedule(key).schedule; }
-    // The same for an exchange on one node, whose key is these two alone. Every call of such an exchange asks
-    // for it.
     const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
                                                 algorithms::Exchange exchange) {
         COCO_CHECK_DEAR(algorithm.one_node() && nodes == 1,
                         "an exchange on one node runs an algorithm of one node");
-        LastExchange& last = last_exchanges_[base::index(exchange)];
-        if (last.algorithm != &algorithm) [[unlikely]]
-            last = {&algorithm, &schedule_for({&algorithm, exchange, 0, 1})};
-        return *last.schedule;
+        return schedules.of_exchange_on_node(algorithm, exchange, {map, rank});
     }
-    // The same for a bcast.
-    std::shared_ptr<const schedule::Schedule> bcast_schedule_for(const ScheduleKey& key);
-
-  private:
-    std::unique_ptr<schedule::Schedule> make_schedule(const ScheduleKey& key) const;
-
-    // The schedule that exchange_schedule() gave last, by exchange. It lives as long as the communicator.
-    struct LastExchange {
-        const algorithms::Algorithm* algorithm = nullptr;
-        const schedule::Schedule* schedule = nullptr;
-    };
-    LastExchange last_exchanges_[base::kExchanges];
+    std::shared_ptr<const schedule::Schedule> bcast_schedule_for(const ScheduleKey& key) {
+        return schedules.of_bcast(key, {map, rank});
+    }
 };
 
 }  // namespace coco::comm

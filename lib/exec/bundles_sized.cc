@@ -229,12 +229,12 @@ class SizedBundlesFlight final : public ExchangeFlight {
 
 }  // namespace
 
-Outcome run_sized_bundles(const Order& order, comm::Comm::Kept& kept) {
+Outcome run_sized_bundles(const Order& order, comm::Schedules::Kept& kept) {
     COCO_CHECK_DEAR(kept.key.bundles != nullptr && kept.key.neighborhood != nullptr,
                     "bundles run by a schedule that was made from them");
     const std::uint64_t room_bytes = room_bytes_of(kept.key);
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
-                                    kept.fits_on(order.lane).sized,
+                                    kept.fits_on(order.lane.number).sized,
                                     {all_blocks(*kept.schedule), room_bytes, !order.comm.mates.empty()}))
         return run_nothing(order, stats::Reason::no_shared_heap);
     return fly<SizedBundlesFlight>(order, *kept.schedule, room_bytes);

@@ -127,10 +127,10 @@ Outcome run_over_nodes(const Order& order, const algorithms::Parameters& paramet
     COCO_CHECK_DEAR(order.lane.post.wire != nullptr, "an exchange over nodes has a wire");
     const CommonFacts& common = order.call.common;
     if (common.sized && !is_neighbor(common.collective)) return run_sized_over_nodes(order, parameters);
-    comm::Comm::Kept& kept = order.comm.kept_schedule(key_of(order, fitting(order, parameters)));
+    comm::Schedules::Kept& kept = order.comm.kept_schedule(key_of(order, fitting(order, parameters)));
     if (common.sized) return run_sized_bundles(order, kept);
     if (!messages::agree_on_scratch(
-            order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane).plain,
+            order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane.number).plain,
             {kept.schedule->scratch_blocks, common.block_bytes, !order.comm.mates.empty()}))
         return run_nothing(order, stats::Reason::no_shared_heap);
     return fly<NodesFlight>(order, *kept.schedule);

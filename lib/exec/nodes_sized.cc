@@ -350,11 +350,11 @@ class SizedNodesFlight final : public ExchangeFlight {
 Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters) {
     COCO_CHECK_DEAR(order.call.common.sized && order.lane.post.wire != nullptr,
                     "a sized exchange over nodes has a wire");
-    comm::Comm::Kept& kept = order.comm.kept_schedule(
+    comm::Schedules::Kept& kept = order.comm.kept_schedule(
         {&order.algorithm, base::exchange_of(order.call.common.collective), 0, 1, parameters});
     // A board, and an element for each block.
     if (!messages::agree_on_scratch(
-            order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane).sized,
+            order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane.number).sized,
             {kept.schedule->scratch_blocks + 1, sizeof(Element), !order.comm.mates.empty()}))
         return run_nothing(order, stats::Reason::no_shared_heap);
     const Outcome outcome = fly<SizedNodesFlight>(order, *kept.schedule);

@@ -44,7 +44,7 @@ Outcome run_neighbors(const Order& order, const algorithms::Parameters& paramete
 Outcome run_over_nodes(const Order& order, const algorithms::Parameters& parameters);
 Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters);
 // bundles_sized.cc: v and w forms of neighbours. Requires: kept is of a schedule made from bundles.
-Outcome run_sized_bundles(const Order& order, comm::Comm::Kept& kept);
+Outcome run_sized_bundles(const Order& order, comm::Schedules::Kept& kept);
 // bcast.cc and nodes_bcast.cc, over several nodes; each takes further epochs itself, one for each train of
 // segments.
 Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters);
