@@ -272,6 +272,11 @@ COCO_MAKES(Dist_graph_create_adjacent, comm, made,
            (comm, indegree, sources, source_weights, outdegree, destinations, destination_weights, info,
             reorder, made))
 
+// Open MPI copies attributes there as if it duplicated the parent, though the ranks are others.
+COCO_BOTH_NAMES(Comm_create_group, (Comm comm, Group group, int tag, void* made), (comm, group, tag, made), {
+    return coco::dispatch::make_group_communicator([&] { return next(comm, group, tag, made); });
+})
+
 // With Open MPI a beginning that takes its time.
 COCO_BOTH_NAMES(Comm_idup, (Comm comm, void* made, void* request), (comm, made, request), {
     if (lib().manners.makes_one_comm_at_a_time) coco::dispatch::before_idup();

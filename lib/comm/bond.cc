@@ -43,9 +43,11 @@ std::uint64_t scramble(std::uint64_t x) {
     return x ^ x >> 33;
 }
 
+thread_local bool t_copies_nothing = false;  // WithoutCopies
+
 int copy_bond(mpi::Comm, int, void*, void* value, void* copy, int* flag) {
     auto* parent = static_cast<Bond*>(value);
-    const std::uint64_t id = parent->next_child();
+    const std::uint64_t id = t_copies_nothing ? 0 : parent->next_child();
     *flag = id != 0;
     if (id == 0) return mpi::kSuccess;
     Members* members = parent->members != nullptr ? parent->members->keep() : nullptr;
@@ -122,6 +124,9 @@ std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
 }
 
 }  // namespace
+
+WithoutCopies::WithoutCopies() : outer_(std::exchange(t_copies_nothing, true)) {}
+WithoutCopies::~WithoutCopies() { t_copies_nothing = outer_; }
 
 Members::Members(std::vector<std::int32_t> world_ranks) : world_ranks_(std::move(world_ranks)) {
     own_rank_ = base::number(std::ranges::find(world_ranks_, rank_in_world()) - world_ranks_.begin());

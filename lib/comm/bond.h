@@ -74,6 +74,19 @@ struct Bond {
 // left.
 std::unique_ptr<Comm> make_state(mpi::Comm handle, Bond& bond);
 
+// While it lives, communicators that this thread makes get no copy of a bond, and are not counted as
+// children: MPI_Comm_create_group is called by some ranks of the parent only.
+class WithoutCopies {
+  public:
+    WithoutCopies();
+    ~WithoutCopies();
+    WithoutCopies(const WithoutCopies&) = delete;
+    WithoutCopies& operator=(const WithoutCopies&) = delete;
+
+  private:
+    const bool outer_;
+};
+
 // The bond of a communicator. Returns: null if it has none; `valid` tells whether the handle is one at all.
 Bond* find_bond(mpi::Comm handle, bool* valid = nullptr);
 // Hangs a bond on a communicator. Returns: null if the library refuses.

@@ -30,6 +30,12 @@ int make_communicator(mpi::Comm parent, const void* made, PassOn pass_on) {
     if (result == mpi::kSuccess) comm::bind_child(mpi::narrow(parent), mpi::load<mpi::Comm>(made));
     return result;
 }
+// Runs MPI_Comm_create_group, which has no identity to give: only the ranks of the group call it.
+template <class PassOn>
+int make_group_communicator(PassOn pass_on) {
+    const comm::WithoutCopies without;
+    return pass_on();
+}
 // Called before MPI_Comm_idup of Open MPI.
 void before_idup();
 // Called before MPI_Finalize: makes the report, and frees what we own of MPI.

@@ -63,6 +63,7 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Comm_split, (Comm, int, int, void* made))                                                              \
     X(Comm_split_type, (Comm, int, int, Info, void* made))                                                   \
     X(Comm_create, (Comm, Group, void* made))                                                                \
+    X(Comm_create_group, (Comm, Group, int tag, void* made))                                                 \
     X(Comm_idup, (Comm, void* made, void* request))                                                          \
     X(Comm_free, (void* comm))                                                                               \
     X(Comm_disconnect, (void* comm))                                                                         \
