@@ -33,7 +33,7 @@ bool is_bounded(const CommonArguments& common, const comm::Comm& comm) {
     return !common.has_block && comm.wire != nullptr && !is_neighbor(common.facts.collective);
 }
 
-policy::Facts facts_of(const comm::Comm& comm, const CommonArguments& common) {
+policy::Facts choice_facts_of(const comm::Comm& comm, const CommonArguments& common) {
     policy::Facts facts{.collective = common.facts.collective,
                         .nodes = comm.nodes,
                         .ranks_per_node = comm.ranks_per_node,
@@ -55,7 +55,7 @@ const choose::Choice& choose_for(comm::Comm& comm, const CommonArguments& common
     const settings::Learn& learn = learning_in_force();
     const choose::Learning learning{learn.is_on, learn.is_restless, &agreement, &the_journal()};
     const choose::Choice& choice =
-        comm.choices.choose(the_policy(), facts_of(comm, common), is_bounded(common, comm), learning);
+        comm.choices.choose(the_policy(), choice_facts_of(comm, common), is_bounded(common, comm), learning);
     if (agreement.was_asked()) taken.measured_from_ns = 0;  // what it took is no part of the call
     return choice;
 }
