@@ -12,8 +12,9 @@ World::World(int ranks, int per_node)
       per_node(per_node),
       rank(static_cast<std::size_t>(ranks)),
       barrier(simgrid::s4u::Barrier::create(static_cast<unsigned>(ranks))) {
-    for (int r = 0; r < ranks; ++r) map.node.push_back(r / per_node);
-    map.domain = map.node;
+    std::vector<std::int32_t> node;
+    for (int r = 0; r < ranks; ++r) node.push_back(r / per_node);
+    map = {node, node};
 }
 
 std::int64_t World::bytes_of(Element element) const {

@@ -38,18 +38,8 @@ void arrange(Comm& comm, const std::vector<const RankCard*>& cards) {
     comm.crowded_here = crowding.is_crowded(cards[base::index(comm.rank)]->segment.host);
     comm.crowded = crowding.is_any_crowded();
     comm.map = topology::make_node_map(nodes, domains);
-    comm.domains = comm.map.domains();
-    comm.nodes = comm.map.nodes();
-    comm.ranks_per_node = 0;
-    comm.mates.clear();
-    std::vector<std::int32_t> on_node(base::index(comm.map.nodes()));
-    for (std::int32_t r = 0; r < comm.ranks; ++r) {
-        std::int32_t node = comm.map.node[r];
-        comm.ranks_per_node = std::max(comm.ranks_per_node, ++on_node[node]);
-        if (r != comm.rank && node == comm.map.node[comm.rank]) comm.mates.push_back(r);
-    }
-    COCO_CHECK(comm.mates.size() < base::index(comm.ranks_per_node),
-               "no node has more ranks than the largest");
+    comm.mates = comm.map.ranks_on_node(comm.map.node[comm.rank]);
+    std::erase(comm.mates, comm.rank);
 }
 
 void choose_waiting(Comm& comm) {

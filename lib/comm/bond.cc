@@ -100,10 +100,10 @@ void renew(Comm& comm) {
 void part(std::unique_ptr<Comm> comm, Members& members) {
     COCO_CHECK(comm != nullptr && comm->ranks == members.size(),
                "a communicator that is left had these members");
-    if (comm->lane.channel.is_open() && !comm->control_is_lone) leave_mates(*comm);
+    if (comm->lane.channel.is_open() && !comm->lane.control_is_lone) leave_mates(*comm);
     const bool lasts = comm->closed == stats::Reason::none || comm->closed == stats::Reason::not_set_up ||
                        comm->closed == stats::Reason::single_rank;
-    if (comm->wire != nullptr || comm->control_is_lone || !lasts) return;
+    if (comm->wire != nullptr || comm->lane.control_is_lone || !lasts) return;
     renew(*comm);
     comm->bond = nullptr;
     members.give_idle(std::move(comm));

@@ -66,7 +66,7 @@ schedule::Combining make_by_letters(const Comm& comm, schedule::CombiningMaker m
 
 const schedule::Combining& make_combining(Comm& comm, algorithms::Collective collective,
                                           const algorithms::Parameters& parameters) {
-    COCO_CHECK(comm.neighbors != nullptr && comm.nodes > 1,
+    COCO_CHECK(comm.neighbors != nullptr && comm.map.nodes() > 1,
                "messages are combined among neighbours on several nodes");
     Neighbors& near = *comm.neighbors;
     const schedule::Neighborhood& graph = near.graph_of(collective);

@@ -15,7 +15,7 @@ Comm::~Comm() {
     channel::Channel& channel = lane.channel;
     if (!channel.is_open()) return;
     std::vector<void*> memory = lane.post.leave();
-    if (control_is_lone) {
+    if (lane.control_is_lone) {
         for (void* kept : memory) heap::release(kept);
         channel::end_lone_control(channel.close());
         return;

@@ -34,6 +34,7 @@ struct Lane {
     channel::Channel channel;
     blocks::Store blocks;
     messages::Post post;
+    bool control_is_lone = false;  // its control block is in private memory: no mates on the node
 };
 
 struct Bond;
@@ -58,9 +59,6 @@ struct Comm {
     bool settled = false;  // open, or closed for good: calls need not be counted any more
 
     topology::NodeMap map;
-    std::int32_t nodes = 0;
-    std::int32_t ranks_per_node = 0;
-    std::int32_t domains = 0;
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
     std::unique_ptr<mpi::Wire> wire;       // several nodes: the messages between them
     std::unique_ptr<Neighbors> neighbors;  // null until asked for: comm/neighbors.h
@@ -70,8 +68,6 @@ struct Comm {
         return neighbors->edges_between_nodes / base::index(ranks);
     }
     Lane lane;
-    bool control_is_lone = false;  // the lane's control block is in private memory: no mates on the node
-
     Schedules schedules;
     choose::Choices choices;
     // What rank 0's journal told when the communicator was set up by a collective.
@@ -85,7 +81,7 @@ struct Comm {
     const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_schedule(key).schedule; }
     const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
                                                 algorithms::Exchange exchange) {
-        COCO_CHECK_DEAR(algorithm.one_node() && nodes == 1,
+        COCO_CHECK_DEAR(algorithm.one_node() && map.nodes() == 1,
                         "an exchange on one node runs an algorithm of one node");
         return schedules.of_exchange_on_node(algorithm, exchange, {map, rank});
     }

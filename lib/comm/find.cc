@@ -123,7 +123,7 @@ constexpr std::uint32_t kEnough = 40, kSizedWeight = 10, kExchangeWeight = 5, kL
 constexpr std::uint64_t kLargeBytes = 16 * 1024;
 
 std::uint32_t weight_of(const Comm& comm, algorithms::Collective collective, std::uint64_t block_bytes) {
-    const bool meets_in_memory = comm.stands_in || (comm.id != 0 && comm.nodes == 1);
+    const bool meets_in_memory = comm.stands_in || (comm.id != 0 && comm.map.nodes() == 1);
     const bool is_world = comm.handle == mpi::lib().comm_world;  // is used for long
     if (!meets_in_memory) return is_world ? kEnough : kWeightWithCollectives;
     if (is_rooted(collective) || is_neighbor(collective)) return kLeastWeight;
@@ -184,7 +184,7 @@ Comm* open_world() {
     Bond* bond = find_bond(world);
     if (bond == nullptr || bond->id == 0 || bond->comm != nullptr) return nullptr;
     Comm* comm = make_known(world, *bond);
-    if (comm->nodes == 1 && !comm->settled) settle(*comm);
+    if (comm->map.nodes() == 1 && !comm->settled) settle(*comm);
     return comm->closed == stats::Reason::none ? comm : nullptr;
 }
 

@@ -34,7 +34,7 @@ void show_control(Comm& comm) {
     std::byte* segment = heap::own().base;
     channel::Control* control = channel::take_control();
     if (control == nullptr) stop_without_control(comm);
-    if (comm.rank == 0 && comm.nodes == 1) tell_known_choices(comm, control->told);
+    if (comm.rank == 0 && comm.map.nodes() == 1) tell_known_choices(comm, control->told);
     const channel::ControlCard card{
         .control_at = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(control) - segment),
         .epoch_base = control->flag.value.load(std::memory_order_relaxed) >> 20,

@@ -59,7 +59,7 @@ Notice hear(Comm& comm, std::int32_t peer) {
 }  // namespace
 
 std::vector<Notice> exchange_notices(Comm& comm, const Notice& mine) {
-    COCO_CHECK(comm.lane.channel.is_open() && comm.nodes == 1,
+    COCO_CHECK(comm.lane.channel.is_open() && comm.map.nodes() == 1,
                "notices are exchanged on an open communicator of one node");
     comm.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);

@@ -196,14 +196,14 @@ stats::Reason meet_by_cards(Comm& comm, Parts& parts) {
 // The ranks know one another since MPI_Init.
 stats::Reason meet_in_world(const Comm& comm) {
     COCO_CHECK(comm.world_ranks != nullptr, "a communicator with an identity is of ranks of the world");
-    return comm.ranks_per_node <= kMatesMost ? stats::Reason::none : stats::Reason::no_shared_heap;
+    return comm.map.ranks_per_node() <= kMatesMost ? stats::Reason::none : stats::Reason::no_shared_heap;
 }
 
 // A rank alone on its node needs no shared heap.
 bool stand_alone(Comm& comm, Parts& parts) {
     if (parts.control == nullptr) {
         parts.control = channel::make_lone_control();
-        comm.control_is_lone = true;
+        comm.lane.control_is_lone = true;
         if (parts.control == nullptr) return false;
     }
     parts.peers.resize(base::index(comm.ranks));
@@ -217,7 +217,7 @@ bool stand_alone(Comm& comm, Parts& parts) {
 
 // Makes the wire between nodes.
 stats::Reason wire_up(Comm& comm, Parts& parts) {
-    COCO_CHECK(comm.nodes > 1, "a wire is for ranks of several nodes");
+    COCO_CHECK(comm.map.nodes() > 1, "a wire is for ranks of several nodes");
     struct {
         std::uint64_t wires, uses_device;
     } mine{base::index(mpi::Wire::alive()), os::uses_device()}, most{};
@@ -242,7 +242,7 @@ void open_channel(Comm& comm, Parts& parts) {
 }
 
 void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
-    if (comm.control_is_lone)
+    if (comm.lane.control_is_lone)
         channel::end_lone_control(control);
     else if (control != nullptr)
         channel::retire_control(control, {});
@@ -262,13 +262,13 @@ stats::Reason set_up(Comm& comm) noexcept {
     COCO_CHECK(comm.rank >= 0 && comm.rank < comm.ranks, "a rank of a communicator is one of its ranks");
     Parts parts;
     stats::Reason reason = comm.id != 0 ? meet_in_world(comm) : meet_by_cards(comm, parts);
-    if (reason == stats::Reason::none && comm.nodes > 1) reason = wire_up(comm, parts);
+    if (reason == stats::Reason::none && comm.map.nodes() > 1) reason = wire_up(comm, parts);
     if (reason != stats::Reason::none) {
         leave_to_mpi(comm, parts.control, reason);
         return reason;
     }
     open_channel(comm, parts);
-    if (comm.nodes > 1 || comm.id == 0) hear_known_choices(comm);
+    if (comm.map.nodes() > 1 || comm.id == 0) hear_known_choices(comm);
     COCO_LOG(debug, "communicator of "
                         << comm.ranks << " ranks on " << comm.map.nodes() << " nodes set up"
                         << (comm.lane.channel.waiting.spins == 0 ? ", more ranks than CPUs" : ""));

@@ -17,14 +17,14 @@ void set_journal(choose::Journal& journal) { g_journal.store(&journal, std::memo
 
 void tell_known_choices(const Comm& comm, std::span<std::int64_t> room) {
     COCO_CHECK(!room.empty(), "what is told has room");
-    COCO_CHECK(comm.nodes >= 1, "what is known is that of communicators with so many nodes");
+    COCO_CHECK(comm.map.nodes() >= 1, "what is known is that of communicators with so many nodes");
     room[0] = 0;
     choose::Journal* journal = g_journal.load(std::memory_order_acquire);  // pairs with set_journal()
     if (journal == nullptr) return;
     journal->tell({.collective = {},
-                   .nodes = comm.nodes,
-                   .ranks_per_node = comm.ranks_per_node,
-                   .domains = comm.domains,
+                   .nodes = comm.map.nodes(),
+                   .ranks_per_node = comm.map.ranks_per_node(),
+                   .domains = comm.map.domains(),
                    .block_bytes = {},
                    .crowded = comm.crowded,
                    .calls = 0},
@@ -42,7 +42,7 @@ void hear_known_choices(Comm& comm) {
 
 std::span<const std::int64_t> told_by_first_rank(Comm& comm) {
     COCO_CHECK(comm.lane.channel.is_open(), "a communicator that is set up was told what is known");
-    if (comm.nodes > 1 || comm.id == 0) return comm.told;
+    if (comm.map.nodes() > 1 || comm.id == 0) return comm.told;
     return comm.lane.channel.told();
 }
 

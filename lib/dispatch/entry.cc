@@ -35,9 +35,9 @@ bool is_bounded(const CommonArguments& common, const comm::Comm& comm) {
 
 policy::Facts choice_facts_of(const comm::Comm& comm, const CommonArguments& common) {
     policy::Facts facts{.collective = common.facts.collective,
-                        .nodes = comm.nodes,
-                        .ranks_per_node = comm.ranks_per_node,
-                        .domains = comm.domains,
+                        .nodes = comm.map.nodes(),
+                        .ranks_per_node = comm.map.ranks_per_node(),
+                        .domains = comm.map.domains(),
                         .block_bytes = std::nullopt,
                         .crowded = comm.crowded,
                         .calls = 0};

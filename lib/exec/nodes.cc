@@ -116,7 +116,7 @@ comm::ScheduleKey key_of(const Order& order, const algorithms::Parameters& param
 
 // The parameters that fit the call: where no node has more ranks than may lead, all ranks lead.
 algorithms::Parameters fitting(const Order& order, algorithms::Parameters parameters) {
-    if (order.algorithm.needs_bundles() && parameters.leaders >= order.comm.ranks_per_node)
+    if (order.algorithm.needs_bundles() && parameters.leaders >= order.comm.map.ranks_per_node())
         parameters.leaders = 0;
     return parameters;
 }

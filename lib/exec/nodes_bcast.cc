@@ -170,7 +170,7 @@ std::int32_t leader_of(const comm::Comm& comm, std::int32_t root) {
 }
 
 std::uint64_t train_bytes_of(const comm::Comm& comm, std::uint64_t unit_bytes) {
-    return std::max(kTrain, base::index(comm.nodes)) * unit_bytes;
+    return std::max(kTrain, base::index(comm.map.nodes())) * unit_bytes;
 }
 
 class NodesBcastFlight final {
@@ -200,7 +200,7 @@ class NodesBcastFlight final {
         outcome.ran = &order.algorithm;
         whole_ = {side_.base, 1, 1, 1, Publish::staged, bytes_};
         if (!leads_) return;
-        std::uint64_t unit_bytes = unit_bytes_for(bytes_, parameters, base::index(order.comm.nodes));
+        std::uint64_t unit_bytes = unit_bytes_for(bytes_, parameters, base::index(order.comm.map.nodes()));
         whole_ = {side_.base,
                   bytes_,
                   unit_bytes,

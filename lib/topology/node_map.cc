@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/check.h"
 #include "base/env.h"
@@ -65,8 +66,16 @@ bool parse_entry(std::string_view entry, Invented& machine, bool seen[2], std::s
 
 }  // namespace
 
-std::int32_t NodeMap::nodes() const { return count_of(node); }
-std::int32_t NodeMap::domains() const { return count_of(domain); }
+NodeMap::NodeMap(std::vector<std::int32_t> node_of_rank, std::vector<std::int32_t> domain_of_rank)
+    : node(std::move(node_of_rank)),
+      domain(std::move(domain_of_rank)),
+      nodes_(count_of(node)),
+      domains_(count_of(domain)) {
+    COCO_CHECK(node.size() == domain.size(), "each rank of a map has a node and a domain");
+    std::vector<std::int32_t> on_node(base::index(nodes_));
+    for (const std::int32_t n : node) ranks_per_node_ = std::max(ranks_per_node_, ++on_node[base::index(n)]);
+}
+
 std::vector<std::int32_t> NodeMap::ranks_on_node(std::int32_t node_index) const {
     COCO_CHECK_DEAR(node_index >= 0 && node_index < nodes(), "a node with ranks is one of the nodes");
     return ranks_with(node, node_index);
@@ -81,22 +90,21 @@ NodeMap make_node_map(const std::vector<std::uint64_t>& node_label,
                       const std::vector<std::uint64_t>& domain_label) {
     COCO_CHECK(node_label.size() == domain_label.size(),
                "each rank has a label of a node and one of a domain");
-    NodeMap map;
+    std::vector<std::int32_t> node, domain;
     Numbering<std::uint64_t> node_number;
     Numbering<std::pair<std::int32_t, std::uint64_t>> domain_number;
     for (std::size_t r = 0; r < node_label.size(); ++r) {
-        map.node.push_back(node_number(node_label[r]));
-        map.domain.push_back(domain_number({map.node.back(), domain_label[r]}));
+        node.push_back(node_number(node_label[r]));
+        domain.push_back(domain_number({node.back(), domain_label[r]}));
     }
-    return map;
+    return {std::move(node), std::move(domain)};
 }
 
 NodeMap one_node(std::int32_t ranks, std::int32_t domains) {
     COCO_CHECK(ranks >= 0 && domains >= 1, "the ranks of a node are in a domain or more");
-    NodeMap map;
-    map.node.assign(base::index(ranks), 0);
-    for (std::int32_t r = 0; r < ranks; ++r) map.domain.push_back(base::number(part_of(ranks, domains, r)));
-    return map;
+    std::vector<std::int32_t> domain;
+    for (std::int32_t r = 0; r < ranks; ++r) domain.push_back(base::number(part_of(ranks, domains, r)));
+    return {std::vector<std::int32_t>(base::index(ranks)), std::move(domain)};
 }
 
 std::optional<Invented> parse_invented(std::string_view text, std::string& error) {

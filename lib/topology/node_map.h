@@ -24,11 +24,19 @@ struct NodeMap {
         COCO_CHECK_DEAR(node.size() == domain.size(), "each rank of a map has a node and a domain");
         return base::number(node.size());
     }
-    std::int32_t nodes() const;
-    std::int32_t domains() const;
+    std::int32_t nodes() const { return nodes_; }
+    std::int32_t domains() const { return domains_; }
+    // The ranks of the node that has most.
+    std::int32_t ranks_per_node() const { return ranks_per_node_; }
     // Ranks of a node (or domain) in rank order; the first is its leader.
     std::vector<std::int32_t> ranks_on_node(std::int32_t node_index) const;
     std::vector<std::int32_t> ranks_in_domain(std::int32_t domain_index) const;
+
+    NodeMap() = default;
+    NodeMap(std::vector<std::int32_t> node_of_rank, std::vector<std::int32_t> domain_of_rank);
+
+  private:
+    std::int32_t nodes_ = 0, domains_ = 0, ranks_per_node_ = 0;
 };
 
 // Makes a map from labels, indexed by rank. Ranks with equal node labels are on one node. Domain labels are

@@ -373,8 +373,6 @@ class World {
             comm.rank = r;
             comm.ranks = ranks;
             comm.map = topology::make_node_map(node, domain);
-            comm.nodes = 1;
-            comm.ranks_per_node = ranks;
             for (std::int32_t mate = 0; mate < ranks; ++mate)
                 if (mate != r) comm.mates.push_back(mate);
             lanes_.push_back(std::make_unique<comm::Lane>());
