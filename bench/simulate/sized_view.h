@@ -47,36 +47,38 @@ class SizedView : public ClockedView {
 
         MPI_Request& request(Part part) { return part == Part::head ? head : rest; }
     };
+    using Load = coco::messages::Load<Cargo>;
     const coco::messages::Format& format() const { return format_; }
-    std::uint64_t pack(Cargo& cargo, Place first, std::int32_t blocks) {
-        for (std::int32_t i = 0; i < blocks; ++i) {
-            cargo.elements.push_back(element(at(first, i)));
-            charge_packing(cargo.elements.back());
+    std::uint64_t pack(Load& load) {
+        Elements& elements = load.cargo.elements;
+        for (std::int32_t i = 0; i < load.blocks; ++i) {
+            elements.push_back(element(load.place(i)));
+            charge_packing(elements.back());
         }
-        return data_bytes(cargo.elements);
+        return data_bytes(elements);
     }
-    void start_send(Cargo& cargo, std::int32_t to, Part part, std::uint64_t bytes) {
-        if (part == Part::head) rank(to).coming[self_].push_back(std::move(cargo.elements));
-        ClockedView::start_send(to, any(), static_cast<std::int64_t>(bytes), tag_of(part),
-                                cargo.request(part));
+    void start_send(Load& load, Part part, std::uint64_t bytes) {
+        if (part == Part::head) rank(load.peer).coming[self_].push_back(std::move(load.cargo.elements));
+        ClockedView::start_send(load.peer, any(), static_cast<std::int64_t>(bytes), tag_of(part),
+                                load.cargo.request(part));
     }
-    void start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
-        ClockedView::start_receive(from, any(), static_cast<std::int64_t>(bytes), tag_of(part),
-                                   cargo.request(part));
+    void start_receive(Load& load, Part part, std::uint64_t bytes) {
+        ClockedView::start_receive(load.peer, any(), static_cast<std::int64_t>(bytes), tag_of(part),
+                                   load.cargo.request(part));
     }
-    std::uint64_t learn(Cargo& cargo, std::int32_t from, std::int32_t) {
-        auto& coming = rank(self_).coming[from];
-        cargo.elements = std::move(coming.front());
+    std::uint64_t learn(Load& load) {
+        auto& coming = rank(self_).coming[load.peer];
+        load.cargo.elements = std::move(coming.front());
         coming.pop_front();
-        return data_bytes(cargo.elements);
+        return data_bytes(load.cargo.elements);
     }
-    void complete(Cargo& cargo, Part part) { await(&cargo.request(part), 1); }
-    void sent(Cargo&) {}
-    void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
-        for (std::int32_t i = 0; i < blocks; ++i) {
-            const Element& e = cargo.elements[static_cast<std::size_t>(i)];
+    void complete(Load& load, Part part) { await(&load.cargo.request(part), 1); }
+    void sent(Load&) {}
+    void unpack(Load& load) {
+        for (std::int32_t i = 0; i < load.blocks; ++i) {
+            const Element& e = load.cargo.elements[static_cast<std::size_t>(i)];
             if (phases_ && e.receiver != self_ && !goes_straight(e)) charge_copy(world_.bytes_of(e));
-            put(at(first, i), e);
+            put(load.place(i), e);
         }
     }
 
@@ -108,7 +110,6 @@ class SizedView : public ClockedView {
         });
     }
     static int tag_of(Part part) { return part == Part::head ? 0 : 1; }
-    static Place at(Place first, std::int32_t i) { return {first.owner, first.area, first.index + i}; }
     std::byte* any() { return world_.any.data(); }
 
     Element element(Place place) {

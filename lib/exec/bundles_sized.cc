@@ -12,8 +12,7 @@
 #include "base/check.h"
 #include "base/index.h"
 #include "comm/neighbors.h"
-#include "exec/exchange_flight.h"
-#include "messages/cargo.h"
+#include "exec/element_flight.h"
 #include "messages/scratch.h"
 
 namespace coco::exec {
@@ -24,7 +23,6 @@ using blocks::Buffer;
 using blocks::Side;
 using blocks::Which;
 using messages::Item;
-using messages::Part;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
@@ -33,117 +31,65 @@ using schedule::Place;
 // gain by crossing the network once.
 constexpr std::uint64_t kRoomBytes = kCombinedBytes, kGatheredRoomBytes = 16 * 1024;
 
-// The element beside a block. Lies in scratch, is written and read by all ranks of the node.
-struct BlockElement {
-    std::uint64_t at;  // from the first byte of the owner's data
-    std::uint64_t bytes : 63;
-    std::uint64_t straight : 1;  // the data is not there: it goes straight
-};
-static_assert(sizeof(BlockElement) == 16);
-
 std::uint64_t room_bytes_of(const comm::ScheduleKey& key) {
     return key.exchange == algorithms::Exchange::allgather ? kGatheredRoomBytes : kRoomBytes;
 }
 
-// The number of blocks of scratch, with those of the messages to be sent.
-std::int32_t all_blocks(const schedule::Schedule& schedule) {
-    std::int32_t blocks = schedule.scratch_blocks;
-    for (const schedule::Step& step : schedule.steps)
-        if (step.act == schedule::Act::send) blocks += step.count;
-    return blocks;
-}
-
-// A rank's scratch: elements, from the last block's to the first's, then the data. Messages to be sent are
-// put together behind that.
-class SizedBundlesFlight final : public ExchangeFlight {
+// A rank's scratch: elements, then the data of the blocks.
+class SizedBundlesFlight final : public ElementFlight {
   public:
-    static constexpr bool kRows = false;
-    using Cargo = messages::Cargo;
-
     // Requires: agree_on_scratch() said yes.
     SizedBundlesFlight(const Order& order, const schedule::Schedule& schedule, std::uint64_t room_bytes)
-        : ExchangeFlight(order),
+        : ElementFlight(order, order.comm.neighbors->graph_of(order.call.common.collective).recv_blocks),
           schedule_(schedule),
-          next_message_(schedule.scratch_blocks),
           graph_(comm_.neighbors->graph_of(common().collective)),
-          personal_(base::is_personal(common().collective)),
-          data_bytes_(room_bytes - sizeof(BlockElement)),
-          format_{.most_block_bytes = data_bytes_} {
+          data_bytes_(room_bytes - sizeof(Element)),
+          messages_(*this, lane_, {.most_block_bytes = data_bytes_},
+                    {mpi::Wire::kBundleTag, mpi::Wire::kBundleTag}) {
         signature_ ^= kBundled;
-        straight_.assign(base::index(graph_.recv_blocks), 0);
-        loads_.clear();
         send_ = ready(call_.local.send, Which::send);
         recv_ = ready(call_.local.recv, Which::recv);
         outcome.staged = is_staged();
     }
 
     void run() {
-        row(Area::scratch, comm_.rank).base = messages::take_scratch(channel_, lane_.post) +
-                                              sizeof(BlockElement) * base::index(schedule_.scratch_blocks);
+        begin_scratch(messages::take_scratch(channel_, lane_.post), schedule_.scratch_blocks);
         send_straight();
         walk(schedule_, *this);
         for (const schedule::Edge& edge : graph_.incoming)
-            if (straight_[base::index(edge.received)] != 0) receive_straight(edge);
+            if (received_[base::index(edge.received)].straight != 0) receive_straight(edge);
         lane_.post.complete(channel_, lane_.post.requests);
         blocks::empty_side(recv_, call_.local.recv, 0);
     }
 
+    // Data is copied to scratch from the send buffer alone; from then on it stays, and is gathered when sent.
     void copy(Place source, Place target) {
-        if (target.area == Area::scratch && source.area == Area::scratch)
-            element(target) = element(source);  // the data stays; it is gathered when it is sent
-        else if (target.area == Area::scratch)
-            fill(target, send_.blocks[base::index(source.index)]);
-        else if (source.area == Area::scratch)
-            take(target.index, row(Area::scratch, source.owner).base, element(source));
+        const Element element = source.area == Area::scratch ? in_scratch(source) : own_block(source.index);
+        if (target.area != Area::scratch)
+            take(target.index, element);
         else
-            take(target.index, send_.base, own_element(send_.blocks[base::index(source.index)]));
+            in_scratch(target) = source.area == Area::scratch ? element : copied_to(target, element);
     }
 
     void wait(std::int32_t peer, Milestone milestone) { wait_for_scratch(peer, milestone); }
     void raise(Milestone milestone) { raise_with_scratch(milestone); }
 
-    void send(std::int32_t to, Place first, std::int32_t blocks) {
-        messages::send_load(*this, loads_, to, first, blocks);
-    }
+    void send(std::int32_t to, Place first, std::int32_t blocks) { messages_.send(to, first, blocks); }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        coming_ = first;
-        messages::receive_load(*this, loads_, from, first, blocks);
+        messages_.receive(from, first, blocks);
     }
-    void complete(std::int32_t left) { messages::complete_loads(*this, loads_, base::index(left)); }
+    void complete(std::int32_t left) { messages_.complete(left); }
 
-    // As a port of messages/carrier.h. A message lies in scratch, behind the blocks or where its blocks go.
-    const messages::Format& format() const { return format_; }
-    std::uint64_t pack(Cargo& cargo, Place first, std::int32_t blocks) {
-        cargo.memory = data({first.owner, first.area, next_message_});
-        next_message_ += blocks;
-        COCO_CHECK_DEAR(next_message_ <= all_blocks(schedule_),
-                        "messages lie in the scratch that ranks agreed on");
-        return messages::write_items(format_, cargo.memory, blocks, [&](std::int32_t i) {
-            const Place place{first.owner, first.area, first.index + i};
-            const BlockElement e = element(place);
-            return Item{block_at(place), e.bytes, e.straight != 0};
-        });
+    // For SizedMessages. A message that comes lies in scratch, where its blocks go.
+    Item item_at(Place place) {
+        const Element& e = in_scratch(place);
+        return {data_of(e), e.bytes, e.straight != 0};
     }
-    void start_send(Cargo& cargo, std::int32_t to, Part part, std::uint64_t bytes) {
-        lane_.post.wire->start_send(to, cargo.memory, bytes, mpi::Wire::kBundleTag, cargo.requests(part));
+    std::byte* room_for_coming(const messages::Load<messages::Cargo>& load, std::uint64_t) {
+        return room_of(load.first);
     }
-    void start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
-        cargo.memory = data(coming_);
-        lane_.post.wire->start_receive(from, cargo.memory, bytes, mpi::Wire::kBundleTag,
-                                       cargo.requests(part));
-    }
-    std::uint64_t learn(Cargo& cargo, std::int32_t, std::int32_t blocks) {
-        cargo.data = cargo.memory + format_.head_bytes(blocks);
-        return format_.data_bytes(cargo.memory, blocks);
-    }
-    void complete(Cargo& cargo, Part part) { lane_.post.complete(channel_, cargo.requests(part)); }
-    void sent(Cargo&) {}
-    void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
-        const std::byte* own_data = row(Area::scratch, comm_.rank).base;
-        messages::read_items(format_, cargo, blocks, [&](std::int32_t i, const Item& item) {
-            element({comm_.rank, Area::scratch, first.index + i}) = {base::index(item.at - own_data),
-                                                                     item.bytes, item.straight};
-        });
+    void put_item(Place place, const Item& item) {
+        in_scratch(place) = own(item.at, item.bytes, item.straight);
     }
 
   private:
@@ -160,42 +106,21 @@ class SizedBundlesFlight final : public ExchangeFlight {
         return side;
     }
 
-    std::byte* data(Place place) {
+    // The room of a block in scratch, of this rank or of a mate.
+    std::byte* room_of(Place place) {
         return row(Area::scratch, place.owner).base + base::index(place.index) * data_bytes_;
-    }
-    BlockElement& element(Place place) {
-        return reinterpret_cast<BlockElement*>(row(Area::scratch, place.owner).base)[-1 - place.index];
-    }
-    const std::byte* block_at(Place place) {
-        return base::displaced(row(Area::scratch, place.owner).base,
-                               static_cast<std::int64_t>(element(place).at));
-    }
-    static BlockElement own_element(const BlockAt& block) {
-        return {static_cast<std::uint64_t>(block.displacement_bytes), block.bytes, 0};
     }
     // A message has a length besides each block.
     bool is_straight(std::uint64_t bytes) const { return bytes > data_bytes_ - sizeof(std::uint64_t); }
 
-    void fill(Place target, const BlockAt& block) {
-        std::byte* to = data(target);
+    // The element of an own block's copy, in anybody's scratch; or without data, of one that goes straight.
+    Element copied_to(Place target, const Element& block) {
+        std::byte* to = room_of(target);
         const bool straight = is_straight(block.bytes);
-        element(target) = {base::index(target.index) * data_bytes_, block.bytes, straight};
-        if (!straight)
-            blocks::copy_block(to, base::displaced(send_.base, block.displacement_bytes), block.bytes);
-    }
-
-    void take(std::int32_t index, const std::byte* base, BlockElement source) {
-        COCO_CHECK_DEAR(index >= 0 && base::index(index) < straight_.size(),
-                        "a block that is taken is received");
-        if (source.straight != 0) {
-            straight_[base::index(index)] = 1;
-            return;
-        }
-        const BlockAt& room = recv_.blocks[base::index(index)];
-        outcome.truncated |= source.bytes > room.bytes;
-        blocks::copy_block(base::displaced(recv_.base, room.displacement_bytes),
-                           base::displaced(base, static_cast<std::int64_t>(source.at)),
-                           std::min<std::uint64_t>(source.bytes, room.bytes));
+        if (!straight) blocks::copy_block(to, data_of(block), block.bytes);
+        // The segment's begin, as a mate's is seen here too.
+        const std::uint64_t begin = channel_.offset_of(channel_.at(target.owner, 0));
+        return {channel_.offset_of(to) - begin, block.bytes, target.owner, straight, 0};
     }
 
     // Starts the messages of long blocks, before all else: their receivers come to them when all else is
@@ -217,14 +142,9 @@ class SizedBundlesFlight final : public ExchangeFlight {
     }
 
     const schedule::Schedule& schedule_;
-    std::int32_t next_message_;  // the block of scratch where the next message begins
     const schedule::Neighborhood& graph_;
-    const bool personal_;
     const std::uint64_t data_bytes_;  // room for a block's data: as much as its share of a message
-    const messages::Format format_;
-    Place coming_{};  // where the blocks of the message go that is about to be received
-    std::vector<char>& straight_ = lane_.post.comes_straight;  // by receive block
-    messages::Loads<Cargo>& loads_ = lane_.post.loads;
+    SizedMessages<SizedBundlesFlight> messages_;
 };
 
 }  // namespace
@@ -235,7 +155,7 @@ Outcome run_sized_bundles(const Order& order, comm::Schedules::Kept& kept) {
     const std::uint64_t room_bytes = room_bytes_of(kept.key);
     if (!messages::agree_on_scratch(order.comm.handle, order.lane.channel, order.lane.post,
                                     kept.fits_on(order.lane.number).sized,
-                                    {all_blocks(*kept.schedule), room_bytes, !order.comm.mates.empty()}))
+                                    {kept.schedule->scratch_blocks, room_bytes, !order.comm.mates.empty()}))
         return run_nothing(order, stats::Reason::no_shared_heap);
     return fly<SizedBundlesFlight>(order, *kept.schedule, room_bytes);
 }

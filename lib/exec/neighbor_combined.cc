@@ -11,14 +11,13 @@
 #include "base/index.h"
 #include "comm/look_up.h"
 #include "exec/neighbor_flight.h"
-#include "messages/cargo.h"
+#include "exec/sized_messages.h"
 
 namespace coco::exec {
 namespace {
 
 using blocks::Block;
 using messages::Item;
-using messages::Part;
 using schedule::Area;
 using schedule::Edge;
 using schedule::Place;
@@ -38,23 +37,23 @@ class CombinedFlight final : public NeighborFlight {
     void copy(Place source, Place target) {
         if (!is_carried(source) && !is_carried(target) && source.area != Area::recv)
             return NeighborFlight::copy(source, target);
-        if (sized_) return put(target, item_of(source));
+        if (sized_) return put_item(target, item_at(source));
         Block to = own(target);
         blocks::copy_block(to.at, own(source).at, to.bytes);
     }
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        if (sized_) return messages::send_load(*this, lane_.post.loads, to, first, blocks);
+        if (sized_) return messages_.send(to, first, blocks);
         Block block = own(first);
         lane_.post.wire->send(to, block.at, block.bytes * base::index(blocks));
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        if (sized_) return messages::receive_load(*this, lane_.post.loads, from, first, blocks);
+        if (sized_) return messages_.receive(from, first, blocks);
         Block block = own(first);
         lane_.post.wire->receive(from, block.at, block.bytes * base::index(blocks));
     }
     void complete(std::int32_t left) {
         if (!sized_) return NeighborFlight::complete(left);
-        messages::complete_loads(*this, lane_.post.loads, base::index(left));
+        messages_.complete(left);
     }
     // Starts the messages of long blocks of v and w forms, between nodes, where their tag has no other
     // messages.
@@ -63,7 +62,7 @@ class CombinedFlight final : public NeighborFlight {
         for (std::int32_t i = 0; i < graph_.send_blocks(); ++i) {
             const std::int32_t to = graph_.destinations[base::index(i)];
             if (to < 0 || comm_.map.node[to] == comm_.map.node[comm_.rank]) continue;
-            const Item block = item_of({comm_.rank, Area::send, personal_ ? i : 0});
+            const Item block = item_at({comm_.rank, Area::send, personal_ ? i : 0});
             if (block.straight)
                 lane_.post.wire->start_send(to, block.at, block.bytes, mpi::Wire::kSecondTag,
                                             lane_.post.requests);
@@ -76,50 +75,36 @@ class CombinedFlight final : public NeighborFlight {
             }
     }
 
-    // As a port of messages/carrier.h, for v and w forms.
-    using Cargo = messages::Cargo;
-    const messages::Format& format() const { return format_; }
-    std::uint64_t pack(Cargo& cargo, Place first, std::int32_t blocks) {
-        auto item_at = [&](std::int32_t i) { return item_of({first.owner, first.area, first.index + i}); };
-        std::uint64_t data_bytes = 0;
-        for (std::int32_t i = 0; i < blocks; ++i) data_bytes += item_at(i).travelling_bytes();
-        cargo.parcel = lane_.post.take_parcel(channel_, format_.head_bytes(blocks) + data_bytes);
-        cargo.memory = lane_.post.memory_of(cargo.parcel);
-        cargo.data = cargo.memory + format_.head_bytes(blocks);
-        return messages::write_items(format_, cargo.memory, blocks, item_at);
+    // For SizedMessages, in v and w forms.
+    Item item_at(Place place) {
+        if (is_carried(place)) return carried_item(place.index);
+        Block block = NeighborFlight::own(place.area, place.index);
+        bool straight = place.area == Area::send ? block.bytes > kCombinedBytes
+                                                 : lane_.post.comes_straight[base::index(place.index)] != 0;
+        return {block.at, block.bytes, straight};
     }
-    void start_send(Cargo& cargo, std::int32_t to, Part part, std::uint64_t bytes) {
-        lane_.post.wire->start_send(to, part == Part::head ? cargo.memory : cargo.data, bytes, tag_of(part),
-                                    cargo.requests(part));
+    std::byte* room_for_coming(const messages::Load<messages::Cargo>&, std::uint64_t bytes) {
+        return lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
     }
-    // Received messages stay where they are until the call is over.
-    void start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
-        std::byte* memory = lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
-        (part == Part::head ? cargo.memory : cargo.data) = memory;
-        lane_.post.wire->start_receive(from, memory, bytes, tag_of(part), cargo.requests(part));
-    }
-    std::uint64_t learn(Cargo& cargo, std::int32_t, std::int32_t blocks) {
-        cargo.data = cargo.memory + format_.head_bytes(blocks);
-        return format_.data_bytes(cargo.memory, blocks);
-    }
-    void complete(Cargo& cargo, Part part) { lane_.post.complete(channel_, cargo.requests(part)); }
-    void sent(Cargo& cargo) { lane_.post.release_parcel(cargo.parcel); }
-    void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
-        messages::read_items(format_, cargo, blocks, [&](std::int32_t i, const Item& item) {
-            put({first.owner, first.area, first.index + i}, item);
-        });
+    void put_item(Place target, const Item& item) {
+        if (is_carried(target)) {
+            carried_item(target.index) = item;
+        } else if (item.straight) {
+            lane_.post.comes_straight[base::index(target.index)] = 1;
+        } else {
+            Block to = NeighborFlight::own(Area::recv, target.index);
+            outcome.truncated |= item.bytes > to.bytes;
+            blocks::copy_block(to.at, item.at, std::min(item.bytes, to.bytes));
+        }
     }
 
   private:
-    static int tag_of(Part part) { return part == Part::head ? mpi::Wire::kFirstTag : mpi::Wire::kThirdTag; }
-
     // Room for the scratch that only this rank uses, behind the blocks that it stages: combined messages,
     // first those that come in.
     void make_room(std::int32_t blocks) {
         COCO_CHECK_DEAR(arriving_ >= 0 && arriving_ <= blocks,
                         "scratch has room for what is staged and for what arrives");
         if (sized_) {
-            lane_.post.loads.clear();
             lane_.post.items.resize(base::index(blocks));
             lane_.post.comes_straight.assign(base::index(graph_.recv_blocks), 0);
             return;
@@ -144,34 +129,17 @@ class CombinedFlight final : public NeighborFlight {
         return is_carried(place) ? carried(place.index) : NeighborFlight::own(place.area, place.index);
     }
 
-    // For v and w forms, as are the two below.
+    // For v and w forms.
     Item& carried_item(std::int32_t index) {
         COCO_CHECK_DEAR(
             index >= staged_blocks_ && base::index(index - staged_blocks_) < lane_.post.items.size(),
             "a block that is carried has room");
         return lane_.post.items[base::index(index - staged_blocks_)];
     }
-    Item item_of(Place place) {
-        if (is_carried(place)) return carried_item(place.index);
-        Block block = NeighborFlight::own(place.area, place.index);
-        bool straight = place.area == Area::send ? block.bytes > kCombinedBytes
-                                                 : lane_.post.comes_straight[base::index(place.index)] != 0;
-        return {block.at, block.bytes, straight};
-    }
-    void put(Place target, const Item& item) {
-        if (is_carried(target)) {
-            carried_item(target.index) = item;
-        } else if (item.straight) {
-            lane_.post.comes_straight[base::index(target.index)] = 1;
-        } else {
-            Block to = NeighborFlight::own(Area::recv, target.index);
-            outcome.truncated |= item.bytes > to.bytes;
-            blocks::copy_block(to.at, item.at, std::min(item.bytes, to.bytes));
-        }
-    }
 
     const std::int32_t staged_blocks_, arriving_;  // of scratch; the others are carried
-    const messages::Format format_ = {};
+    SizedMessages<CombinedFlight> messages_{
+        *this, lane_, messages::Format{}, {mpi::Wire::kFirstTag, mpi::Wire::kThirdTag}};
 };
 
 }  // namespace

@@ -19,10 +19,9 @@
 
 #include "base/check.h"
 #include "base/index.h"
-#include "exec/exchange_flight.h"
+#include "exec/element_flight.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
-#include "messages/cargo.h"
 #include "messages/opening.h"
 #include "messages/scratch.h"
 #include "os/cpu.h"
@@ -34,11 +33,9 @@ using blocks::BlockAt;
 using blocks::Where;
 using blocks::Which;
 using messages::Announcement;
-using messages::Element;
 using messages::Item;
 using messages::kStraightBytes;
 using messages::Opening;
-using messages::Part;
 using messages::Post;
 using schedule::Area;
 using schedule::Milestone;
@@ -48,31 +45,26 @@ using schedule::Place;
 constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
 constexpr std::size_t kStraightWindow = 32;
 
-// The announcement of a rank, in its scratch.
+// The announcement of a rank, in its scratch behind the elements.
 struct Board {
     std::atomic<std::uint64_t> refused, largest_bytes;  // the owner writes while mates read
     std::uint64_t unused[2];
 };
-static_assert(sizeof(Board) == sizeof(Element));
+static_assert(sizeof(Board) == sizeof(messages::Element));
 
-class SizedNodesFlight final : public ExchangeFlight {
+class SizedNodesFlight final : public ElementFlight {
   public:
-    static constexpr bool kRows = false;
-    using Cargo = messages::Cargo;
-
     // Requires: agree_on_scratch() said yes.
     SizedNodesFlight(const Order& order, const schedule::Schedule& schedule)
-        : ExchangeFlight(order),
-          personal_(base::is_personal(order.call.common.collective)),
+        : ElementFlight(order, order.comm.ranks),
           on_node_(std::ranges::any_of(schedule.steps,
                                        [](const schedule::Step& step) {
                                            return step.act == schedule::Act::raise &&
                                                   step.milestone == schedule::kArrived;
                                        })),
-          format_(messages::opened_format(personal_)),
-          schedule_(schedule) {
-        received_.resize(base::index(comm_.ranks));
-        loads_.clear();
+          schedule_(schedule),
+          messages_(*this, lane_, messages::opened_format(personal_),
+                    {mpi::Wire::kFirstTag, mpi::Wire::kSecondTag}) {
         plan();
         outcome.staged = is_staged();
     }
@@ -91,7 +83,7 @@ class SizedNodesFlight final : public ExchangeFlight {
     void wait(std::int32_t peer, Milestone milestone) {
         if (milestone != schedule::kArrived) channel_.wait_milestone(peer, milestone);
         if (row(Area::scratch, peer).base == nullptr) meet(peer);
-        const Board& board = *reinterpret_cast<const Board*>(row(Area::scratch, peer).base - sizeof(Board));
+        const Board& board = *reinterpret_cast<const Board*>(row(Area::scratch, peer).base);
         // Relaxed: the wait for the milestone has acquired what was written before it.
         announced_.hear({board.refused.load(std::memory_order_relaxed),
                          board.largest_bytes.load(std::memory_order_relaxed)});
@@ -108,58 +100,38 @@ class SizedNodesFlight final : public ExchangeFlight {
         publish();
     }
 
-    void send(std::int32_t to, Place first, std::int32_t blocks) {
-        messages::send_load(*this, loads_, to, first, blocks);
-    }
+    void send(std::int32_t to, Place first, std::int32_t blocks) { messages_.send(to, first, blocks); }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        messages::receive_load(*this, loads_, from, first, blocks);
+        messages_.receive(from, first, blocks);
     }
-    void complete(std::int32_t left) { messages::complete_loads(*this, loads_, base::index(left)); }
+    void complete(std::int32_t left) { messages_.complete(left); }
 
-    // As a port of messages/carrier.h.
-    const messages::Format& format() const { return format_; }
-    std::uint64_t pack(Cargo& cargo, Place first, std::int32_t blocks) {
-        std::uint64_t data_bytes = 0;
-        for (std::int32_t i = 0; i < blocks; ++i) data_bytes += item_of(at(first, i)).travelling_bytes();
-        cargo.parcel = lane_.post.take_parcel(channel_, format_.head_bytes(blocks) + data_bytes);
-        cargo.memory = lane_.post.memory_of(cargo.parcel);
-        *reinterpret_cast<Opening*>(cargo.memory) = {announced_, static_cast<std::uint32_t>(blocks),
-                                                     signature_};
-        head_bytes_ = format_.head_bytes(blocks);
-        return messages::write_items(format_, cargo.memory, blocks,
-                                     [&](std::int32_t i) { return item_of(at(first, i)); });
+    // For SizedMessages.
+    void write_opening(std::byte* memory, std::int32_t blocks) {
+        *reinterpret_cast<Opening*>(memory) = {announced_, static_cast<std::uint32_t>(blocks), signature_};
     }
-    void start_send(Cargo& cargo, std::int32_t to, Part part, std::uint64_t bytes) {
-        lane_.post.wire->start_send(to, cargo.memory + (part == Part::rest ? head_bytes_ : 0), bytes,
-                                    tag_of(part), cargo.requests(part));
-    }
-    void start_receive(Cargo& cargo, std::int32_t from, Part part, std::uint64_t bytes) {
-        std::byte* memory = room_for_coming(from, bytes);
-        (part == Part::head ? cargo.memory : cargo.data) = memory;
-        lane_.post.wire->start_receive(from, memory, bytes, tag_of(part), cargo.requests(part));
-    }
-    std::uint64_t learn(Cargo& cargo, std::int32_t from, std::int32_t blocks) {
-        const Opening& opening = *reinterpret_cast<const Opening*>(cargo.memory);
+    void read_opening(const std::byte* memory, std::int32_t from, std::int32_t blocks) {
+        const Opening& opening = *reinterpret_cast<const Opening*>(memory);
         if (opening.signature != signature_ || opening.blocks != static_cast<std::uint32_t>(blocks))
             stop_unequal(comm_, from);
-        cargo.data = cargo.memory + format_.head_bytes(blocks);
-        return format_.data_bytes(cargo.memory, blocks);
+        announced_.hear(opening.announced);
     }
-    void complete(Cargo& cargo, Part part) { lane_.post.complete(channel_, cargo.requests(part)); }
-    void sent(Cargo& cargo) { lane_.post.release_parcel(cargo.parcel); }
-    void unpack(Cargo& cargo, Place first, std::int32_t blocks) {
-        announced_.hear(reinterpret_cast<const Opening*>(cargo.memory)->announced);
-        messages::read_items(format_, cargo, blocks, [&](std::int32_t i, const Item& item) {
-            Element element = own(item.at, item.bytes);
-            element.straight = item.straight;
-            put(at(first, i), element);
-        });
+    Item item_at(Place place) {
+        const Element e = element(place);
+        return {data_of(e), e.bytes, personal_ && e.bytes > kStraightBytes};
+    }
+    void put_item(Place place, const Item& item) { put(place, own(item.at, item.bytes, item.straight)); }
+    // Memory for a message that comes: in the inbox where mates read it.
+    std::byte* room_for_coming(const messages::Load<messages::Cargo>& load, std::uint64_t bytes) {
+        bool private_will_do = !exposed_ || refusal_ != stats::Reason::none;  // mates know, and do not look
+        if (private_will_do) return lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
+        std::uint64_t begin = inbox_taken_;
+        inbox_taken_ += os::line_up(bytes);
+        if (inbox_taken_ > Post::half_bytes(lane_.post.inbox)) return room_for_surplus(load.peer, bytes);
+        return Post::half(channel_, lane_.post.inbox) + begin;
     }
 
   private:
-    static Place at(Place first, std::int32_t i) { return {first.owner, first.area, first.index + i}; }
-    static int tag_of(Part part) { return part == Part::head ? mpi::Wire::kFirstTag : mpi::Wire::kSecondTag; }
-
     void plan() {
         exposed_ = on_node_ && !comm_.mates.empty();
         std::uint64_t total = call_.local.send.total_bytes;
@@ -193,7 +165,7 @@ class SizedNodesFlight final : public ExchangeFlight {
         std::uint64_t most = 0;
         for (const schedule::Step& step : schedule_.steps) {
             if (step.act != schedule::Act::receive) continue;
-            most += format_.most_bytes(step.count) + 2 * os::kLineBytes;
+            most += messages_.format().most_bytes(step.count) + 2 * os::kLineBytes;
             if (personal_) most += base::index(step.count) * kStraightBytes;
         }
         if (most != 0 && !personal_) most += call_.local.recv.total_bytes;
@@ -207,9 +179,8 @@ class SizedNodesFlight final : public ExchangeFlight {
         std::byte* scratch = messages::take_scratch(channel_, lane_.post);
         if (send_.where == Where::ring)
             send_.base = channel_.stage_bytes(os::line_up(call_.local.send.total_bytes));
-        board_ = new (scratch) Board{};
+        board_ = new (begin_scratch(scratch, schedule_.scratch_blocks)) Board{};
         for (std::int32_t mate : comm_.mates) row(Area::scratch, mate).base = nullptr;
-        row(Area::scratch, comm_.rank).base = scratch + sizeof(Board);
         lay_out(recv_, call_.local.recv, recv_.base, 0, store_.recv_blocks);
         fill_side(recv_, call_.local.recv, 0);  // bytes that are not received must stay as they are
         if (announced_.refused) return;
@@ -234,53 +205,21 @@ class SizedNodesFlight final : public ExchangeFlight {
             blocks::empty_side(recv_, call_.local.recv, 0);
     }
 
-    Element* table(std::int32_t owner) { return reinterpret_cast<Element*>(row(Area::scratch, owner).base); }
-    Element own(const std::byte* data, std::uint64_t bytes) const {
-        return {channel_.offset_of(data), bytes, comm_.rank, 0, 0};
-    }
-
     Element element(Place place) {
-        if (place.area == Area::scratch) return table(place.owner)[place.index];
+        if (place.area == Area::scratch) return in_scratch(place);
         if (place.area == Area::recv) return received_[base::index(place.index)];
-        if (announced_.refused && refusal_ != stats::Reason::none) return own(nullptr, 0);
-        COCO_CHECK_DEAR(base::index(place.index) < send_.blocks.size(),
-                        "a block that is sent is one of the own blocks");
-        const BlockAt& block = send_.blocks[base::index(place.index)];
-        return own(base::displaced(send_.base, block.displacement_bytes), block.bytes);
+        const bool refuses = announced_.refused && refusal_ != stats::Reason::none;
+        return refuses ? own(nullptr, 0) : own_block(place.index);
     }
-    // The item that a message brings for an element.
-    Item item_of(Place place) {
-        const Element e = element(place);
-        return {channel_.at(e.owner, e.at), e.bytes, personal_ && e.bytes > kStraightBytes};
-    }
-
     void put(Place target, const Element& element) {
-        if (target.area == Area::scratch) {
-            table(target.owner)[target.index] = element;
-            return;
-        }
-        COCO_CHECK_DEAR(base::index(target.index) < received_.size(),
-                        "a block that is received comes from a rank");
-        received_[base::index(target.index)] = element;
-        if (announced_.refused) return;
-        if (element.straight != 0) return;
-        const BlockAt& room = recv_.blocks[base::index(target.index)];
-        outcome.truncated |= element.bytes > room.bytes;
-        const std::byte* source = channel_.at(element.owner, element.at);
-        std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
-        std::uint64_t bytes = std::min(element.bytes, room.bytes);
-        if (bytes != 0 && source != to) blocks::copy_block(to, source, bytes);
+        if (target.area == Area::scratch)
+            in_scratch(target) = element;
+        else if (announced_.refused)
+            received_[base::index(target.index)] = element;
+        else
+            take(target.index, element);
     }
 
-    // Memory for a message that comes: in the inbox where mates read it.
-    std::byte* room_for_coming(std::int32_t from, std::uint64_t bytes) {
-        bool private_will_do = !exposed_ || refusal_ != stats::Reason::none;  // mates know, and do not look
-        if (private_will_do) return lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes));
-        std::uint64_t begin = inbox_taken_;
-        inbox_taken_ += os::line_up(bytes);
-        if (inbox_taken_ > Post::half_bytes(lane_.post.inbox)) return room_for_surplus(from, bytes);
-        return Post::half(channel_, lane_.post.inbox) + begin;
-    }
     // More comes than this rank has room for itself, in a gather that MPI would call wrong: its mates may
     // have the room.
     std::byte* room_for_surplus(std::int32_t from, std::uint64_t bytes) {
@@ -321,9 +260,10 @@ class SizedNodesFlight final : public ExchangeFlight {
         const BlockAt& room = recv_.blocks[base::index(from)];
         std::byte* to = base::displaced(recv_.base, room.displacement_bytes);
         std::uint64_t told = received_[base::index(from)].bytes;
-        std::uint64_t bytes = told < format_.longest_told() ? told : std::max(room.bytes, told);
+        std::uint64_t bytes = told < messages_.format().longest_told() ? told : std::max(room.bytes, told);
         if (room.bytes < bytes) {
-            if (told == format_.longest_told()) stop_unequal(comm_, from);  // nobody knows how much comes
+            // Nobody knows how much comes.
+            if (told == messages_.format().longest_told()) stop_unequal(comm_, from);
             outcome.truncated = true;
             cuts_.push_back({to, lane_.post.memory_of(lane_.post.take_parcel(channel_, bytes)), room.bytes});
             to = cuts_.back().from;
@@ -331,18 +271,15 @@ class SizedNodesFlight final : public ExchangeFlight {
         lane_.post.wire->receive(from, to, bytes, mpi::Wire::kThirdTag);
     }
 
-    const bool personal_;
     const bool on_node_;  // the ranks of a node share scratch in this schedule
-    const messages::Format format_;
     const schedule::Schedule& schedule_;
     bool exposed_ = false;
-    std::uint64_t inbox_taken_ = 0, head_bytes_ = 0;
+    std::uint64_t inbox_taken_ = 0;
     stats::Reason refusal_ = stats::Reason::none;  // this rank's own
     Announcement announced_;
     Board* board_ = nullptr;
     std::vector<Cut> cuts_;
-    std::vector<Element>& received_ = lane_.post.received;  // by sender
-    messages::Loads<Cargo>& loads_ = lane_.post.loads;
+    SizedMessages<SizedNodesFlight> messages_;
 };
 
 }  // namespace
@@ -355,7 +292,7 @@ Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& p
     // A board, and an element for each block.
     if (!messages::agree_on_scratch(
             order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane.number).sized,
-            {kept.schedule->scratch_blocks + 1, sizeof(Element), !order.comm.mates.empty()}))
+            {kept.schedule->scratch_blocks + 1, sizeof(messages::Element), !order.comm.mates.empty()}))
         return run_nothing(order, stats::Reason::no_shared_heap);
     const Outcome outcome = fly<SizedNodesFlight>(order, *kept.schedule);
     if (base::is_personal(order.call.common.collective))

@@ -77,7 +77,7 @@ class Post {
     }
     // Memory that each call fills anew; it grows and never shrinks. Neighbours: blocks of others that this
     // rank carries between two messages, or, in v and w forms, where they are; by receive block, whether it
-    // comes straight. v and w forms: the elements received, by sender; the loads under way.
+    // comes straight. v and w forms: the elements received, by receive block; the loads under way.
     std::vector<std::byte> carried;
     std::vector<Item> items;
     std::vector<char> comes_straight;
