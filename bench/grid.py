@@ -36,6 +36,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=1, help="a loop may take, about")
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--library", default=os.path.join(ROOT, "build/libcoco.so"))
+    parser.add_argument("--cluster", metavar="WORDS", help="for scripts/cluster run")
     parser.add_argument("--policy", help="a file: by its rules instead of the built-in ones")
     return parser.parse_args()
 
@@ -45,6 +46,8 @@ def run(given, cell, candidate, calls):
     mpi, ranks, collective, size, computing = cell
     command = [os.path.join(ROOT, "tests/support/mpi_run"), "--mpi", mpi, "-n", str(ranks)]
     command += ["--shim", os.path.join(ROOT, "build", mpi, "tests/support/yield_shim.so")]
+    if given.cluster:
+        command += ["--cluster", given.cluster]
     if candidate != "mpi":
         command += ["--preload", given.library]
         if given.policy:
