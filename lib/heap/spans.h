@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The parts of the own segment that the allocator has: spans, carved from a growing top and from freed spans.
-// Used by system.cc (the allocator's mmap) and fork.cc. Its memory is static. Thread safety: any thread, one
-// lock.
+// The parts of the own segment that the allocator has: spans, carved from a growing top. The allocator keeps
+// what it frees (retain in system.cc). Used by system.cc (the allocator's mmap) and fork.cc. Thread safety:
+// any thread, one lock.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
-#include "heap/heap.h"
 #include "os/cpu.h"
 
 namespace coco::heap {
@@ -21,14 +20,14 @@ constexpr std::uint64_t kAllocatorPageBytes = 64 << 10;
 #endif
 inline std::uint64_t span_unit() { return std::max(kAllocatorPageBytes, os::page_bytes()); }
 
-// Takes a span; page sizes only. Returns: its offset in the own segment, 0 when there is no room.
-std::uint64_t take_span(std::uint64_t bytes);
-// Gives a span back, whole or in part. Its pages must have been given up already.
+// Takes a span whose address is a multiple of `alignment`; page sizes only. Returns: its offset in the own
+// segment, 0 when there is no room.
+std::uint64_t take_span(std::uint64_t bytes, std::uint64_t alignment);
+// Gives a span back, whose pages must have been given up already. The addresses come again only if none above
+// them have been taken.
 void give_span(std::uint64_t offset, std::uint64_t bytes);
-// End of all that was ever carved.
+// End of all that is carved.
 std::uint64_t spans_end();
-// Bytes that the allocator has.
-std::uint64_t carved_bytes();
 
 // Around fork: no other thread is within these functions.
 void lock_spans();

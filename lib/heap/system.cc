@@ -13,13 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <new>
 
-#include "base/bits.h"
 #include "base/check.h"
 #include "base/index.h"
 #include "base/kernel.h"
@@ -59,32 +57,18 @@ std::uint64_t carvable_offset(const void* address) {
     return reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(carvable().base);
 }
 
-void give_back(const std::byte* from, const std::byte* to) {
-    COCO_CHECK(from <= to, "what is given back begins before it ends");
-    if (from != to) give_span(carvable_offset(from), static_cast<std::uint64_t>(to - from));
-}
-
 }  // namespace
 
 bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
 
 std::byte* carve(std::uint64_t bytes, std::uint64_t alignment) {
-    COCO_CHECK(bytes != 0 && std::has_single_bit(alignment), "a span is carved at a power of two");
-    const Range range = carvable();
-    if (range.bytes == 0) return nullptr;
-    const std::uint64_t more = alignment > span_unit() ? alignment - span_unit() : 0;
-    const std::uint64_t offset = take_span(bytes + more);
+    const std::uint64_t offset = take_span(bytes, alignment);
     if (offset == 0) return nullptr;
-    if (own().bytes != 0 && must_reserve_pages() && !os::reserve_pages(own().fd, offset, bytes + more)) {
-        give_span(offset, bytes + more);
+    if (must_reserve_pages() && !os::reserve_pages(own().fd, offset, bytes)) {
+        give_span(offset, bytes);
         return nullptr;
     }
-    std::byte* first = range.base + offset;
-    std::byte* begin = first + (base::round_up(reinterpret_cast<std::uint64_t>(first), alignment) -
-                                reinterpret_cast<std::uint64_t>(first));
-    give_back(first, begin);
-    give_back(begin + bytes, first + bytes + more);
-    return begin;
+    return carvable().base + offset;
 }
 
 int give_up_pages(void* address, std::uint64_t bytes) {
