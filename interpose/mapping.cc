@@ -48,7 +48,6 @@ COCO_DOOR int madvise(void* address, std::size_t bytes, int advice) noexcept {
 COCO_DOOR void* shmat(int id, const void* address, int flags) noexcept {
     return heap::program_shmat(next_calls(), id, address, flags);
 }
-COCO_DOOR int shmdt(const void* address) noexcept { return heap::program_shmdt(next_calls(), address); }
 COCO_DOOR int remap_file_pages(void* address, std::size_t bytes, int protection, std::size_t page,
                                int flags) noexcept {
     return heap::program_remap_file_pages(next_calls(), address, bytes, protection, page, flags);
@@ -90,8 +89,6 @@ long coco_mapping_syscall(long number, long a, long b, long c, long d, long e, l
         case SYS_shmat:
             return as_number(heap::program_shmat(bare_calls(), static_cast<int>(a),
                                                  reinterpret_cast<const void*>(b), third));
-        case SYS_shmdt:
-            return heap::program_shmdt(bare_calls(), address);
         default:
             return heap::program_remap_file_pages(bare_calls(), address, bytes, third,
                                                   static_cast<std::size_t>(d), fifth);

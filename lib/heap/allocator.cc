@@ -20,7 +20,6 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
-#include "heap/private_overlays.h"
 #include "heap/recent_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"

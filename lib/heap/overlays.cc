@@ -6,12 +6,15 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "base/index.h"
 #include "base/kernel.h"
+#include "heap/block_sizes.h"
+#include "heap/gone.h"
 #include "os/cpu.h"
-#include "os/shared_memory.h"
 
 namespace coco::heap {
 
@@ -107,10 +110,11 @@ bool is_changed(const void* address, std::size_t bytes, Changes changes) {
     return false;
 }
 
-bool note_change(const void* address, std::size_t bytes, Changes change) {
-    COCO_CHECK_DEAR((change & kAnyChange) != 0 && (change & ~(kAnyChange | kReadable)) == 0,
-                    "a change that is noted is one of those that there are");
-    Pages pages = pages_of(address, bytes);
+namespace {
+
+// Of the segment's pages. Returns: whether none of them was noted before.
+bool note(const void* address, std::size_t bytes, Changes change) {
+    const Pages pages = pages_of(address, bytes);
     if (pages.begin == pages.end) return true;
     widen(pages);
     g_changed.store(true);
@@ -120,22 +124,116 @@ bool note_change(const void* address, std::size_t bytes, Changes change) {
     return before == 0;
 }
 
-void forget_changes(const void* address, std::size_t bytes, Changes changes) {
+void forget(const void* address, std::size_t bytes, Changes changes) {
     if (!anything_changed()) return;
-    Pages pages = pages_of(address, bytes);
+    const Pages pages = pages_of(address, bytes);
     for (std::uint64_t page = pages.begin; page < pages.end; ++page)
         if (state(page) != 0) g_states[page].fetch_and(static_cast<Changes>(~changes));
 }
 
-bool open_pages(const void* address, std::size_t bytes) {
-    const std::byte* end = static_cast<const std::byte*>(address) + bytes;
-    for (PageRun run = run_at(address, end); run.begin != run.end; run = run_at(run.end, end)) {
+// Ranges that are only ever added. The begin of one is stored last (release) and read first (acquire); 0: not
+// yet.
+template <std::uint32_t kMost>
+class Ranges {
+  public:
+    void add(const void* begin, std::uint64_t bytes) {
+        const std::uint32_t slot = taken_.fetch_add(1, std::memory_order_relaxed);
+        if (slot >= kMost) return;
+        const auto from = reinterpret_cast<std::uint64_t>(begin);
+        ends_[slot].store(from + bytes, std::memory_order_relaxed);
+        begins_[slot].store(from, std::memory_order_release);  // pairs with has()
+    }
+    bool is_full() const { return taken_.load(std::memory_order_relaxed) > kMost; }
+    bool has(const void* address, std::uint64_t bytes) const {
+        const std::uint32_t taken = std::min(taken_.load(std::memory_order_relaxed), kMost);
+        const auto from = reinterpret_cast<std::uint64_t>(address);
+        for (std::uint32_t i = 0; i < taken; ++i) {
+            const std::uint64_t begin = begins_[i].load(std::memory_order_acquire);
+            if (begin < from + bytes && from < ends_[i].load(std::memory_order_relaxed) && begin != 0)
+                return true;
+        }
+        return false;
+    }
+
+  private:
+    std::atomic<std::uint32_t> taken_{0};
+    std::atomic<std::uint64_t> begins_[kMost] = {}, ends_[kMost] = {};
+};
+
+constinit Ranges<1024> g_extents;
+constinit Ranges<64> g_holes;
+// Of private memory, other than holes. Relaxed: whoever frees a block knows what was done to it.
+constinit std::atomic<bool> g_private_changed{false};
+
+bool has_hole(const void* block, std::size_t bytes) { return g_holes.is_full() || g_holes.has(block, bytes); }
+
+// Smaller blocks share pages, which no program changes and lives, with the C library's malloc either.
+bool is_renewed(std::size_t bytes) {
+    return bytes >= kMiddle && g_private_changed.load(std::memory_order_relaxed);
+}
+
+void note_private(const void* address, std::size_t bytes) {
+    if (!g_extents.has(address, bytes)) return;
+    g_private_changed.store(true, std::memory_order_relaxed);
+    g_changed.store(true);
+}
+
+}  // namespace
+
+// Addresses that were given back, and come again, are watched already.
+void watch_private(const void* begin, std::uint64_t bytes) {
+    COCO_CHECK_DEAR(begin != nullptr && bytes != 0, "what is watched has addresses");
+    const auto* last = static_cast<const std::byte*>(begin) + bytes - 1;
+    if (!g_extents.has(begin, 1) || !g_extents.has(last, 1)) g_extents.add(begin, bytes);
+}
+
+bool is_private_changed(const void* block, std::size_t bytes) {
+    return has_hole(block, bytes) || is_renewed(bytes);
+}
+
+bool note_replaced(const void* address, std::size_t bytes) {
+    note_private(address, bytes);
+    return note(address, bytes, kGone);
+}
+
+void forget_replaced(const void* address, std::size_t bytes) { forget(address, bytes, kGone); }
+
+void note_unmapped(const void* address, std::size_t bytes) {
+    note(address, bytes, kGone);
+    if (!g_extents.has(address, bytes)) return;
+    g_holes.add(address, bytes);
+    g_changed.store(true);
+}
+
+void note_protection(const void* address, std::size_t bytes, int protection) {
+    constexpr int kOpen = PROT_READ | PROT_WRITE;
+    forget(address, bytes, kShut | kReadable);
+    if ((protection & kOpen) == kOpen) return;
+    note_private(address, bytes);
+    note(address, bytes, (protection & PROT_READ) != 0 ? kShut | kReadable : kShut);
+}
+
+bool open_pages(const void* block, std::size_t bytes) {
+    const std::byte* end = static_cast<const std::byte*>(block) + bytes;
+    for (PageRun run = run_at(block, end); run.begin != run.end; run = run_at(run.end, end)) {
         if ((run.changes & kShut) == 0) continue;
         const auto run_bytes = base::index(run.end - run.begin);
         if (kernel::mprotect(run.begin, run_bytes, PROT_READ | PROT_WRITE) != 0) return false;
-        forget_changes(run.begin, run_bytes, kShut | kReadable);
+        forget(run.begin, run_bytes, kShut | kReadable);
     }
     return true;
+}
+
+bool renew_private(void* block, std::size_t bytes) {
+    if (has_hole(block, bytes)) return false;
+    if (!is_renewed(bytes)) return true;
+    const int saved = errno;
+    bytes = base::round_up(bytes, os::page_bytes());
+    const bool done = kernel::mmap(block, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == block;
+    note_gone(block, bytes);
+    errno = saved;
+    return done;
 }
 
 PageRun run_at(const void* from, const void* end) {

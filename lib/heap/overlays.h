@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The table of pages at the own segment's addresses that are no longer as the segment was mapped there,
-// because the program has mapped something else over malloc's memory, unmapped it, or shut it by mprotect. It
-// has a byte a page, in memory of its own that costs nothing until a page is noted.
+// What the program does to pages of malloc's memory: it maps something else over them, unmaps them, or shuts
+// them by mprotect.
 //
-// Filled by mapping_calls.cc, read by segment.cc, allocator.cc and fork.cc. Thread safety: any thread, and
-// signal handlers: no lock. A forked child has a copy. Fails: no.
+// Of the own segment's addresses a table tells, with a byte a page, in memory of its own that costs nothing
+// until a page is noted. Of private blocks (arenas.cc) it is known that some were changed: another mapping in
+// their place would get what the next block's owner writes, and pages without access would end it. So each
+// middle or large one gets fresh pages from then on when it is freed, as the C library unmaps such blocks. A
+// block with a hole, where anybody's mapping may lie by then, is not used again.
+//
+// Changes are told by mapping_calls.cc, private memory by arenas.cc and system.cc; segment.cc, allocator.cc
+// and fork.cc ask. Thread safety: any thread, and signal handlers: no lock. A forked child has a copy. Fails:
+// no; private memory beyond 1,024 ranges is not watched, beyond 64 holes all private blocks count as having
+// one.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -14,30 +21,42 @@
 namespace coco::heap {
 
 using Changes = std::uint8_t;
-constexpr Changes kReplaced = 1;  // something of the program's is mapped there
-constexpr Changes kHole = 2;      // was unmapped: what lies there now, if anything, may be anybody's
-constexpr Changes kShut = 4;      // the segment's still, but not both readable and writable
-constexpr Changes kReadable = 8;  // with kShut: it may be read
-constexpr Changes kGone = kReplaced | kHole;
+constexpr Changes kGone = 1;      // was replaced or unmapped: what lies there, if anything, may be anybody's
+constexpr Changes kShut = 2;      // the segment's still, but not both readable and writable
+constexpr Changes kReadable = 4;  // with kShut: it may be read
 constexpr Changes kAnyChange = kGone | kShut;
 // Begins the table for the segment's addresses, before any of them is handed out. Returns: false if there is
 // no memory for it.
 bool watch_pages(std::byte* base, std::uint64_t bytes);
+// The allocator has this private memory from now on.
+void watch_private(const void* begin, std::uint64_t bytes);
 // Whether [address, address + bytes) has an address of the segment's. A comparison.
 bool touches_segment(const void* address, std::size_t bytes);
 
 extern constinit std::atomic<bool> g_changed;
 // Whether any page was ever noted, or early blocks are about (early_blocks.h): one relaxed load.
 inline bool anything_changed() { return g_changed.load(std::memory_order_relaxed); }
-// Whether a page of [address, address + bytes) has one of these changes.
+// Whether a page of the segment within [address, address + bytes) has one of these changes.
 bool is_changed(const void* address, std::size_t bytes, Changes changes);
+// Whether a private block may have changed pages.
+bool is_private_changed(const void* block, std::size_t bytes);
 
-// Notes a change of all pages of the segment that [address, address + bytes) touches. Returns: whether none
-// of them was noted before.
-bool note_change(const void* address, std::size_t bytes, Changes change);
-void forget_changes(const void* address, std::size_t bytes, Changes changes);
-// Opens what the program has shut of a block that it frees. Returns: false where the kernel refuses.
-bool open_pages(const void* address, std::size_t bytes);
+// Notes what the program does to all pages that [address, address + bytes) touches, as far as they are of the
+// segment or of watched memory: it maps something else there. Returns: whether no page of the segment was
+// noted before.
+bool note_replaced(const void* address, std::size_t bytes);
+// Takes it back.
+void forget_replaced(const void* address, std::size_t bytes);
+void note_unmapped(const void* address, std::size_t bytes);
+// protection: as mprotect's, which has given it.
+void note_protection(const void* address, std::size_t bytes, int protection);
+
+// Opens what the program has shut of a segment's block that it frees. Returns: false where the kernel
+// refuses.
+bool open_pages(const void* block, std::size_t bytes);
+// Makes the pages of a private block, whose bytes nobody needs any more, fit for the next one. Returns: false
+// where they are not.
+bool renew_private(void* block, std::size_t bytes);
 
 // Neighbouring pages of the segment with equal changes.
 struct PageRun {

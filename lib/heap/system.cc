@@ -26,7 +26,6 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
-#include "heap/private_overlays.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "os/clock.h"
