@@ -20,26 +20,13 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
+#include "heap/private_jemalloc.h"
 #include "heap/recent_blocks.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "heap/system.h"
 #include "os/clock.h"
 #include "os/shared_memory.h"
-
-// The private jemalloc's functions. Declared hidden here, they are hidden in whatever this is linked into.
-#pragma GCC visibility push(hidden)
-extern "C" {
-void* coco_je_malloc(std::size_t bytes);
-void* coco_je_calloc(std::size_t count, std::size_t bytes_each);
-void* coco_je_realloc(void* block, std::size_t bytes);
-void coco_je_free(void* block);
-void* coco_je_memalign(std::size_t alignment, std::size_t bytes);
-std::size_t coco_je_malloc_usable_size(const void* block);
-int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* value,
-                    std::size_t value_bytes);
-}
-#pragma GCC visibility pop
 
 // A name of jemalloc's for all arenas at once (MALLCTL_ARENAS_ALL).
 #define COCO_ALL_ARENAS(before, after) before "4096" after

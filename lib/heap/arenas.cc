@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/arenas.h"
 
-#include <jemalloc/jemalloc.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -22,17 +21,13 @@
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"
+#include "heap/private_jemalloc.h"
 #include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "heap/system.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
-
-#pragma GCC visibility push(hidden)
-extern "C" int coco_je_mallctl(const char* name, void* old, std::size_t* old_bytes, void* value,
-                               std::size_t value_bytes);
-#pragma GCC visibility pop
 
 namespace coco::heap {
 namespace {

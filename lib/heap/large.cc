@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/large.h"
 
-#include <jemalloc/jemalloc.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -11,20 +9,11 @@
 #include "heap/arenas.h"
 #include "heap/lock_all.h"
 #include "heap/own_segment.h"
+#include "heap/private_jemalloc.h"
 #include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
-
-#pragma GCC visibility push(hidden)
-extern "C" {
-void* coco_je_mallocx(std::size_t bytes, int flags);
-void* coco_je_rallocx(void* block, std::size_t bytes, int flags);
-void coco_je_free(void* block);
-std::size_t coco_je_malloc_usable_size(const void* block);
-std::size_t coco_je_xallocx(void* block, std::size_t bytes, std::size_t extra, int flags);
-}
-#pragma GCC visibility pop
 
 namespace coco::heap {
 namespace {

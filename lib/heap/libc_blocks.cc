@@ -2,7 +2,6 @@
 #include "heap/libc_blocks.h"
 
 #include <gnu/libc-version.h>
-#include <jemalloc/jemalloc.h>
 #include <link.h>
 
 #include <algorithm>
@@ -10,11 +9,8 @@
 
 #include "base/check.h"
 #include "heap/arenas.h"
+#include "heap/private_jemalloc.h"
 #include "heap/segment.h"
-
-#pragma GCC visibility push(hidden)
-extern "C" void* coco_je_mallocx(std::size_t bytes, int flags);
-#pragma GCC visibility pop
 
 namespace coco::heap {
 namespace {

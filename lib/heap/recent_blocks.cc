@@ -6,13 +6,7 @@
 #include <cerrno>
 
 #include "base/check.h"
-
-#pragma GCC visibility push(hidden)
-extern "C" {
-void coco_je_free(void* block);
-std::size_t coco_je_malloc_usable_size(const void* block);
-}
-#pragma GCC visibility pop
+#include "heap/private_jemalloc.h"
 
 namespace coco::heap {
 
