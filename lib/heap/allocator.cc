@@ -12,11 +12,11 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "heap/early_blocks.h"
 #include "heap/fork.h"
 #include "heap/gone.h"
 #include "heap/large.h"
 #include "heap/libc_blocks.h"
+#include "heap/malloc_family.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/parts.h"

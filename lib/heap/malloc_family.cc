@@ -9,12 +9,12 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "base/env.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "heap/arenas.h"
-#include "heap/early_blocks.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/process_facts.h"
@@ -27,8 +27,12 @@ namespace coco::heap {
 // Relaxed: where the family is ours nothing goes with it (own() orders the segment), and a thread that reads
 // false goes on to g_decided.
 constinit std::atomic<bool> g_malloc_family_is_ours{false};
+alignas(16) constinit std::byte g_early[kEarlyBytes] = {};
 
 namespace {
+
+constexpr std::size_t kEarlyAlignment = 16;
+constinit std::size_t g_early_used = 0;  // by the one thread that decides
 
 constinit std::atomic<bool> g_decided{false};
 constinit base::Lock g_deciding;
@@ -37,9 +41,16 @@ constinit thread_local bool t_deciding = false;
 // The next definitions after ours; null until the decision has fallen.
 constinit Family g_next{};
 
+// A block's size stands before it.
 void* early_malloc(std::size_t bytes) {
-    void* block = allocate_early(bytes);
-    if (block == nullptr) errno = ENOMEM;
+    const std::size_t whole = kEarlyAlignment + base::round_up(std::min(bytes, kEarlyBytes), kEarlyAlignment);
+    if (whole > kEarlyBytes - g_early_used) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    std::byte* block = g_early + g_early_used + kEarlyAlignment;
+    *reinterpret_cast<std::size_t*>(block - kEarlyAlignment) = bytes;
+    g_early_used += whole;
     return block;
 }
 
@@ -136,7 +147,7 @@ void decide() {
     if (ours) {
         own();
         // Which other libraries' wrappers have allocated in the midst of it.
-        if (is_any_early()) g_changed.store(true, std::memory_order_relaxed);
+        if (g_early_used != 0) g_changed.store(true, std::memory_order_relaxed);
     } else {
         find_others();
     }
@@ -160,6 +171,11 @@ bool decide_malloc_family() {
 }
 
 void come_before_segment() { decide_malloc_family(); }
+
+std::size_t early_bytes(const void* block) {
+    COCO_CHECK(is_early(block), "the size of an early block stands before it");
+    return *reinterpret_cast<const std::size_t*>(static_cast<const std::byte*>(block) - kEarlyAlignment);
+}
 
 bool is_deciding_malloc_family() { return t_deciding; }
 

@@ -17,6 +17,7 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 
 struct mallinfo;
@@ -33,6 +34,16 @@ inline bool malloc_family_is_ours() {
 // Whether this thread is in the midst of deciding: memory that it asks for now is for dlsym, or another
 // library's wrapper.
 bool is_deciding_malloc_family();
+
+// Blocks for code that allocates while it is being decided, as dlsym does, and the wrappers of other preloaded
+// libraries, or while the segment is made. They come from a small static buffer, read as zeros and are never
+// given back.
+inline constexpr std::size_t kEarlyBytes = 32 << 10;
+extern constinit std::byte g_early[kEarlyBytes];
+inline bool is_early(const void* block) {
+    return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(g_early) < kEarlyBytes;
+}
+std::size_t early_bytes(const void* block);  // Requires: is_early(block)
 
 // The next definitions after ours; null where there is none. During the decision only malloc, calloc, realloc
 // and free are there.

@@ -34,7 +34,7 @@ void watch_private(const void* begin, std::uint64_t bytes);
 bool touches_segment(const void* address, std::size_t bytes);
 
 extern constinit std::atomic<bool> g_changed;
-// Whether any page was ever noted, or early blocks are about (early_blocks.h): one relaxed load.
+// Whether any page was ever noted, or early blocks are about (malloc_family.h): one relaxed load.
 inline bool anything_changed() { return g_changed.load(std::memory_order_relaxed); }
 // Whether a page of the segment within [address, address + bytes) has one of these changes.
 bool is_changed(const void* address, std::size_t bytes, Changes changes);
