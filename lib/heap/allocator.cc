@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "base/check.h"
 #include "heap/heap.h"
 
 #include <unistd.h>
@@ -11,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/check.h"
+#include "base/kept_errno.h"
 #include "base/log.h"
 #include "heap/fork.h"
 #include "heap/gone.h"
@@ -18,15 +19,11 @@
 #include "heap/libc_blocks.h"
 #include "heap/malloc_family.h"
 #include "heap/overlays.h"
-#include "heap/own_segment.h"
-#include "heap/parts.h"
 #include "heap/private_jemalloc.h"
 #include "heap/recent_blocks.h"
 #include "heap/segment.h"
-#include "heap/spans.h"
 #include "heap/system.h"
 #include "os/clock.h"
-#include "os/shared_memory.h"
 
 // A name of jemalloc's for all arenas at once (MALLCTL_ARENAS_ALL).
 #define COCO_ALL_ARENAS(before, after) before "4096" after
@@ -170,11 +167,10 @@ void tend() {
     if (!decay_is_due()) [[likely]]
         return;
     if (!forks_are_guarded()) return;  // the allocator sleeps: to ask it anything would wake it
-    int saved = errno;
+    const base::KeptErrno kept;
     drop_recent();
     coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".decay"), nullptr, nullptr, nullptr, 0);
     announce_gone();
-    errno = saved;
 }
 
 void release(void* block) {
@@ -209,25 +205,23 @@ std::uint64_t freed_bytes() {
 }  // namespace
 
 AllocatorFigures allocator_figures() {
-    int saved = errno;
+    const base::KeptErrno kept;
     AllocatorFigures figures{0, 0, freed_bytes()};
     figures.allocated_bytes = statistic("stats.allocated");
     figures.mapped_bytes = std::max(statistic("stats.mapped"), figures.allocated_bytes);
-    errno = saved;
     return figures;
 }
 
 void purge() { coco_je_mallctl(COCO_ALL_ARENAS("arena.", ".purge"), nullptr, nullptr, nullptr, 0); }
 
 bool trim() {
-    int saved = errno;
+    const base::KeptErrno kept;
     drop_recent();
     coco_je_mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
     std::uint64_t before = freed_bytes();
     purge();
     bool gave = freed_bytes() < before;
     announce_gone();
-    errno = saved;
     return gave;
 }
 

@@ -6,12 +6,12 @@
 
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <mutex>
 #include <string_view>
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "base/text.h"
@@ -19,7 +19,6 @@
 #include "heap/gone.h"
 #include "heap/lock_all.h"
 #include "heap/overlays.h"
-#include "heap/own_segment.h"
 #include "heap/parts.h"
 #include "heap/private_jemalloc.h"
 #include "heap/process_facts.h"
@@ -40,15 +39,6 @@ constinit std::atomic<std::uint64_t> g_middle_bytes{0};   // address space of th
 constinit std::atomic<std::uint64_t> g_private_bytes{0};  // private pages in use
 
 std::byte* at(void* address, std::size_t offset = 0) { return static_cast<std::byte*>(address) + offset; }
-
-// Frees must keep errno, and jemalloc may need memory of its own in them.
-class KeptErrno {
-  public:
-    ~KeptErrno() { errno = saved_; }
-
-  private:
-    const int saved_ = errno;
-};
 
 std::byte* map_nothing(std::byte* begin, std::size_t bytes) {
     const int fixed = begin != nullptr ? MAP_FIXED : 0;
@@ -112,7 +102,7 @@ std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
 // records begin to be used at once, blocks by commit().
 void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
                     bool* commit, unsigned) {
-    const KeptErrno kept;
+    const base::KeptErrno kept;
     // Where addresses are few, or it is much, jemalloc gets what a block needs, and no more to grow into.
     const bool is_exact = is_address_space_bounded() || bytes > memory_share_bytes() / 8;
     if (wanted != nullptr || (!*commit && (is_exact || !is_granted(bytes)))) return nullptr;
@@ -129,7 +119,7 @@ void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_
 
 void* alloc_shared(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
                    bool* commit, unsigned arena) {
-    const KeptErrno kept;
+    const base::KeptErrno kept;
     std::byte* begin = wanted == nullptr ? carve(bytes, alignment) : nullptr;
     if (begin == nullptr) return alloc_private(hooks, wanted, bytes, alignment, zero, commit, arena);
     if (*commit) begin_use(begin, bytes, Pages::records);
@@ -156,7 +146,7 @@ bool is_of_large(const extent_hooks_t* hooks);
 
 // Returns, as all of these do: whether it failed.
 bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
-    const KeptErrno kept;
+    const base::KeptErrno kept;
     std::byte* begin = at(address, offset);
     if (!is_carvable(begin)) return !begin_private(begin, bytes);
     begin_use(begin, bytes, pages_for(bytes));
@@ -165,7 +155,7 @@ bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std
 
 bool decommit(extent_hooks_t* hooks, void* address, std::size_t, std::size_t offset, std::size_t bytes,
               unsigned) {
-    const KeptErrno kept;
+    const base::KeptErrno kept;
     std::byte* begin = at(address, offset);
     if (is_carvable(begin)) return !end_use(begin, bytes);
     // Each hole may be a mapping more, of which the kernel gives a process 65,530 by default: small ones are
@@ -174,13 +164,13 @@ bool decommit(extent_hooks_t* hooks, void* address, std::size_t, std::size_t off
 }
 
 bool purge(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
-    const KeptErrno kept;
+    const base::KeptErrno kept;
     return give_up_pages(at(address, offset), bytes) != 0;
 }
 
 // Addresses are given back where the program has few of them.
 bool dalloc(extent_hooks_t*, void* address, std::size_t bytes, bool committed, unsigned) {
-    const KeptErrno kept;
+    const base::KeptErrno kept;
     if (is_carvable(address) || !is_address_space_bounded()) return true;
     note_gone(address, bytes);
     if (kernel::munmap(address, bytes) != 0) return true;
@@ -210,7 +200,7 @@ void set(unsigned arena, std::string_view setting, std::int64_t value) {
 }
 
 unsigned make_arena(Arena which) {
-    const KeptErrno kept;
+    const base::KeptErrno kept;
     extent_hooks_t* hooks = hooks_of(which);
     unsigned made = 0;
     std::size_t bytes = sizeof made;

@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/index.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "base/log.h"
 #include "heap/arenas.h"
@@ -83,9 +84,8 @@ void prepare() {
     lock_spans();
     lock_gone();
     if (own().bytes == 0) return;
-    int saved = errno;
+    const base::KeptErrno kept;
     open_copied();
-    errno = saved;
 }
 
 void wait_for_copy() {
@@ -108,10 +108,9 @@ void end_copy() {
 }
 
 void parent() {
-    int saved = errno;
+    const base::KeptErrno kept;
     if (g_copied != nullptr) wait_for_copy();
     close_copied();
-    errno = saved;
     unlock_gone();
     unlock_spans();
     unlock_parts();
@@ -243,7 +242,7 @@ class WithoutSignals {
 };
 
 void child() {
-    int saved = errno;
+    const base::KeptErrno kept;
     if (own().bytes != 0) {
         const WithoutSignals held;
         const std::uint64_t carved_end = base::round_up(spans_end(), os::page_bytes());
@@ -255,7 +254,6 @@ void child() {
         end_copy();
         forget_segments(carved_end);
     }
-    errno = saved;
     unlock_gone();
     unlock_spans();
     unlock_parts();

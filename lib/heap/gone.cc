@@ -4,10 +4,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <mutex>
 
 #include "base/check.h"
+#include "base/kept_errno.h"
 #include "base/lock.h"
 #include "os/cpu.h"
 
@@ -76,7 +76,7 @@ void note_gone(const void* address, std::uint64_t bytes) {
 // as well, and waits for nobody, as the libraries that hear it have locks of their own.
 void announce_all_gone() {
     if (t_announces) return;
-    const int saved = errno;
+    const base::KeptErrno kept;
     t_announces = true;
     Gone ranges[kMost];
     std::size_t count = 0;
@@ -88,7 +88,6 @@ void announce_all_gone() {
         g_any_gone.store(g_first != g_next, std::memory_order_relaxed);
     }
     t_announces = false;
-    errno = saved;
 }
 
 void lock_gone() { g_lock.lock(); }

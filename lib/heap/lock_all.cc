@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
 #include "base/index.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "heap/overlays.h"
 #include "heap/segment.h"
@@ -63,12 +63,11 @@ int lock_all(int flags) {
     bool fills = (flags & MCL_CURRENT) != 0 && (flags & MCL_ONFAULT) == 0;
     if (own().bytes == 0 || !fills) return static_cast<int>(syscall(SYS_mlockall, flags));
     if (syscall(SYS_mlockall, flags | MCL_ONFAULT) != 0) return -1;
-    int saved = errno;
+    const base::KeptErrno kept;
     // Later mappings are filled as the program wants it; the segments are there already, or are peers'
     // (View::map()).
     if ((flags & MCL_FUTURE) != 0) syscall(SYS_mlockall, flags & ~MCL_CURRENT);
     lock_others();
-    errno = saved;
     return 0;
 }
 

@@ -11,10 +11,9 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "base/env.h"
+#include "base/kept_errno.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "heap/arenas.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/process_facts.h"
@@ -140,7 +139,7 @@ void report(bool ours) {
 }
 
 void decide() {
-    int saved = errno;
+    const base::KeptErrno kept;
     t_deciding = true;
     bool ours =
         wants_shared_heap() && mode() != base::HeapMode::off && doors_are_reached() && next_is_libcs();
@@ -154,7 +153,6 @@ void decide() {
     report(ours);
     g_malloc_family_is_ours.store(ours, std::memory_order_relaxed);
     t_deciding = false;
-    errno = saved;
 }
 
 }  // namespace

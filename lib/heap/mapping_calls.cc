@@ -9,14 +9,13 @@
 #include <cstring>
 
 #include "base/bits.h"
-#include "base/index.h"
+#include "base/kept_errno.h"
 #include "heap/overlays.h"
 #include "heap/own_segment.h"
 #include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/devices.h"
 #include "os/next_calls.h"
-#include "os/shared_memory.h"
 
 namespace coco::heap {
 namespace {
@@ -97,7 +96,7 @@ void* move_pages(const MappingCalls& next, void* address, std::size_t bytes, std
 
 // Makes the segment's own pages in a range read as zeros.
 void drop_pages(void* address, std::size_t bytes) {
-    int saved = errno;
+    const base::KeptErrno kept;
     const std::byte* end = at(address, bytes);
     for (PageRun run = run_at(address, end); run.begin != run.end; run = run_at(run.end, end)) {
         if ((run.changes & kGone) != 0) continue;
@@ -105,7 +104,6 @@ void drop_pages(void* address, std::size_t bytes) {
         // Pages of a mount are never given back.
         if (!punch_shared(run.begin, run_bytes) && run.changes == 0) std::memset(run.begin, 0, run_bytes);
     }
-    errno = saved;
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/index.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "heap/block_sizes.h"
 #include "heap/gone.h"
@@ -227,12 +227,11 @@ bool open_pages(const void* block, std::size_t bytes) {
 bool renew_private(void* block, std::size_t bytes) {
     if (has_hole(block, bytes)) return false;
     if (!is_renewed(bytes)) return true;
-    const int saved = errno;
+    const base::KeptErrno kept;
     bytes = base::round_up(bytes, os::page_bytes());
     const bool done = kernel::mmap(block, bytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == block;
     note_gone(block, bytes);
-    errno = saved;
     return done;
 }
 

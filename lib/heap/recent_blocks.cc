@@ -3,9 +3,8 @@
 
 #include <pthread.h>
 
-#include <cerrno>
-
 #include "base/check.h"
+#include "base/kept_errno.h"
 #include "heap/private_jemalloc.h"
 
 namespace coco::heap {
@@ -59,9 +58,8 @@ bool is_watched() {
         return thread.state == Thread::kWatched;
     if (!g_key_made) return false;
     thread.state = Thread::kEnding;  // pthread_setspecific may allocate and free
-    const int saved = errno;
+    const base::KeptErrno kept;
     if (pthread_setspecific(g_key, &thread) == 0) thread.state = Thread::kWatched;
-    errno = saved;
     return thread.state == Thread::kWatched;
 }
 

@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/env.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -156,7 +157,7 @@ bool try_make(std::uint64_t bytes) {
 }
 
 void make_own() {
-    int saved = errno;
+    const base::KeptErrno kept;
     std::uint64_t bytes = wanted_bytes();
     bool wanted = bytes != 0;
     while (bytes >= kSmallest && !try_make(bytes)) bytes = (bytes / 2) & ~(os::kHugePageBytes - 1);
@@ -164,7 +165,6 @@ void make_own() {
         g_refusal = {"no shared memory of 4 MiB or more for the heap (memfd, /dev/shm)", 0, errno};
         COCO_LOG(info, "no shared heap: errno " << errno << "; allocation is private");
     }
-    errno = saved;
 }
 
 // A process that has the owner's id sees what the owner has stored in the header: whatever brought the id

@@ -2,8 +2,7 @@
 //
 // The system as jemalloc sees it. private_jemalloc.sh points jemalloc's calls of mmap, munmap, madvise, ...
 // here, so every page of it but those of private arenas (arenas.cc) lies on the own segment from the first
-// allocation on, and no part of jemalloc's inside is relied upon. All of these keep errno when they succeed:
-// free must.
+// allocation on, and no part of jemalloc's inside is relied upon. What free calls keeps errno.
 #include "heap/system.h"
 
 #include <pthread.h>
@@ -20,6 +19,7 @@
 
 #include "base/check.h"
 #include "base/index.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "base/lock.h"
 #include "heap/gone.h"
@@ -80,6 +80,9 @@ int give_up_pages(void* address, std::uint64_t bytes) {
                : kernel::madvise(address, bytes, kDontNeedLocked);
 }
 
+namespace {
+
+// A null hint takes a span, or private memory; a fixed one commits or decommits what was taken.
 void* map(void* hint, std::size_t bytes, int protection, int flags) {
     COCO_CHECK(bytes != 0, "the allocator maps something");
     if ((flags & MAP_FIXED) != 0 && is_carvable(hint)) {  // commit or decommit of what is carved
@@ -123,22 +126,11 @@ int unmap(void* address, std::size_t bytes) {
     return kernel::munmap(address, bytes);
 }
 
-namespace {
-
 int advise(void* address, std::size_t bytes, int advice) {
     if (advice == MADV_DONTNEED) return give_up_pages(address, bytes);
-    if (!is_shared(address) || advice != MADV_FREE) return kernel::madvise(address, bytes, advice);
-    errno = EINVAL;  // the kernel has no lazy freeing of shared memory
-    return -1;
-}
-
-// Runs a call and puts errno back if it succeeded.
-template <class Call>
-auto keeping_errno(Call call) {
-    int saved = errno;
-    auto result = call();
-    if (reinterpret_cast<std::intptr_t>(result) != -1) errno = saved;
-    return result;
+    // The kernel has no lazy freeing of shared memory.
+    if (is_shared(address) && advice == MADV_FREE) return -1;
+    return kernel::madvise(address, bytes, advice);
 }
 
 }  // namespace
@@ -146,15 +138,16 @@ auto keeping_errno(Call call) {
 
 COCO_FROM_JEMALLOC void* coco_je_system_mmap(void* hint, std::size_t bytes, int protection, int flags, int,
                                              off_t) {
-    return coco::heap::keeping_errno([&] { return coco::heap::map(hint, bytes, protection, flags); });
+    const coco::base::KeptErrno kept;
+    return coco::heap::map(hint, bytes, protection, flags);
 }
 COCO_FROM_JEMALLOC int coco_je_system_munmap(void* address, std::size_t bytes) {
-    return static_cast<int>(
-        coco::heap::keeping_errno([&] { return std::intptr_t{coco::heap::unmap(address, bytes)}; }));
+    const coco::base::KeptErrno kept;
+    return coco::heap::unmap(address, bytes);
 }
 COCO_FROM_JEMALLOC int coco_je_system_madvise(void* address, std::size_t bytes, int advice) {
-    return static_cast<int>(
-        coco::heap::keeping_errno([&] { return std::intptr_t{coco::heap::advise(address, bytes, advice)}; }));
+    const coco::base::KeptErrno kept;
+    return coco::heap::advise(address, bytes, advice);
 }
 COCO_FROM_JEMALLOC int coco_je_system_mprotect(void* address, std::size_t bytes, int protection) {
     return coco::kernel::mprotect(address, bytes, protection);

@@ -11,9 +11,6 @@ namespace coco::heap {
 bool is_carvable(const void* address);
 // A span of the segment, of which no page is in use; null: there is no room. Page sizes only.
 std::byte* carve(std::uint64_t bytes, std::uint64_t alignment);
-// A null hint takes a span, or private memory; a fixed one commits or decommits what was taken.
-void* map(void* hint, std::size_t bytes, int protection, int flags);
-int unmap(void* address, std::size_t bytes);
 // Makes a range read as zeros and gives its pages back. Returns: 0, or -1 with the pages as they were.
 int give_up_pages(void* address, std::uint64_t bytes);
 
