@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/kept_errno.h"
 #include "base/kernel.h"
-#include "base/lock.h"
 #include "base/text.h"
 #include "heap/block_sizes.h"
 #include "heap/gone.h"
@@ -29,6 +28,9 @@
 #include "os/shared_memory.h"
 
 namespace coco::heap {
+
+constinit base::Lock g_arenas_lock;
+
 namespace {
 
 constexpr int kArenas = 4;
@@ -212,7 +214,6 @@ unsigned make_arena(Arena which) {
     return made;
 }
 
-constinit base::Lock g_making;
 constinit std::atomic<bool> g_shares_large{false};  // relaxed: nothing else goes with it
 
 }  // namespace
@@ -239,14 +240,11 @@ int arena_flags(Arena which) {
     std::atomic<unsigned>& number = numbers[static_cast<int>(which)];
     unsigned arena = number.load(std::memory_order_relaxed);
     if (arena == 0) {
-        const std::scoped_lock hold(g_making);
+        const std::scoped_lock hold(g_arenas_lock);
         arena = number.load(std::memory_order_relaxed);
         if (arena == 0) number.store(arena = make_arena(which), std::memory_order_relaxed);
     }
     return arena == 0 ? 0 : static_cast<int>(MALLOCX_ARENA(arena)) | MALLOCX_TCACHE_NONE;
 }
-
-void lock_arenas() { g_making.lock(); }
-void unlock_arenas() { g_making.unlock(); }
 
 }  // namespace coco::heap

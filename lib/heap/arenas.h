@@ -6,6 +6,8 @@
 #pragma once
 #include <cstddef>
 
+#include "base/lock.h"
+
 namespace coco::heap {
 
 enum class Arena {
@@ -27,8 +29,6 @@ void share_large_blocks(bool share);
 // The arena of a block of kMiddle bytes or more (block_sizes.h).
 Arena arena_of(std::size_t bytes);
 
-// Around fork: no other thread makes an arena.
-void lock_arenas();
-void unlock_arenas();
+extern constinit base::Lock g_arenas_lock;  // fork.cc holds it around a fork
 
 }  // namespace coco::heap

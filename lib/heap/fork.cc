@@ -21,6 +21,7 @@
 #include "base/index.h"
 #include "base/kept_errno.h"
 #include "base/kernel.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "heap/arenas.h"
 #include "heap/gone.h"
@@ -76,16 +77,23 @@ bool is_child_alive() {
            facts.shm_nattch > 1;
 }
 
+// Of all that changes the heap's pages below the allocator.
+base::Lock* const kLocks[] = {&g_parts_lock, &g_spans_lock, &g_gone_lock};
+
 void prepare() {
     if (own().bytes != 0) purge();  // so that it is not copied
-    lock_arenas();
+    g_arenas_lock.lock();
     g_allocator_prepare();
-    lock_parts();
-    lock_spans();
-    lock_gone();
+    for (base::Lock* lock : kLocks) lock->lock();
     if (own().bytes == 0) return;
     const base::KeptErrno kept;
     open_copied();
+}
+
+void unlock_all(ForkHandler unlock_allocator) {
+    for (base::Lock* lock : kLocks) lock->unlock();
+    unlock_allocator();
+    g_arenas_lock.unlock();
 }
 
 void wait_for_copy() {
@@ -111,11 +119,7 @@ void parent() {
     const base::KeptErrno kept;
     if (g_copied != nullptr) wait_for_copy();
     close_copied();
-    unlock_gone();
-    unlock_spans();
-    unlock_parts();
-    g_allocator_parent();
-    unlock_arenas();
+    unlock_all(g_allocator_parent);
 }
 
 // Maps by the system call itself: libraries that watch memory (UCX) patch libc's functions with ones that
@@ -254,11 +258,7 @@ void child() {
         end_copy();
         forget_segments(carved_end);
     }
-    unlock_gone();
-    unlock_spans();
-    unlock_parts();
-    g_allocator_child();
-    unlock_arenas();
+    unlock_all(g_allocator_child);
 }
 
 // Registers our handlers around the allocator's: its locks are held while the copy is made. Returns: 0 or an

@@ -8,12 +8,12 @@
 
 #include "base/check.h"
 #include "base/kept_errno.h"
-#include "base/lock.h"
 #include "os/cpu.h"
 
 namespace coco::heap {
 
 constinit std::atomic<bool> g_any_gone{false};
+constinit base::Lock g_gone_lock;
 
 namespace {
 
@@ -22,8 +22,7 @@ struct Gone {
 };
 constexpr std::size_t kMost = 64;
 
-constinit base::Lock g_lock;
-// The noted ranges have the numbers [g_first, g_next). Guarded by g_lock.
+// The noted ranges have the numbers [g_first, g_next). Guarded by g_gone_lock.
 constinit Gone g_ranges[kMost] = {};
 constinit std::uint64_t g_first = 0, g_next = 0;
 // A library that hears an announcement may allocate.
@@ -41,7 +40,7 @@ Gone hull() {
 
 // Copies what is noted. Returns: the number behind the last one.
 std::uint64_t copy_all(Gone* to, std::size_t& count) {
-    const std::scoped_lock hold(g_lock);
+    const std::scoped_lock hold(g_gone_lock);
     count = 0;
     for (std::uint64_t i = g_first; i < g_next; ++i) to[count++] = range_of(i);
     return g_next;
@@ -60,7 +59,7 @@ void note_gone(const void* address, std::uint64_t bytes) {
     COCO_CHECK_DEAR(reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() == 0,
                     "pages that are gone begin as pages do");
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
-    const std::scoped_lock hold(g_lock);
+    const std::scoped_lock hold(g_gone_lock);
     COCO_CHECK_DEAR(g_first <= g_next && g_next - g_first <= kMost,
                     "the ranges that are noted fit into the list");
     if (g_next - g_first == kMost) {
@@ -83,14 +82,11 @@ void announce_all_gone() {
     const std::uint64_t next = copy_all(ranges, count);
     for (std::size_t i = 0; i < count; ++i) announce(ranges[i]);
     {
-        const std::scoped_lock hold(g_lock);
+        const std::scoped_lock hold(g_gone_lock);
         g_first = std::max(g_first, next);
         g_any_gone.store(g_first != g_next, std::memory_order_relaxed);
     }
     t_announces = false;
 }
-
-void lock_gone() { g_lock.lock(); }
-void unlock_gone() { g_lock.unlock(); }
 
 }  // namespace coco::heap

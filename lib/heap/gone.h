@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/lock.h"
+
 namespace coco::heap {
 
 // Notes a range of whole pages. Any lock may be held.
@@ -27,8 +29,6 @@ inline void announce_gone() {
         announce_all_gone();
 }
 
-// Around fork: no other thread is within these functions.
-void lock_gone();
-void unlock_gone();
+extern constinit base::Lock g_gone_lock;  // fork.cc holds it around a fork
 
 }  // namespace coco::heap

@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "base/kernel.h"
-#include "base/lock.h"
 #include "heap/own_segment.h"
 #include "heap/process_facts.h"
 #include "heap/segment.h"
@@ -17,6 +16,9 @@
 #include "os/shared_memory.h"
 
 namespace coco::heap {
+
+constinit base::Lock g_parts_lock;
+
 namespace {
 
 constexpr std::uint64_t kPartBytes = os::kHugePageBytes;
@@ -30,7 +32,6 @@ struct Part {
 // allocator's own records. Guarded by the lock.
 constinit Part* g_parts = nullptr;
 constinit std::uint64_t g_used = 0, g_ahead = 0;
-constinit base::Lock g_lock;
 
 std::uint64_t pages_in(std::uint64_t bytes) { return bytes / os::page_bytes(); }
 
@@ -149,7 +150,7 @@ void begin_use(void* address, std::uint64_t bytes, Pages pages) {
                     "the allocator uses whole pages");
     Run fresh{};
     {
-        const std::scoped_lock hold(g_lock);
+        const std::scoped_lock hold(g_parts_lock);
         if (!has_table()) return;
         fresh = count_used(offset, bytes, pages);
         if (fresh.begin == fresh.end) return;
@@ -167,7 +168,7 @@ bool end_use(void* address, std::uint64_t bytes) {
     COCO_CHECK_DEAR(offset % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
                     "the allocator uses whole pages");
     // Nobody begins to use a page of these parts meanwhile.
-    const std::scoped_lock hold(g_lock);
+    const std::scoped_lock hold(g_parts_lock);
     if (!has_table()) return false;
     const Offsets wide = with_whole_parts(offset, bytes);
     if (!punch_shared(carvable().base + wide.begin, wide.end - wide.begin)) return false;
@@ -186,11 +187,8 @@ bool end_use(void* address, std::uint64_t bytes) {
 }
 
 std::uint64_t bytes_ahead() {
-    const std::scoped_lock hold(g_lock);
+    const std::scoped_lock hold(g_parts_lock);
     return g_ahead * os::page_bytes();
 }
-
-void lock_parts() { g_lock.lock(); }
-void unlock_parts() { g_lock.unlock(); }
 
 }  // namespace coco::heap

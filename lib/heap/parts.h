@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/lock.h"
+
 namespace coco::heap {
 
 // Whether parts are made huge pages at all in this process: the system allows it, and the kernel can.
@@ -33,8 +35,6 @@ bool end_use(void* address, std::uint64_t bytes);
 // Bytes of huge pages that the allocator has not begun to use.
 std::uint64_t bytes_ahead();
 
-// Around fork: no other thread is within these functions.
-void lock_parts();
-void unlock_parts();
+extern constinit base::Lock g_parts_lock;  // fork.cc holds it around a fork
 
 }  // namespace coco::heap

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/lock.h"
 #include "os/cpu.h"
 
 namespace coco::heap {
@@ -29,8 +30,6 @@ void give_span(std::uint64_t offset, std::uint64_t bytes);
 // End of all that is carved.
 std::uint64_t spans_end();
 
-// Around fork: no other thread is within these functions.
-void lock_spans();
-void unlock_spans();
+extern constinit base::Lock g_spans_lock;  // fork.cc holds it around a fork
 
 }  // namespace coco::heap
