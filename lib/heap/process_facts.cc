@@ -39,20 +39,24 @@ base::HeapMode mode() {
 
 void bound_memory(std::uint64_t node_bytes) { g_memory_bytes.store(node_bytes, std::memory_order_relaxed); }
 
-std::uint64_t memory_share_bytes() {
-    static constinit std::atomic<std::uint64_t> node{0};  // relaxed, too
-    if (node.load(std::memory_order_relaxed) == 0) {
-        struct sysinfo facts {};
-        const bool known = kernel::sysinfo(&facts) == 0;
-        node.store(known ? facts.totalram * facts.mem_unit : 1, std::memory_order_relaxed);
-    }
-    return std::min(node.load(std::memory_order_relaxed), g_memory_bytes.load(std::memory_order_relaxed)) /
-           os::node_ranks();
+std::uint64_t node_memory_bytes() {
+    static constinit std::atomic<std::uint64_t> known{0};  // relaxed, too
+    struct sysinfo facts {};
+    if (known.load(std::memory_order_relaxed) == 0 && kernel::sysinfo(&facts) == 0)
+        known.store(facts.totalram * facts.mem_unit, std::memory_order_relaxed);
+    return known.load(std::memory_order_relaxed);
 }
 
-bool is_address_space_bounded() {
-    rlimit space{};
-    return kernel::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY;
+std::uint64_t memory_share_bytes() {
+    return std::min(node_memory_bytes(), g_memory_bytes.load(std::memory_order_relaxed)) / os::node_ranks();
 }
+
+std::uint64_t limit_of(int resource) {
+    rlimit limit{};
+    const bool is_known = kernel::getrlimit(resource, &limit) == 0;
+    return is_known && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+}
+
+bool is_address_space_bounded() { return limit_of(RLIMIT_AS) != UINT64_MAX; }
 
 }  // namespace coco::heap

@@ -13,9 +13,13 @@ namespace coco::heap {
 bool wants_shared_heap();
 // COCO_HEAP. A wrong value counts as unset here; MPI_Init refuses it.
 base::HeapMode mode();
-// This rank's share of the node's memory, or of what its control group grants, once that is known.
+// The node's memory; 0: the system does not tell.
+std::uint64_t node_memory_bytes();
+// This rank's share of it, or of what its control group grants, once that is known.
 std::uint64_t memory_share_bytes();
 void bound_memory(std::uint64_t node_bytes);
+// A limit of this process (RLIMIT_AS, ...) as it is now; UINT64_MAX: there is none.
+std::uint64_t limit_of(int resource);
 // Whether RLIMIT_AS counts addresses.
 bool is_address_space_bounded();
 

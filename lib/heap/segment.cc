@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,18 +78,6 @@ constinit int g_peer_count = 0;
 constinit base::Lock g_peers_lock;
 constinit Refusal g_refusal;  // written while the segment is made, then under g_peers_lock
 
-std::uint64_t address_space_limit() {
-    rlimit limit{};
-    return kernel::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
-                                                                                        : UINT64_MAX;
-}
-
-std::uint64_t file_size_limit() {
-    rlimit limit{};
-    return kernel::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
-                                                                                           : UINT64_MAX;
-}
-
 Header& header_of(std::byte* segment) { return *reinterpret_cast<Header*>(segment); }
 
 // A wrong COCO_HEAP_LIMIT counts as unset here; MPI_Init refuses it.
@@ -98,18 +85,16 @@ std::uint64_t wanted_bytes() {
     if (!wants_shared_heap()) return 0;
     std::uint64_t asked = 0;
     base::parse_bytes(base::env("COCO_HEAP_LIMIT"), asked);
-    struct sysinfo memory {};
-    if (kernel::sysinfo(&memory) != 0) return 0;
-    return segment_bytes({.memory_bytes = memory.totalram * memory.mem_unit,
+    return segment_bytes({.memory_bytes = node_memory_bytes(),
                           .asked_bytes = asked,
                           .node_ranks = os::node_ranks(),
-                          .address_space_bytes = address_space_limit(),
-                          .file_bytes = file_size_limit()});
+                          .address_space_bytes = limit_of(RLIMIT_AS),
+                          .file_bytes = limit_of(RLIMIT_FSIZE)});
 }
 
 // The heap, and what lies behind it where no limit could meet that.
 Areas areas_for(const os::MemoryObject& object, std::uint64_t heap_bytes) {
-    const bool has_more = file_size_limit() == UINT64_MAX && !object.on_mount;
+    const bool has_more = limit_of(RLIMIT_FSIZE) == UINT64_MAX && !object.on_mount;
     return {{0, heap_bytes, heap_bytes + (has_more ? kRoomBytes : 0)}};
 }
 
@@ -133,7 +118,7 @@ bool publish(const os::MemoryObject& object) {
     g_on_mount = object.on_mount;
     g_id = {os::host_identity(), os::random_cookie(), areas.bytes(), kernel::getpid(), object.fd};
     Header& header = *new (base) Header{kMagic, g_id.cookie, areas, g_id.pid, kVersion, {}, {}, {}};
-    header.address_space_bytes.store(address_space_limit(), std::memory_order_relaxed);
+    header.address_space_bytes.store(limit_of(RLIMIT_AS), std::memory_order_relaxed);
     for (int area = 0; area < kAreas; ++area)
         header.mapped_to[area].store(g_view.mapped_to(static_cast<Area>(area)), std::memory_order_relaxed);
     g_carvable = {base, areas.bytes_of(kHeap)};
@@ -181,7 +166,7 @@ bool header_matches(int fd, const SegmentId& peer, Areas& areas) {
 
 // How far the rest of the node lets this rank's heap grow: all mates map it, too.
 std::uint64_t heap_bytes_most() {
-    std::uint64_t limit = address_space_limit();
+    std::uint64_t limit = limit_of(RLIMIT_AS);
     header_of(g_own.base).address_space_bytes.store(limit, std::memory_order_relaxed);
     const std::scoped_lock hold(g_peers_lock);
     for (int i = 0; i < g_peer_count; ++i)
