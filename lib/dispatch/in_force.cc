@@ -13,7 +13,6 @@
 #include "comm/told.h"
 #include "comm/world.h"
 #include "exec/delay.h"
-#include "heap/heap.h"
 #include "heap/process_facts.h"
 #include "heap/segment.h"
 #include "mpi/library.h"
@@ -65,7 +64,6 @@ std::uint64_t choice_hash() {
 void read_settings() {
     static std::once_flag reading;
     std::call_once(reading, [] {
-        heap::wake();
         if (heap::own().bytes != 0) {
             os::let_others_read();
             heap::bound_memory(os::granted_memory_bytes());

@@ -70,18 +70,27 @@ bool has_changed_pages(const void* block, std::size_t bytes) {
     return is_carvable(block) ? is_changed(block, bytes, kAnyChange) : is_private_changed(block, bytes);
 }
 
+void* allocate_fresh(std::size_t bytes, bool zeroed) {
+    return zeroed ? coco_je_calloc(1, bytes) : coco_je_malloc(bytes);
+}
+
 // A block of kRecentFrom bytes or more.
 [[gnu::noinline]] void* allocate_above_small(std::size_t bytes, bool zeroed) {
     void* block = anything_changed() ? nullptr : take_recent(bytes);
     if (block != nullptr && zeroed) std::memset(block, 0, bytes);
-    if (block == nullptr) {
-        if (bytes >= kMiddle)
-            block = allocate_large(bytes, 0, zeroed);
-        else
-            block = zeroed ? coco_je_calloc(1, bytes) : coco_je_malloc(bytes);
-    }
+    if (block == nullptr)
+        block = bytes >= kMiddle ? allocate_large(bytes, 0, zeroed) : allocate_fresh(bytes, zeroed);
     if (block != nullptr) mark_recent(block, bytes);
     return or_no_memory(block);
+}
+
+[[gnu::always_inline]] inline void* allocate_for(const void* caller, std::size_t bytes, bool zeroed) {
+    bytes = at_least_aligned(bytes);
+    if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
+        if (void* block = allocate_private(bytes, zeroed)) return block;
+    if (bytes < kRecentFrom) [[likely]]
+        return handed_out(allocate_fresh(bytes, zeroed));  // which says ENOMEM itself
+    return allocate_above_small(bytes, zeroed);
 }
 
 void* reallocate_unchanged(void* block, std::size_t bytes) {
@@ -104,25 +113,12 @@ void* reallocate_unchanged(void* block, std::size_t bytes) {
 
 }  // namespace
 
-void wake() { own(); }
-
-void* allocate(std::size_t bytes, const void* caller) {
-    bytes = at_least_aligned(bytes);
-    if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
-        if (void* block = allocate_private(bytes, false)) return block;
-    if (bytes < kRecentFrom) [[likely]]
-        return handed_out(coco_je_malloc(bytes));  // which says ENOMEM itself
-    return allocate_above_small(bytes, false);
-}
+void* allocate(std::size_t bytes, const void* caller) { return allocate_for(caller, bytes, false); }
 
 void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* caller) {
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, bytes_each, &bytes)) return or_no_memory(nullptr);
-    if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
-        if (void* block = allocate_private(bytes, true)) return block;
-    bytes = at_least_aligned(bytes);
-    if (bytes < kRecentFrom) return handed_out(coco_je_calloc(1, bytes));  // which says ENOMEM itself
-    return allocate_above_small(bytes, true);
+    return allocate_for(caller, bytes, true);
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {

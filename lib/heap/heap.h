@@ -11,10 +11,6 @@
 
 namespace coco::heap {
 
-// Makes the segment and sets up the allocator if that has not happened yet; cheap when it has. For the
-// library at MPI_Init: allocating wakes by itself. Safe before libc's constructors have run.
-void wake();
-
 // A block of so many bytes or more is none of those that libc has in private memory.
 inline constexpr std::size_t kSurelyShared = 1024;
 // caller: the code that asks, where known. Blocks to which libc itself writes in a forked child must be

@@ -25,7 +25,6 @@ TEST_CASE("a span begins where it is aligned, and is taken again if it was the l
 }
 
 TEST_CASE("blocks are shared up to the limit and private beyond", "[heap]") {
-    wake();
     REQUIRE(own().bytes != 0);
     void* small = allocate(100);
     CHECK(is_shared(small, 100));
