@@ -6,12 +6,10 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "heap/arenas.h"
 #include "heap/lock_all.h"
 #include "heap/own_segment.h"
 #include "heap/private_jemalloc.h"
 #include "heap/process_facts.h"
-#include "heap/segment.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
 
@@ -21,12 +19,7 @@ namespace {
 bool is_large(std::size_t bytes) { return bytes >= kLarge; }
 
 // Of a process that never had a segment blocks come from jemalloc's own arenas.
-int flags_for(std::size_t bytes) { return carvable().bytes != 0 ? arena_flags(arena_of(bytes)) : 0; }
-
-void* allocate_with(int flags, std::size_t bytes, std::size_t alignment) {
-    const std::size_t least = is_large(bytes) ? os::kHugePageBytes : os::page_bytes();
-    return coco_je_mallocx(bytes, flags | static_cast<int>(MALLOCX_ALIGN(std::max(alignment, least))));
-}
+int flags_for(Arena which) { return carvable().bytes != 0 ? arena_flags(which) : 0; }
 
 // Address space for a large block that grows. It is charged while the block is moved there.
 std::size_t room_to_grow(std::size_t bytes) {
@@ -37,7 +30,8 @@ std::size_t room_to_grow(std::size_t bytes) {
 
 // A block with room behind it; null: there is none.
 void* allocate_with_room(std::size_t bytes) {
-    void* block = allocate_large(room_to_grow(bytes), 0, false);
+    const std::size_t room = room_to_grow(bytes);
+    void* block = allocate_large(arena_of(room), room, 0, false);
     if (block == nullptr || coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
     coco_je_free(block);
     return nullptr;
@@ -45,27 +39,24 @@ void* allocate_with_room(std::size_t bytes) {
 
 }  // namespace
 
-void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed) {
+void* allocate_large(Arena which, std::size_t bytes, std::size_t alignment, bool zeroed) {
     COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
     COCO_CHECK_DEAR(alignment == 0 || std::has_single_bit(alignment), "an alignment is a power of two");
-    return allocate_with(flags_for(bytes) | (zeroed ? MALLOCX_ZERO : 0), bytes, alignment);
-}
-
-void* allocate_large_shared(std::size_t bytes, std::size_t alignment) {
-    COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
-    COCO_CHECK_DEAR(alignment == 0 || std::has_single_bit(alignment), "an alignment is a power of two");
-    return allocate_with(own().bytes != 0 ? arena_flags(Arena::shared) : 0, bytes, alignment);
+    const std::size_t least = is_large(bytes) ? os::kHugePageBytes : os::page_bytes();
+    return coco_je_mallocx(bytes, flags_for(which) | (zeroed ? MALLOCX_ZERO : 0) |
+                                      static_cast<int>(MALLOCX_ALIGN(std::max(alignment, least))));
 }
 
 void* reallocate_large(void* block, std::size_t bytes) {
     COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
-    if (block == nullptr) return allocate_large(bytes, 0, false);
+    const Arena which = arena_of(bytes);
+    if (block == nullptr) return allocate_large(which, bytes, 0, false);
     const std::size_t usable = coco_je_malloc_usable_size(block);
-    if (usable >= bytes) return coco_je_rallocx(block, bytes, flags_for(bytes));
+    if (usable >= bytes) return coco_je_rallocx(block, bytes, flags_for(which));
     const bool stays = usable >= kMiddle && is_large(usable) == is_large(bytes);
     if (stays && coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
     void* moved = is_large(bytes) ? allocate_with_room(bytes) : nullptr;
-    if (moved == nullptr) moved = allocate_large(bytes, 0, false);
+    if (moved == nullptr) moved = allocate_large(which, bytes, 0, false);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, block, usable);
     coco_je_free(block);

@@ -5,14 +5,13 @@
 #pragma once
 #include <cstddef>
 
+#include "heap/arenas.h"
 #include "heap/block_sizes.h"
 
 namespace coco::heap {
 
 // bytes: kMiddle or more. alignment: a power of two, or 0. zeroed: the block must read as zeros.
-void* allocate_large(std::size_t bytes, std::size_t alignment, bool zeroed);
-// The same on the segment, if any memory is.
-void* allocate_large_shared(std::size_t bytes, std::size_t alignment);
+void* allocate_large(Arena which, std::size_t bytes, std::size_t alignment, bool zeroed);
 // Grows a block in place where it can; a large one that moves comes to where there is room behind it to grow
 // on, as glibc grows one by mremap. block: any, or null. bytes: kMiddle or more.
 void* reallocate_large(void* block, std::size_t bytes);

@@ -186,9 +186,4 @@ bool end_use(void* address, std::uint64_t bytes) {
     return true;
 }
 
-std::uint64_t bytes_ahead() {
-    const std::scoped_lock hold(g_parts_lock);
-    return g_ahead * os::page_bytes();
-}
-
 }  // namespace coco::heap

@@ -32,9 +32,6 @@ void begin_use(void* address, std::uint64_t bytes, Pages pages);
 // Returns: false where that fails; they are as they were then, and in use.
 bool end_use(void* address, std::uint64_t bytes);
 
-// Bytes of huge pages that the allocator has not begun to use.
-std::uint64_t bytes_ahead();
-
 extern constinit base::Lock g_parts_lock;  // fork.cc holds it around a fork
 
 }  // namespace coco::heap
