@@ -5,11 +5,9 @@
 #include <sys/syscall.h>
 
 #include <atomic>
-#include <bit>
 #include <mutex>
 #include <string_view>
 
-#include "base/bits.h"
 #include "base/check.h"
 #include "base/kept_errno.h"
 #include "base/kernel.h"
@@ -24,6 +22,7 @@
 #include "heap/segment.h"
 #include "heap/spans.h"
 #include "heap/system.h"
+#include "heap/view.h"
 #include "os/cpu.h"
 #include "os/shared_memory.h"
 
@@ -42,13 +41,16 @@ constinit std::atomic<std::uint64_t> g_private_bytes{0};  // private pages in us
 
 std::byte* at(void* address, std::size_t offset = 0) { return static_cast<std::byte*>(address) + offset; }
 
-std::byte* map_nothing(std::byte* begin, std::size_t bytes) {
-    const int fixed = begin != nullptr ? MAP_FIXED : 0;
-    void* mapped = kernel::mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
-    if (mapped == MAP_FAILED) return nullptr;
-    // Under mlockall(MCL_FUTURE) it would count as locked.
-    if (locks_later_pages()) kernel::munlock(mapped, bytes);
-    return static_cast<std::byte*>(mapped);
+// Under mlockall(MCL_FUTURE) mere addresses would count as locked.
+void leave_unlocked(std::byte* begin, std::size_t bytes) {
+    if (locks_later_pages()) kernel::munlock(begin, bytes);
+}
+
+bool map_nothing(std::byte* begin, std::size_t bytes) {
+    constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    if (kernel::mmap(begin, bytes, PROT_NONE, kFlags, -1, 0) != begin) return false;
+    leave_unlocked(begin, bytes);
+    return true;
 }
 
 // As the program has asked for all that comes later.
@@ -74,7 +76,7 @@ bool begin_private(std::byte* begin, std::size_t bytes) {
 
 // Pages go, addresses stay.
 bool end_private(std::byte* begin, std::size_t bytes) {
-    if (map_nothing(begin, bytes) == nullptr) return false;
+    if (!map_nothing(begin, bytes)) return false;
     note_gone(begin, bytes);
     g_private_bytes.fetch_sub(bytes, std::memory_order_relaxed);
     return true;
@@ -89,17 +91,6 @@ bool is_granted(std::size_t bytes) {
     return true;
 }
 
-std::byte* reserve_private(std::size_t bytes, std::size_t alignment) {
-    COCO_CHECK(bytes != 0 && std::has_single_bit(alignment), "private memory is reserved at a power of two");
-    std::byte* mapped = map_nothing(nullptr, bytes + alignment);
-    if (mapped == nullptr) return nullptr;
-    const auto first = reinterpret_cast<std::uint64_t>(mapped);
-    const std::uint64_t skipped = base::round_up(first, alignment) - first;
-    if (skipped != 0) kernel::munmap(mapped, skipped);
-    kernel::munmap(at(mapped, skipped + bytes), alignment - skipped);
-    return at(mapped, skipped);
-}
-
 // jemalloc knows what it has of the address space: it never asks for a certain address in vain. Its own
 // records begin to be used at once, blocks by commit().
 void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
@@ -108,8 +99,9 @@ void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_
     // Where addresses are few, or it is much, jemalloc gets what a block needs, and no more to grow into.
     const bool is_exact = is_address_space_bounded() || bytes > memory_share_bytes() / 8;
     if (wanted != nullptr || (!*commit && (is_exact || !is_granted(bytes)))) return nullptr;
-    std::byte* begin = reserve_private(bytes, alignment);
+    std::byte* begin = reserve(bytes, alignment);
     if (begin == nullptr) return nullptr;
+    leave_unlocked(begin, bytes);
     if (*commit && !begin_private(begin, bytes)) {
         kernel::munmap(begin, bytes);
         return nullptr;

@@ -24,8 +24,8 @@ namespace {
 constexpr std::uint64_t kFirstBytes = os::kHugePageBytes;
 
 std::byte* map_nothing(std::uint64_t at, std::uint64_t bytes) {
-    void* mapped = kernel::mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapped =
+        kernel::mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return mapped != MAP_FAILED ? static_cast<std::byte*>(mapped) : nullptr;
 }
 
@@ -68,20 +68,18 @@ std::uint64_t find_place(std::uint64_t bytes) {
     return 0;
 }
 
-// Address space for all of it, from the kernel.
-std::byte* reserve(std::uint64_t bytes) {
-    const std::uint64_t whole = bytes + os::kHugePageBytes;
-    std::byte* reserved = map_nothing(0, whole);
-    if (reserved == nullptr) return nullptr;
-    const auto first = reinterpret_cast<std::uint64_t>(reserved);
-    const std::uint64_t begin = base::round_up(first, os::kHugePageBytes);
-    if (begin > first) kernel::munmap(reserved, begin - first);
-    if (first + whole > begin + bytes)
-        kernel::munmap(reinterpret_cast<void*>(begin + bytes), first + whole - begin - bytes);
-    return reinterpret_cast<std::byte*>(begin);
-}
-
 }  // namespace
+
+std::byte* reserve(std::uint64_t bytes, std::uint64_t alignment) {
+    COCO_CHECK(bytes != 0 && std::has_single_bit(alignment), "addresses are reserved at a power of two");
+    std::byte* mapped = map_nothing(0, bytes + alignment);
+    if (mapped == nullptr) return nullptr;
+    const auto first = reinterpret_cast<std::uint64_t>(mapped);
+    const std::uint64_t skipped = base::round_up(first, alignment) - first;
+    if (skipped != 0) kernel::munmap(mapped, skipped);
+    kernel::munmap(mapped + skipped + bytes, alignment - skipped);
+    return mapped + skipped;
+}
 
 bool View::open(int fd, const Areas& areas, In in) {
     COCO_CHECK(base_ == nullptr && fd >= 0, "a view is closed before it is opened");
@@ -89,7 +87,7 @@ bool View::open(int fd, const Areas& areas, In in) {
     in_ = in;
     std::copy_n(areas.begin, kAreas, mapped_to_);
     const std::uint64_t place = find_place(areas.bytes());
-    base_ = place != 0 ? reinterpret_cast<std::byte*>(place) : reserve(areas.bytes());
+    base_ = place != 0 ? reinterpret_cast<std::byte*>(place) : reserve(areas.bytes(), os::kHugePageBytes);
     if (base_ == nullptr) return false;
     for (int i = 0; i < kAreas; ++i) {
         const auto area = static_cast<Area>(i);

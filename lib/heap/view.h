@@ -24,6 +24,9 @@ struct Areas {
     Area area_of(std::uint64_t offset) const { return offset < begin[kRoom] ? kHeap : kRoom; }
 };
 
+// Addresses where nothing can be touched yet. Returns: null where there are none. Called by arenas.cc, too.
+std::byte* reserve(std::uint64_t bytes, std::uint64_t alignment);
+
 class View {
   public:
     // What a forked child and a core dump have of it. Core dumps leave all views out; the own one is put in
