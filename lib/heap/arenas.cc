@@ -20,7 +20,6 @@
 #include "heap/private_jemalloc.h"
 #include "heap/process_facts.h"
 #include "heap/segment.h"
-#include "heap/spans.h"
 #include "heap/system.h"
 #include "heap/view.h"
 #include "os/cpu.h"

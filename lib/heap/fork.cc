@@ -30,7 +30,6 @@
 #include "heap/own_segment.h"
 #include "heap/parts.h"
 #include "heap/segment.h"
-#include "heap/spans.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/futex.h"
@@ -50,7 +49,7 @@ using ForkHandler = void (*)();
 ForkHandler g_allocator_prepare, g_allocator_parent, g_allocator_child;
 // What the child says to its parent when its copy is complete: a word in a page of System V's shared memory.
 // The kernel counts who has that page: a fork that fails, or a child that dies, leaves the parent alone with
-// it. No descriptor is needed, of which a program may have none left. Guarded by the span lock.
+// it. No descriptor is needed, of which a program may have none left. Guarded by g_taking_lock.
 constinit std::atomic<std::uint32_t>* g_copied = nullptr;  // null: there is no such page
 constinit int g_copied_id = -1;
 
@@ -78,7 +77,7 @@ bool is_child_alive() {
 }
 
 // Of all that changes the heap's pages below the allocator.
-base::Lock* const kLocks[] = {&g_parts_lock, &g_spans_lock, &g_gone_lock};
+base::Lock* const kLocks[] = {&g_parts_lock, &g_taking_lock, &g_gone_lock};
 
 void prepare() {
     if (own().bytes != 0) purge();  // so that it is not copied
@@ -249,7 +248,7 @@ void child() {
     const base::KeptErrno kept;
     if (own().bytes != 0) {
         const WithoutSignals held;
-        const std::uint64_t carved_end = base::round_up(spans_end(), os::page_bytes());
+        const std::uint64_t carved_end = base::round_up(taken_end(), os::page_bytes());
         if (!make_private(own(), carved_end)) {
             COCO_LOG(error,
                      "fork: cannot copy the heap for the child: errno " << errno << "; the child ends");

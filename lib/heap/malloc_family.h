@@ -35,9 +35,9 @@ inline bool malloc_family_is_ours() {
 // library's wrapper.
 bool is_deciding_malloc_family();
 
-// Blocks for code that allocates while it is being decided, as dlsym does, and the wrappers of other preloaded
-// libraries, or while the segment is made. They come from a small static buffer, read as zeros and are never
-// given back.
+// Blocks for code that allocates while it is being decided, as dlsym does, and the wrappers of other
+// preloaded libraries, or while the segment is made. They come from a small static buffer, read as zeros and
+// are never given back.
 inline constexpr std::size_t kEarlyBytes = 32 << 10;
 extern constinit std::byte g_early[kEarlyBytes];
 inline bool is_early(const void* block) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/lock.h"
 #include "heap/view.h"
 
 namespace coco::heap {
@@ -18,9 +19,15 @@ Range carvable();
 // Called before the segment is made: its making may allocate, and whose that memory is has to be decided
 // first. Defined by malloc_family.cc; the decision makes the segment if malloc is ours.
 void come_before_segment();
-// Sees to it that an area is mapped up to `end`, an offset. Returns: false where limits, or the system,
-// refuse it.
-bool reach_own(Area area, std::uint64_t end);
+// Takes whole pages of an area that nobody has, at an address that is a multiple of `alignment`. Returns:
+// their offset; 0 where there are none, in a forked child, and where limits or the system refuse them.
+std::uint64_t take_own(Area area, std::uint64_t bytes, std::uint64_t alignment);
+// Gives pages of the heap back, which must have been given up already. Their addresses come again only if
+// nobody has taken any above them.
+void give_own(std::uint64_t offset, std::uint64_t bytes);
+// End of all that is taken of the heap.
+std::uint64_t taken_end();
+extern constinit base::Lock g_taking_lock;  // fork.cc holds it around a fork
 // Whether a descriptor still is the segment's (programs close what they did not open).
 bool is_own_descriptor(int fd);
 // Whether pages must be reserved before they are touched (os::MemoryObject::on_mount).

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
@@ -34,6 +35,9 @@
 #include "os/shared_memory.h"
 
 namespace coco::heap {
+
+constinit base::Lock g_taking_lock;
+
 namespace {
 
 // The header at the start of every segment, which a peer checks before it believes in the segment.
@@ -60,8 +64,8 @@ constinit SegmentId g_id{};
 constinit Range g_carvable{};
 constinit View g_view;
 constinit base::Lock g_growing;  // guards g_view's changes
-constinit base::Lock g_room;     // guards g_room_at, where the rest of the room begins
-constinit std::uint64_t g_room_at = 0;
+// Where the rest of each area begins. Guarded by g_taking_lock.
+constinit std::uint64_t g_taken_to[kAreas] = {};
 constinit bool g_on_mount = false;
 constinit dev_t g_device = 0;
 constinit ino_t g_inode = 0;
@@ -122,7 +126,8 @@ bool publish(const os::MemoryObject& object) {
     for (int area = 0; area < kAreas; ++area)
         header.mapped_to[area].store(g_view.mapped_to(static_cast<Area>(area)), std::memory_order_relaxed);
     g_carvable = {base, areas.bytes_of(kHeap)};
-    g_room_at = areas.begin[kRoom];
+    g_taken_to[kHeap] = kFirstSpan;
+    g_taken_to[kRoom] = areas.begin[kRoom];
     g_own = {base, areas.bytes(), object.fd};
     return true;
 }
@@ -274,10 +279,8 @@ bool extend_own(Area area, std::uint64_t end) {
     return !is_changed(last, 1, kGone) && g_view.extend(area, end);
 }
 
-}  // namespace
-
+// Sees to it that an area is mapped up to `end`.
 bool reach_own(Area area, std::uint64_t end) {
-    if (g_own.bytes == 0) return false;
     COCO_CHECK(end <= g_view.areas().begin[area + 1], "an area is reached up to its end");
     std::atomic<std::uint64_t>& mapped_to = header_of(g_own.base).mapped_to[area];
     if (end <= mapped_to.load(std::memory_order_relaxed)) return true;
@@ -289,6 +292,31 @@ bool reach_own(Area area, std::uint64_t end) {
     header_of(g_own.base).growths.fetch_add(1, std::memory_order_release);
     return true;
 }
+
+}  // namespace
+
+std::uint64_t take_own(Area area, std::uint64_t bytes, std::uint64_t alignment) {
+    COCO_CHECK(bytes != 0 && bytes % os::page_bytes() == 0 && std::has_single_bit(alignment),
+               "whole pages are taken, at multiples of a power of two");
+    if (own().bytes == 0) return 0;
+    const std::scoped_lock hold(g_taking_lock);
+    const auto base = reinterpret_cast<std::uint64_t>(g_own.base);
+    const std::uint64_t offset = base::round_up(base + g_taken_to[area], alignment) - base,
+                        end = g_view.areas().begin[area + 1];
+    COCO_CHECK(g_taken_to[area] <= end, "the rest of an area lies in it");
+    if (offset > end || bytes > end - offset || !reach_own(area, offset + bytes)) return 0;
+    g_taken_to[area] = offset + bytes;
+    return offset;
+}
+
+void give_own(std::uint64_t offset, std::uint64_t bytes) {
+    const std::scoped_lock hold(g_taking_lock);
+    COCO_CHECK(bytes != 0 && offset >= kFirstSpan && offset + bytes <= g_taken_to[kHeap],
+               "what is given back was taken");
+    if (offset + bytes == g_taken_to[kHeap]) g_taken_to[kHeap] = offset;
+}
+
+std::uint64_t taken_end() { return g_taken_to[kHeap]; }
 
 bool is_shared(const void* address, std::size_t bytes) {
     return is_mapped_own(address, bytes) && !is_changed(address, bytes, kGone);
@@ -353,20 +381,12 @@ int own_descriptor() { return is_own_descriptor(own().fd) ? g_own.fd : -1; }
 
 std::byte* take_room(std::uint64_t bytes) {
     COCO_CHECK(bytes != 0, "room is taken for something");
-    const Segment& segment = own();
-    if (segment.bytes == 0) return nullptr;
     bytes = base::round_up(bytes, os::page_bytes());
-    std::uint64_t at = 0;
-    {
-        const std::scoped_lock hold(g_room);
-        at = g_room_at;
-        COCO_CHECK(at <= g_view.areas().bytes(), "the rest of the room lies in the segment");
-        if (bytes > g_view.areas().bytes() - at || !reach_own(kRoom, at + bytes)) return nullptr;
-        g_room_at += bytes;
-    }
+    const std::uint64_t offset = take_own(kRoom, bytes, os::page_bytes());
+    if (offset == 0) return nullptr;
     // Mates look at a directory, and at a control block, before its owner has touched all of it.
-    static_cast<void>(os::prefer_here(segment.base + at, bytes));
-    return segment.base + at;
+    static_cast<void>(os::prefer_here(g_own.base + offset, bytes));
+    return g_own.base + offset;
 }
 
 Refusal last_refusal() {

@@ -27,7 +27,6 @@
 #include "heap/own_segment.h"
 #include "heap/parts.h"
 #include "heap/segment.h"
-#include "heap/spans.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 #include "os/process.h"
@@ -61,10 +60,12 @@ std::uint64_t carvable_offset(const void* address) {
 bool is_carvable(const void* address) { return carvable_offset(address) < carvable().bytes; }
 
 std::byte* carve(std::uint64_t bytes, std::uint64_t alignment) {
-    const std::uint64_t offset = take_span(bytes, alignment);
+    // Large spans begin at a huge page. What is skipped for that is lost.
+    const std::uint64_t natural = bytes >= os::kHugePageBytes ? os::kHugePageBytes : span_unit();
+    const std::uint64_t offset = take_own(kHeap, bytes, std::max(natural, alignment));
     if (offset == 0) return nullptr;
     if (must_reserve_pages() && !os::reserve_pages(own().fd, offset, bytes)) {
-        give_span(offset, bytes);
+        give_own(offset, bytes);
         return nullptr;
     }
     return carvable().base + offset;
@@ -119,7 +120,7 @@ int unmap(void* address, std::size_t bytes) {
     if (is_carvable(address)) {
         // Of what it has just mapped; what was counted of it as used stays counted, which does no harm.
         if (!punch_shared(address, bytes)) std::memset(address, 0, bytes);
-        give_span(carvable_offset(address), bytes);
+        give_own(carvable_offset(address), bytes);
         return 0;
     }
     note_gone(address, bytes);

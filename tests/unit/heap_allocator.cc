@@ -5,23 +5,24 @@
 #include <vector>
 
 #include "heap/heap.h"
+#include "heap/own_segment.h"
 #include "heap/segment.h"
-#include "heap/spans.h"
+#include "os/cpu.h"
 
 using namespace coco::heap;
 
-TEST_CASE("a span begins where it is aligned, and is taken again if it was the last one", "[heap]") {
-    const std::uint64_t page = span_unit();
-    const std::uint64_t first = take_span(9 * page, page);
+TEST_CASE("what is taken of the heap is aligned, and comes again if it was the last", "[heap]") {
+    const std::uint64_t page = coco::os::page_bytes();
+    const std::uint64_t first = take_own(kHeap, 9 * page, page);
     REQUIRE(first != 0);
-    give_span(first, 9 * page);
-    CHECK(take_span(9 * page, page) == first);
-    const std::uint64_t aligned = take_span(page, 64 * page);
+    give_own(first, 9 * page);
+    CHECK(take_own(kHeap, 9 * page, page) == first);
+    const std::uint64_t aligned = take_own(kHeap, page, 64 * page);
     CHECK(reinterpret_cast<std::uintptr_t>(own().base + aligned) % (64 * page) == 0);
     CHECK(aligned >= first + 9 * page);
-    give_span(first, 9 * page);
-    CHECK(take_span(page, page) == aligned + page);
-    CHECK(take_span(own().bytes, page) == 0);
+    give_own(first, 9 * page);
+    CHECK(take_own(kHeap, page, page) == aligned + page);
+    CHECK(take_own(kHeap, own().bytes, page) == 0);
 }
 
 TEST_CASE("blocks are shared up to the limit and private beyond", "[heap]") {
