@@ -90,42 +90,45 @@ bool is_granted(std::size_t bytes) {
     return true;
 }
 
-// jemalloc knows what it has of the address space: it never asks for a certain address in vain. Its own
-// records begin to be used at once, blocks by commit().
-void* alloc_private(extent_hooks_t*, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
-                    bool* commit, unsigned) {
-    const base::KeptErrno kept;
+// Null where there is none. Unused is what begins to be used by commit().
+std::byte* take_private(std::size_t bytes, std::size_t alignment, bool used) {
     // Where addresses are few, or it is much, jemalloc gets what a block needs, and no more to grow into.
     const bool is_exact = is_address_space_bounded() || bytes > memory_share_bytes() / 8;
-    if (wanted != nullptr || (!*commit && (is_exact || !is_granted(bytes)))) return nullptr;
+    if (!used && (is_exact || !is_granted(bytes))) return nullptr;
     std::byte* begin = reserve(bytes, alignment);
     if (begin == nullptr) return nullptr;
     leave_unlocked(begin, bytes);
-    if (*commit && !begin_private(begin, bytes)) {
+    if (used && !begin_private(begin, bytes)) {
         kernel::munmap(begin, bytes);
         return nullptr;
     }
     watch_private(begin, bytes);
-    *zero = true;
     return begin;
 }
 
-void* alloc_shared(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
-                   bool* commit, unsigned arena) {
+// A span of the segment; null: the arena gets private memory.
+std::byte* carve_for(Arena which, std::size_t bytes, std::size_t alignment) {
+    if (!is_on_segment(which)) return nullptr;
+    if (which != Arena::middle || mode() == base::HeapMode::shared) return carve(bytes, alignment);
+    // A program that leaves holes in its memory shall not be filled up by huge pages.
+    if (g_middle_bytes.load(std::memory_order_relaxed) + bytes > memory_share_bytes() / 8) return nullptr;
+    std::byte* begin = carve(bytes, alignment);
+    if (begin != nullptr) g_middle_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    return begin;
+}
+
+Arena arena_with(const extent_hooks_t* hooks);
+
+// jemalloc knows what it has of the address space: it never asks for a certain address in vain. Its own
+// records begin to be used at once, blocks by commit().
+void* alloc(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
+            bool* commit, unsigned) {
     const base::KeptErrno kept;
-    std::byte* begin = wanted == nullptr ? carve(bytes, alignment) : nullptr;
-    if (begin == nullptr) return alloc_private(hooks, wanted, bytes, alignment, zero, commit, arena);
-    if (*commit) begin_use(begin, bytes, Pages::records);
-    *zero = true;
-    return begin;
-}
-
-// A program that leaves holes in its memory shall not be filled up by huge pages.
-void* alloc_middle(extent_hooks_t* hooks, void* wanted, std::size_t bytes, std::size_t alignment, bool* zero,
-                   bool* commit, unsigned arena) {
-    const bool fits = g_middle_bytes.load(std::memory_order_relaxed) + bytes <= memory_share_bytes() / 8;
-    void* begin = (fits ? alloc_shared : alloc_private)(hooks, wanted, bytes, alignment, zero, commit, arena);
-    if (begin != nullptr && is_carvable(begin)) g_middle_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    if (wanted != nullptr) return nullptr;
+    std::byte* begin = carve_for(arena_with(hooks), bytes, alignment);
+    if (begin != nullptr && *commit) begin_use(begin, bytes, Pages::records);
+    if (begin == nullptr) begin = take_private(bytes, alignment, *commit);
+    if (begin != nullptr) *zero = true;
     return begin;
 }
 
@@ -134,8 +137,6 @@ Pages pages_for(std::size_t bytes) {
     const std::size_t most = kLarge + span_unit();  // jemalloc adds a page
     return bytes < most || mode() == base::HeapMode::shared ? Pages::huge : Pages::as_touched;
 }
-
-bool is_of_large(const extent_hooks_t* hooks);
 
 // Returns, as all of these do: whether it failed.
 bool commit(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
@@ -151,9 +152,9 @@ bool decommit(extent_hooks_t* hooks, void* address, std::size_t, std::size_t off
     const base::KeptErrno kept;
     std::byte* begin = at(address, offset);
     if (is_carvable(begin)) return !end_use(begin, bytes);
-    // Each hole may be a mapping more, of which the kernel gives a process 65,530 by default: small ones are
-    // purged.
-    return (bytes < os::kHugePageBytes && !is_of_large(hooks)) || !end_private(begin, bytes);
+    // Each hole may be a mapping more, of which the kernel gives a process 65,530: small ones are purged.
+    const bool is_hole = bytes < os::kHugePageBytes && arena_with(hooks) != Arena::large;
+    return is_hole || !end_private(begin, bytes);
 }
 
 bool purge(extent_hooks_t*, void* address, std::size_t, std::size_t offset, std::size_t bytes, unsigned) {
@@ -174,17 +175,11 @@ bool dalloc(extent_hooks_t*, void* address, std::size_t bytes, bool committed, u
 bool split(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; }
 bool merge(extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; }
 
-extent_hooks_t g_private = {alloc_private, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
-extent_hooks_t g_large = {alloc_private, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
-extent_hooks_t g_shared = {alloc_shared, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
-extent_hooks_t g_middle = {alloc_middle, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
+constexpr extent_hooks_t kHooks = {alloc, dalloc, nullptr, commit, decommit, nullptr, purge, split, merge};
+// Equal, but for their addresses, which tell the arenas.
+constinit extent_hooks_t g_hooks[kArenas] = {kHooks, kHooks, kHooks, kHooks};
 
-bool is_of_large(const extent_hooks_t* hooks) { return hooks == &g_large; }
-
-extent_hooks_t* hooks_of(Arena which) {
-    if (!is_on_segment(which)) return which == Arena::large ? &g_large : &g_private;
-    return which == Arena::middle && mode() != base::HeapMode::shared ? &g_middle : &g_shared;
-}
+Arena arena_with(const extent_hooks_t* hooks) { return static_cast<Arena>(hooks - g_hooks); }
 
 void set(unsigned arena, std::string_view setting, std::int64_t value) {
     base::Text name;
@@ -194,7 +189,7 @@ void set(unsigned arena, std::string_view setting, std::int64_t value) {
 
 unsigned make_arena(Arena which) {
     const base::KeptErrno kept;
-    extent_hooks_t* hooks = hooks_of(which);
+    extent_hooks_t* hooks = &g_hooks[static_cast<int>(which)];
     unsigned made = 0;
     std::size_t bytes = sizeof made;
     if (coco_je_mallctl("arenas.create", &made, &bytes, &hooks, sizeof(void*)) != 0) made = 0;
