@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "base/kernel.h"
 #include "heap/own_segment.h"
@@ -35,17 +36,22 @@ constinit std::uint64_t g_used = 0, g_ahead = 0;
 
 std::uint64_t pages_in(std::uint64_t bytes) { return bytes / os::page_bytes(); }
 
-// A range of the heap, as parts: the first, and behind the last one.
+// A range of the heap, as offsets.
 struct Run {
     std::uint64_t begin, end;
-    std::byte* address() const { return carvable().base + begin * kPartBytes; }
-    std::uint64_t bytes() const { return (end - begin) * kPartBytes; }
+    std::byte* address() const { return carvable().base + begin; }
+    std::uint64_t bytes() const { return end - begin; }
 };
 
-bool is_heap(const void* address, std::uint64_t bytes, std::uint64_t& offset) {
+// What a range has of the heap: nothing, or all.
+Run run_of(const void* address, std::uint64_t bytes) {
     const Range heap = carvable();
-    offset = reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(heap.base);
-    return own().bytes != 0 && offset < heap.bytes && bytes <= heap.bytes - offset && bytes != 0;
+    const std::uint64_t offset =
+        reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(heap.base);
+    if (own().bytes == 0 || offset >= heap.bytes || bytes > heap.bytes - offset) return {0, 0};
+    COCO_CHECK_DEAR(offset % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
+                    "the allocator uses whole pages");
+    return {offset, offset + bytes};
 }
 
 // Returns: false where there is no memory for the table, from the first pages on.
@@ -63,14 +69,15 @@ bool has_table() {
     return true;
 }
 
-// Calls act(part, pages of it in the range, its number) for each part of a range.
+// Calls act(part, pages of it in the run, where all of it lies) for each part of a run.
 template <class Act>
-void for_each_part(std::uint64_t offset, std::uint64_t bytes, Act act) {
-    for (const std::uint64_t end = offset + bytes; offset < end;) {
-        const std::uint64_t number = offset / kPartBytes;
-        const std::uint64_t stop = std::min(end, (number + 1) * kPartBytes);
-        act(g_parts[number], pages_in(stop - offset), number);
-        offset = stop;
+void for_each_part(const Run& run, Act act) {
+    for (std::uint64_t at = run.begin; at < run.end;) {
+        const std::uint64_t number = at / kPartBytes;
+        const Run whole{number * kPartBytes, (number + 1) * kPartBytes};
+        const std::uint64_t stop = std::min(run.end, whole.end);
+        act(g_parts[number], pages_in(stop - at), whole);
+        at = stop;
     }
 }
 
@@ -87,12 +94,12 @@ bool wants_huge(Pages pages) {
     return pages == Pages::huge || (pages == Pages::huge_later && g_used >= pages_in(kSmallHeapBytes));
 }
 
-// Counts pages as used. Returns: the parts that were not used before; all lie side by side, as a range has no
+// Counts pages as used. Returns: the parts that were not used before; all lie side by side, as a run has no
 // other ones within.
-Run count_used(std::uint64_t offset, std::uint64_t bytes, Pages pages_for) {
+Run count_used(const Run& run, Pages pages_for) {
     Run fresh{0, 0};
-    for_each_part(offset, bytes, [&](Part& part, std::uint64_t pages, std::uint64_t number) {
-        if (part.used == 0) fresh = {fresh.begin == fresh.end ? number : fresh.begin, number + 1};
+    for_each_part(run, [&](Part& part, std::uint64_t pages, const Run& whole) {
+        if (part.used == 0) fresh = {fresh.end == 0 ? whole.begin : fresh.begin, whole.end};
         const auto there = static_cast<std::uint16_t>(std::min<std::uint64_t>(part.ahead, pages));
         part.used = static_cast<std::uint16_t>(part.used + pages);
         part.ahead = static_cast<std::uint16_t>(part.ahead - there);
@@ -102,31 +109,23 @@ Run count_used(std::uint64_t offset, std::uint64_t bytes, Pages pages_for) {
     return fresh;
 }
 
-// Counts what is not used of these parts as there.
-void count_ahead(Run parts) {
-    for (std::uint64_t i = parts.begin; i < parts.end; ++i) {
-        g_parts[i].ahead = static_cast<std::uint16_t>(pages_in(kPartBytes) - g_parts[i].used);
-        g_ahead += g_parts[i].ahead;
-    }
+// Counts what is not used of these parts as there, if so much may be. Returns: whether it may.
+bool count_ahead(const Run& parts) {
+    std::uint64_t unused = 0;
+    for_each_part(parts, [&](const Part& part, std::uint64_t all, const Run&) { unused += all - part.used; });
+    if (!may_be_ahead(unused)) return false;
+    for_each_part(parts, [](Part& part, std::uint64_t all, const Run&) {
+        part.ahead = static_cast<std::uint16_t>(all - part.used);
+    });
+    g_ahead += unused;
+    return true;
 }
 
-std::uint64_t unused_pages(Run parts) {
-    std::uint64_t pages = 0;
-    for (std::uint64_t i = parts.begin; i < parts.end; ++i) pages += pages_in(kPartBytes) - g_parts[i].used;
-    return pages;
-}
-
-// A range with all of those parts that are used by nobody else.
-struct Offsets {
-    std::uint64_t begin, end;
-};
-Offsets with_whole_parts(std::uint64_t offset, std::uint64_t bytes) {
-    const std::uint64_t first = offset / kPartBytes, last = (offset + bytes - 1) / kPartBytes;
-    Offsets wide{offset, offset + bytes};
-    for_each_part(offset, bytes, [&](const Part& part, std::uint64_t pages, std::uint64_t number) {
-        if (part.used != pages) return;
-        if (number == first) wide.begin = number * kPartBytes;
-        if (number == last) wide.end = (number + 1) * kPartBytes;
+// A run with all of those parts that are used by nobody else.
+Run with_whole_parts(const Run& run) {
+    Run wide = run;
+    for_each_part(run, [&](const Part& part, std::uint64_t pages, const Run& whole) {
+        if (part.used == pages) wide = {std::min(wide.begin, whole.begin), std::max(wide.end, whole.end)};
     });
     return wide;
 }
@@ -144,35 +143,30 @@ bool can_make_huge() {
 }
 
 void begin_use(void* address, std::uint64_t bytes, Pages pages) {
-    std::uint64_t offset = 0;
-    if (!is_heap(address, bytes, offset)) return;
-    COCO_CHECK_DEAR(offset % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
-                    "the allocator uses whole pages");
+    const Run run = run_of(address, bytes);
+    if (run.bytes() == 0) return;
     Run fresh{};
     {
         const std::scoped_lock hold(g_parts_lock);
         if (!has_table()) return;
-        fresh = count_used(offset, bytes, pages);
-        if (fresh.begin == fresh.end) return;
+        fresh = count_used(run, pages);
+        if (fresh.bytes() == 0) return;
         kernel::madvise(fresh.address(), fresh.bytes(), MADV_DODUMP);
-        if (!wants_huge(pages) || !can_make_huge() || !may_be_ahead(unused_pages(fresh))) return;
-        count_ahead(fresh);
+        if (!wants_huge(pages) || !can_make_huge() || !count_ahead(fresh)) return;
     }
     // Not under the lock, as it takes some 0.3 ms for each.
     os::make_huge(fresh.address(), fresh.bytes());
 }
 
 bool end_use(void* address, std::uint64_t bytes) {
-    std::uint64_t offset = 0;
-    if (!is_heap(address, bytes, offset)) return false;
-    COCO_CHECK_DEAR(offset % os::page_bytes() == 0 && bytes % os::page_bytes() == 0,
-                    "the allocator uses whole pages");
+    const Run run = run_of(address, bytes);
+    if (run.bytes() == 0) return false;
     // Nobody begins to use a page of these parts meanwhile.
     const std::scoped_lock hold(g_parts_lock);
     if (!has_table()) return false;
-    const Offsets wide = with_whole_parts(offset, bytes);
-    if (!punch_shared(carvable().base + wide.begin, wide.end - wide.begin)) return false;
-    for_each_part(offset, bytes, [](Part& part, std::uint64_t pages, std::uint64_t) {
+    const Run wide = with_whole_parts(run);
+    if (!punch_shared(wide.address(), wide.bytes())) return false;
+    for_each_part(run, [](Part& part, std::uint64_t pages, const Run&) {
         COCO_CHECK_DEAR(part.used >= pages, "pages that are not used any more were used");
         COCO_CHECK_DEAR(g_ahead >= part.ahead, "the pages that are there ahead are those of all parts");
         part.used = static_cast<std::uint16_t>(part.used - pages);
@@ -181,7 +175,7 @@ bool end_use(void* address, std::uint64_t bytes) {
         g_ahead -= part.ahead;
         part.ahead = 0;
     });
-    const Run unused{(wide.begin + kPartBytes - 1) / kPartBytes, wide.end / kPartBytes};
+    const Run unused{base::round_up(wide.begin, kPartBytes), wide.end / kPartBytes * kPartBytes};
     if (unused.begin < unused.end) kernel::madvise(unused.address(), unused.bytes(), MADV_DONTDUMP);
     return true;
 }
