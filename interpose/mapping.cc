@@ -48,10 +48,6 @@ COCO_DOOR int madvise(void* address, std::size_t bytes, int advice) noexcept {
 COCO_DOOR void* shmat(int id, const void* address, int flags) noexcept {
     return heap::program_shmat(next_calls(), id, address, flags);
 }
-COCO_DOOR int remap_file_pages(void* address, std::size_t bytes, int protection, std::size_t page,
-                               int flags) noexcept {
-    return heap::program_remap_file_pages(next_calls(), address, bytes, protection, page, flags);
-}
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
@@ -86,12 +82,9 @@ long coco_mapping_syscall(long number, long a, long b, long c, long d, long e, l
             return heap::program_mprotect(bare_calls(), address, bytes, third);
         case SYS_madvise:
             return heap::program_madvise(bare_calls(), address, bytes, third);
-        case SYS_shmat:
+        default:  // SYS_shmat
             return as_number(heap::program_shmat(bare_calls(), static_cast<int>(a),
                                                  reinterpret_cast<const void*>(b), third));
-        default:
-            return heap::program_remap_file_pages(bare_calls(), address, bytes, third,
-                                                  static_cast<std::size_t>(d), fifth);
     }
 }
 

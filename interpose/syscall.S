@@ -23,8 +23,6 @@ syscall:
     je 1f
     cmpq $__NR_shmat, %rdi
     je 1f
-    cmpq $__NR_remap_file_pages, %rdi
-    je 1f
     movq coco_next_syscall(%rip), %rax
     jmp *%rax
 1:  jmp coco_mapping_syscall
@@ -71,8 +69,6 @@ syscall:
     cmp x0, #__NR_mprotect
     b.eq 1f
     cmp x0, #__NR_shmat
-    b.eq 1f
-    cmp x0, #__NR_remap_file_pages
     b.eq 1f
     adrp x16, coco_next_syscall
     ldr x16, [x16, #:lo12:coco_next_syscall]

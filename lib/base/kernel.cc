@@ -71,9 +71,6 @@ void* mremap(void* address, std::size_t bytes, std::size_t new_bytes, int flags,
 int munlock(const void* address, std::size_t bytes) { return status(SYS_munlock, address, bytes); }
 void* shmat(int id, const void* address, int flags) { return pointer(SYS_shmat, id, address, flags); }
 int shmdt(const void* address) { return status(SYS_shmdt, address); }
-int remap_file_pages(void* address, std::size_t bytes, int protection, std::size_t page, int flags) {
-    return status(SYS_remap_file_pages, address, bytes, protection, page, flags);
-}
 
 pid_t getpid() { return status(SYS_getpid); }
 int getrlimit(int resource, rlimit* limit) {

@@ -45,7 +45,6 @@ void* mremap(void* address, std::size_t bytes, std::size_t new_bytes, int flags,
 int munlock(const void* address, std::size_t bytes);
 void* shmat(int id, const void* address, int flags);
 int shmdt(const void* address);
-int remap_file_pages(void* address, std::size_t bytes, int protection, std::size_t page, int flags);
 
 pid_t getpid();
 int getrlimit(int resource, rlimit* limit);

@@ -160,10 +160,4 @@ void* program_shmat(const MappingCalls& next, int id, const void* address, int f
     return replaces ? replace(address, facts.shm_segsz, call) : call();
 }
 
-int program_remap_file_pages(const MappingCalls& next, void* address, std::size_t bytes, int protection,
-                             std::size_t page, int flags) {
-    return replace(address, bytes,
-                   [&] { return next.remap_file_pages(address, bytes, protection, page, flags); });
-}
-
 }  // namespace coco::heap

@@ -23,7 +23,5 @@ void* program_mremap(const os::MappingCalls& next, void* address, std::size_t by
 int program_mprotect(const os::MappingCalls& next, void* address, std::size_t bytes, int protection);
 int program_madvise(const os::MappingCalls& next, void* address, std::size_t bytes, int advice);
 void* program_shmat(const os::MappingCalls& next, int id, const void* address, int flags);
-int program_remap_file_pages(const os::MappingCalls& next, void* address, std::size_t bytes, int protection,
-                             std::size_t page, int flags);
 
 }  // namespace coco::heap

@@ -21,9 +21,8 @@ void* bare_mremap(void* address, std::size_t bytes, std::size_t new_bytes, int f
     return kernel::mremap(address, bytes, new_bytes, flags, wanted);
 }
 
-constexpr MappingCalls kBare = {
-    bare_mmap,     kernel::munmap,          bare_mremap, kernel::mprotect, kernel::madvise,
-    kernel::shmat, kernel::remap_file_pages};
+constexpr MappingCalls kBare = {bare_mmap,        kernel::munmap,  bare_mremap,
+                                kernel::mprotect, kernel::madvise, kernel::shmat};
 // Looked up before the program has threads; those of other libraries' constructors call one or the other,
 // each of which does.
 constinit MappingCalls g_next = kBare;
@@ -40,7 +39,6 @@ __attribute__((constructor)) void look_all_up() {
     look_up("mprotect", g_next.mprotect);
     look_up("madvise", g_next.madvise);
     look_up("shmat", g_next.shmat);
-    look_up("remap_file_pages", g_next.remap_file_pages);
 }
 
 }  // namespace

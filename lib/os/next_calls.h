@@ -19,7 +19,6 @@ struct MappingCalls {
     int (*mprotect)(void*, std::size_t, int);
     int (*madvise)(void*, std::size_t, int);
     void* (*shmat)(int, const void*, int);
-    int (*remap_file_pages)(void*, std::size_t, int, std::size_t, int);
 };
 // The next definitions; the system calls themselves until the library's constructor has looked them up.
 const MappingCalls& next_calls();
