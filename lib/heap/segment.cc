@@ -326,10 +326,7 @@ std::uint64_t offset_of(const void* address) {
     return reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(g_own.base);
 }
 
-namespace {
-
-// fd: the peer's descriptor, or -1: to be opened.
-std::byte* find_or_map(const SegmentId& peer, int fd) {
+std::byte* map_peer(const SegmentId& peer, int fd) {
     const Segment& mine = own();
     if (mine.bytes == 0 || peer.cookie == 0 || peer.host != g_id.host) return nullptr;
     if (peer.cookie == g_id.cookie) return mine.base;
@@ -348,11 +345,6 @@ std::byte* find_or_map(const SegmentId& peer, int fd) {
     refuse(peer, "no address space", errno);
     return nullptr;
 }
-
-}  // namespace
-
-std::byte* map_peer(const SegmentId& peer) { return find_or_map(peer, -1); }
-std::byte* map_peer(const SegmentId& peer, int fd) { return find_or_map(peer, fd); }
 
 const std::atomic<std::uint64_t>& growths_of(std::byte* segment) {
     COCO_CHECK(segment != nullptr, "a segment that grows is mapped");

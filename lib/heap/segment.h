@@ -52,12 +52,10 @@ std::byte* take_room(std::uint64_t bytes);
 bool is_shared(const void* address, std::size_t bytes = 1);
 // Offset of an address within the own segment. Requires: is_shared(address).
 std::uint64_t offset_of(const void* address);
-// Maps a peer's segment (or finds it mapped) as far as its owner does. Returns: its base here; null if it
-// cannot be mapped, with the reason logged at info and kept as the last refusal. The own id gives the own
-// base.
-std::byte* map_peer(const SegmentId& peer);
-// The same by a descriptor that the peer has passed; it stays the caller's.
-std::byte* map_peer(const SegmentId& peer, int fd);
+// Maps a peer's segment (or finds it mapped) as far as its owner does. fd: a descriptor that the peer has
+// passed, which stays the caller's; -1: it is opened in /proc. Returns: its base here; null if it cannot be
+// mapped, with the reason logged at info and kept as the last refusal. The own id gives the own base.
+std::byte* map_peer(const SegmentId& peer, int fd = -1);
 // The number of times that the owner of a mapped segment, the own one included, has mapped more of it. An
 // owner maps before it shows anybody what lies there: whoever was shown an address reads this then, relaxed,
 // and follows if it has changed.
