@@ -79,8 +79,8 @@ void* allocate_fresh(std::size_t bytes, bool zeroed) {
     void* block = anything_changed() ? nullptr : take_recent(bytes);
     if (block != nullptr && zeroed) std::memset(block, 0, bytes);
     if (block == nullptr)
-        block = bytes >= kMiddle ? allocate_large(arena_of(bytes), bytes, 0, zeroed)
-                                 : allocate_fresh(bytes, zeroed);
+        block =
+            bytes >= kMiddle ? allocate_in(arena_of(bytes), bytes, 0, zeroed) : allocate_fresh(bytes, zeroed);
     if (block != nullptr) mark_recent(block, bytes);
     return or_no_memory(block);
 }
@@ -88,7 +88,7 @@ void* allocate_fresh(std::size_t bytes, bool zeroed) {
 [[gnu::always_inline]] inline void* allocate_for(const void* caller, std::size_t bytes, bool zeroed) {
     bytes = at_least_aligned(bytes);
     if (may_be_libcs(bytes) && is_in_libc(caller)) [[unlikely]]
-        if (void* block = allocate_private(bytes, zeroed)) return block;
+        if (void* block = allocate_in(Arena::libc, bytes, 0, zeroed)) return block;
     if (bytes < kRecentFrom) [[likely]]
         return handed_out(allocate_fresh(bytes, zeroed));  // which says ENOMEM itself
     return allocate_above_small(bytes, zeroed);
@@ -124,14 +124,14 @@ void* allocate_zeroed(std::size_t count, std::size_t bytes_each, const void* cal
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) {
     COCO_CHECK_DEAR(std::has_single_bit(alignment), "an alignment is a power of two");
-    if (bytes >= kMiddle) return or_no_memory(allocate_large(arena_of(bytes), bytes, alignment, false));
+    if (bytes >= kMiddle) return or_no_memory(allocate_in(arena_of(bytes), bytes, alignment, false));
     return or_no_memory(coco_je_memalign(std::max(alignment, kAlignment), at_least_aligned(bytes)));
 }
 
 void* allocate_shared(std::size_t alignment, std::size_t bytes) {
     COCO_CHECK_DEAR(std::has_single_bit(alignment), "an alignment is a power of two");
     if (bytes < kMiddle) return allocate_aligned(alignment, bytes);
-    return or_no_memory(allocate_large(Arena::shared, bytes, alignment, false));
+    return or_no_memory(allocate_in(Arena::shared, bytes, alignment, false));
 }
 
 void* reallocate(void* block, std::size_t bytes) {

@@ -31,7 +31,7 @@ std::size_t room_to_grow(std::size_t bytes) {
 // A block with room behind it; null: there is none.
 void* allocate_with_room(std::size_t bytes) {
     const std::size_t room = room_to_grow(bytes);
-    void* block = allocate_large(arena_of(room), room, 0, false);
+    void* block = allocate_in(arena_of(room), room, 0, false);
     if (block == nullptr || coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
     coco_je_free(block);
     return nullptr;
@@ -39,10 +39,12 @@ void* allocate_with_room(std::size_t bytes) {
 
 }  // namespace
 
-void* allocate_large(Arena which, std::size_t bytes, std::size_t alignment, bool zeroed) {
-    COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
+void* allocate_in(Arena which, std::size_t bytes, std::size_t alignment, bool zeroed) {
+    COCO_CHECK_DEAR(bytes >= kMiddle || which == Arena::libc, "small blocks are the allocator's own affair");
     COCO_CHECK_DEAR(alignment == 0 || std::has_single_bit(alignment), "an alignment is a power of two");
-    const std::size_t least = is_large(bytes) ? os::kHugePageBytes : os::page_bytes();
+    const std::size_t least = is_large(bytes)    ? os::kHugePageBytes
+                              : bytes >= kMiddle ? os::page_bytes()
+                                                 : alignof(std::max_align_t);
     return coco_je_mallocx(bytes, flags_for(which) | (zeroed ? MALLOCX_ZERO : 0) |
                                       static_cast<int>(MALLOCX_ALIGN(std::max(alignment, least))));
 }
@@ -50,13 +52,13 @@ void* allocate_large(Arena which, std::size_t bytes, std::size_t alignment, bool
 void* reallocate_large(void* block, std::size_t bytes) {
     COCO_CHECK_DEAR(bytes >= kMiddle, "small blocks are the allocator's own affair");
     const Arena which = arena_of(bytes);
-    if (block == nullptr) return allocate_large(which, bytes, 0, false);
+    if (block == nullptr) return allocate_in(which, bytes, 0, false);
     const std::size_t usable = coco_je_malloc_usable_size(block);
     if (usable >= bytes) return coco_je_rallocx(block, bytes, flags_for(which));
     const bool stays = usable >= kMiddle && is_large(usable) == is_large(bytes);
     if (stays && coco_je_xallocx(block, bytes, 0, 0) >= bytes) return block;
     void* moved = is_large(bytes) ? allocate_with_room(bytes) : nullptr;
-    if (moved == nullptr) moved = allocate_large(which, bytes, 0, false);
+    if (moved == nullptr) moved = allocate_in(which, bytes, 0, false);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, block, usable);
     coco_je_free(block);

@@ -7,9 +7,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/check.h"
-#include "heap/arenas.h"
-#include "heap/private_jemalloc.h"
 #include "heap/segment.h"
 
 namespace coco::heap {
@@ -40,12 +37,6 @@ __attribute__((constructor)) void look_for_libc() {
 bool is_in_libc(const void* caller) {
     return reinterpret_cast<std::uintptr_t>(caller) - g_libc.load(std::memory_order_relaxed) <
            g_libc_bytes.load(std::memory_order_relaxed);
-}
-
-void* allocate_private(std::size_t bytes, bool zeroed) {
-    COCO_CHECK_DEAR(may_be_libcs(bytes), "private blocks have sizes of libc's");
-    const int flags = arena_flags(Arena::libc);
-    return flags != 0 ? coco_je_mallocx(bytes, flags | (zeroed ? MALLOCX_ZERO : 0)) : nullptr;
 }
 
 }  // namespace coco::heap

@@ -3,7 +3,7 @@
 // The few blocks that glibc itself writes to in a forked child before it runs any handler: locks of open
 // files, other threads' values of keys beyond the first 32, its state of name services. On the shared heap
 // these writes would reach the parent, which may hold the lock; so these blocks are private memory, that the
-// kernel copies on write. Called by allocator.cc. Thread safety: any thread.
+// kernel copies on write (Arena::libc). Called by allocator.cc. Thread safety: any thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,5 @@ constexpr std::size_t kLeastOfLibc = 128, kMostOfLibc = 700;
 inline bool may_be_libcs(std::size_t bytes) { return bytes - kLeastOfLibc <= kMostOfLibc - kLeastOfLibc; }
 // Whether `caller` is code of libc.
 bool is_in_libc(const void* caller);
-// Allocates private memory. Returns: null when there is none: the shared heap has to do.
-void* allocate_private(std::size_t bytes, bool zeroed);
 
 }  // namespace coco::heap
