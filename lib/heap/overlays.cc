@@ -114,6 +114,7 @@ namespace {
 
 // Of the segment's pages. Returns: whether none of them was noted before.
 bool note(const void* address, std::size_t bytes, Changes change) {
+    COCO_CHECK_DEAR((change & kAnyChange) != 0, "a change that is noted is one of those that there are");
     const Pages pages = pages_of(address, bytes);
     if (pages.begin == pages.end) return true;
     widen(pages);
