@@ -175,6 +175,27 @@ void check_moved_away() {
     munmap(to, 16 * kPage);
 }
 
+// What the kernel does to private memory otherwise, or refuses.
+void check_resized() {
+    char* block = new_block('h');
+    EXPECT(mremap(block + 1, kPage, 2 * kPage, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
+    EXPECT(mremap(block, 0, kPage, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
+    EXPECT(mremap(block + kPage, kPage, 2 * kPage, 0) == MAP_FAILED && errno == ENOMEM);
+    EXPECT(all_are(block, kBytes, 'h'));
+    auto* grown = static_cast<char*>(mremap(block + 4 * kPage, kPage, 4 * kPage, MREMAP_MAYMOVE));
+    EXPECT(grown != MAP_FAILED && all_are(grown, kPage, 'h') && all_are(grown + kPage, 3 * kPage, 0));
+    EXPECT(mremap(block + 8 * kPage, 4 * kPage, 2 * kPage, 0) == block + 8 * kPage);
+    EXPECT(all_are(block + 8 * kPage, 2 * kPage, 'h') && all_are(block + 12 * kPage, 8 * kPage, 'h'));
+    constexpr int kStays = 4;  // MREMAP_DONTUNMAP
+    EXPECT(mprotect(block + 24 * kPage, kPage, PROT_READ) == 0);
+    void* moved = mremap(block + 24 * kPage, 2 * kPage, 2 * kPage, MREMAP_MAYMOVE | kStays);
+    EXPECT(moved == MAP_FAILED ||
+           (all_are(static_cast<char*>(moved), 2 * kPage, 'h') && all_are(block + 24 * kPage, 2 * kPage, 0)));
+    free(block);
+    use_again();
+    EXPECT(all_are(grown, kPage, 'h'));
+}
+
 void check_shut() {
     char* block = new_block('h');
     EXPECT(mprotect(block + 4 * kPage, kPage, PROT_NONE) == 0);
@@ -232,6 +253,7 @@ int main() {
     check_realloc();
     check_hole();
     check_moved_away();
+    check_resized();
     check_shut();
     check_dropped();
     check_other_calls();
