@@ -20,9 +20,7 @@ constexpr std::size_t kMostRules = 200;
 Range exactly(std::uint64_t value) { return {value, value}; }
 
 bool hold_for_same(const Rule& one, const Rule& other) {
-    return one.collective == other.collective && one.nodes == other.nodes && one.ranks == other.ranks &&
-           one.domains == other.domains && one.crowded == other.crowded && one.block == other.block &&
-           one.degree == other.degree && one.calls == other.calls;
+    return one.collective == other.collective && policy::conditions_are_equal(one, other);
 }
 
 std::string name_of(const policy::Choice& choice) { return policy::text_of(choice); }

@@ -20,13 +20,6 @@ std::string wrong(const std::string& variable, const std::string& what) {
     return variable + "=" + std::string(base::env(variable.c_str())) + ": " + what;
 }
 
-std::string list_of_collectives() {
-    std::string list;
-    for (int c = 0; c < algorithms::kCollectives; ++c)
-        list.append(c ? ", " : "").append(base::name_of(static_cast<Collective>(c)));
-    return list;
-}
-
 std::optional<Error> read_disabled(Policy& policy) {
     std::string_view rest = base::env("COCO_DISABLE");
     if (rest.empty() || rest == "0") return std::nullopt;
@@ -84,6 +77,13 @@ std::optional<Error> read_rules(Policy& policy) {
 }
 
 }  // namespace
+
+std::string list_of_collectives() {
+    std::string list;
+    for (int c = 0; c < algorithms::kCollectives; ++c)
+        list.append(c ? ", " : "").append(base::name_of(static_cast<Collective>(c)));
+    return list;
+}
 
 std::optional<Error> from_environment(Policy& policy) {
     Policy fresh;

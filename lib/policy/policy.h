@@ -24,6 +24,7 @@ struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = UINT64_MAX;
     bool contains(std::uint64_t value) const { return first <= value && value <= last; }
+    bool contains_all() const { return *this == Range{}; }
     // The values of both; where there is none, a range that contains nothing.
     Range overlap_with(const Range& other) const {
         return {first > other.first ? first : other.first, last < other.last ? last : other.last};
@@ -55,6 +56,18 @@ struct Rule {
     std::string source = {};   // where it was read from: a file's name, or kBuiltIn
     int line = 0;
 };
+
+// The conditions of rules, in the order in which they are written.
+struct Condition {
+    const char* name;
+    Range Rule::*range;
+};
+inline constexpr Condition kConditions[] = {{"nodes", &Rule::nodes},     {"ranks", &Rule::ranks},
+                                            {"domains", &Rule::domains}, {"crowded", &Rule::crowded},
+                                            {"block", &Rule::block},     {"degree", &Rule::degree},
+                                            {"calls", &Rule::calls}};
+// Whether both rules have the same conditions; collectives may differ.
+bool conditions_are_equal(const Rule& one, const Rule& other);
 
 // The source of the rules that libcoco brings along.
 inline constexpr std::string_view kBuiltIn = "built-in";
@@ -98,6 +111,8 @@ struct Error {
 
 // A file with more is no policy, nor are there more learned rules; some files never end.
 inline constexpr std::size_t kMostFileBytes = 4u << 20;
+// The names of all collectives, separated by commas.
+std::string list_of_collectives();
 // The text of the built-in rules.
 std::string_view default_rules();
 // Reads rules; behind them come the built-in ones if the text asks for that. source: the name for error

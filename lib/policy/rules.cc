@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reading rules.
+#include <algorithm>
+
 #include "base/check.h"
 #include "policy/policy.h"
 #include "policy/toml.h"
@@ -120,13 +122,8 @@ class Reader {
     }
 
     static Range* range_named(std::string_view key, Rule& rule) {
-        return key == "nodes"     ? &rule.nodes
-               : key == "ranks"   ? &rule.ranks
-               : key == "domains" ? &rule.domains
-               : key == "block"   ? &rule.block
-               : key == "degree"  ? &rule.degree
-               : key == "calls"   ? &rule.calls
-                                  : nullptr;
+        const auto* found = std::ranges::find(kConditions, key, &Condition::name);
+        return found != std::end(kConditions) ? &(rule.*found->range) : nullptr;
     }
 
     static std::optional<Range> range_of(const toml::node& node) {
@@ -145,13 +142,13 @@ class Reader {
     }
 
     std::optional<Error> read_collective(const toml::node& node, std::vector<Collective>& collectives) {
-        std::string list;
-        for (int c = 0; c < algorithms::kCollectives; ++c)
-            list.append(c ? ", " : "").append(base::name_of(static_cast<Collective>(c)));
         auto name = node.value_exact<std::string_view>();
-        if (!name) return at(node, "collective must be a string or an array of strings: " + list);
+        if (!name)
+            return at(node, "collective must be a string or an array of strings: " + list_of_collectives());
         auto collective = base::collective_of(*name);
-        if (!collective) return at(node, "unknown collective '" + text(*name) + "': must be one of " + list);
+        if (!collective)
+            return at(node,
+                      "unknown collective '" + text(*name) + "': must be one of " + list_of_collectives());
         collectives.push_back(*collective);
         return std::nullopt;
     }
@@ -167,10 +164,12 @@ class Reader {
     // The keys come in one fixed order, so that equal rules have equal texts on all ranks.
     static std::string text_of(const toml::table& table, Collective collective) {
         std::string line = "collective = \"" + text(base::name_of(collective)) + "\"";
-        for (const char* key :
-             {"nodes", "ranks", "domains", "crowded", "block", "degree", "calls", "algorithm"})
+        auto add = [&](const char* key) {
             if (const toml::node* node = table.get(key); node != nullptr)
                 line.append(", ").append(key).append(" = ").append(text_of(*node));
+        };
+        for (const Condition& condition : kConditions) add(condition.name);
+        add("algorithm");
         if (const toml::array* also = table["also"].as_array(); also != nullptr && !also->empty()) {
             line.append(", also = [");
             for (const toml::node& word : *also)

@@ -14,10 +14,7 @@ struct Test {
     Range range;
     std::optional<std::uint64_t> fact;
 
-    bool holds() const {
-        bool any = range.first == 0 && range.last == UINT64_MAX;
-        return any || (fact && range.contains(*fact));
-    }
+    bool holds() const { return range.contains_all() || (fact && range.contains(*fact)); }
 };
 
 // Conditions that shall not count.
@@ -66,35 +63,29 @@ const Rule& rule_at(const Policy& policy, int number) {
     return policy.rules[base::index(number)];
 }
 
+// The values, this one among them, of which a condition holds for all or for none.
+Range values_alike(const Range& condition, std::uint64_t value) {
+    if (condition.contains(value)) return condition;
+    return value < condition.first ? Range{0, condition.first - 1} : Range{condition.last + 1, UINT64_MAX};
+}
+
 // The number of the last call up to which no rule's condition on `calls` changes.
 std::uint64_t last_call_alike(const Policy& policy, std::span<const int> rules, const Facts& facts,
                               Whatever whatever = {}) {
     whatever.calls = true;
-    std::uint64_t last = UINT64_MAX;
-    for (const int number : rules) {
-        const Rule& rule = rule_at(policy, number);
-        if (!matches(rule, facts, whatever)) continue;
-        if (facts.calls < rule.calls.first)
-            last = std::min(last, rule.calls.first - 1);
-        else if (facts.calls <= rule.calls.last)
-            last = std::min(last, rule.calls.last);
-    }
-    return last;
+    Range alike;
+    for (const int number : rules)
+        if (const Rule& rule = rule_at(policy, number); matches(rule, facts, whatever))
+            alike = alike.overlap_with(values_alike(rule.calls, facts.calls));
+    return alike.last;
 }
 
 // The blocks for which no rule's condition on `block` changes.
 Range blocks_alike(const Policy& policy, std::span<const int> rules, const Facts& facts) {
     if (!facts.block_bytes) return {};
     Range alike;
-    for (const int number : rules) {
-        const Range& block = rule_at(policy, number).block;
-        if (block.contains(*facts.block_bytes))
-            alike = alike.overlap_with(block);
-        else if (*facts.block_bytes < block.first)
-            alike.last = std::min(alike.last, block.first - 1);
-        else
-            alike.first = std::max(alike.first, block.last + 1);
-    }
+    for (const int number : rules)
+        alike = alike.overlap_with(values_alike(rule_at(policy, number).block, *facts.block_bytes));
     return alike;
 }
 
@@ -181,10 +172,8 @@ Verdict select_to_see(const Policy& policy, std::span<const int> rules, const Fa
 }
 
 bool ask_for_block(const Policy& policy, std::span<const int> rules) {
-    return std::ranges::any_of(rules, [&](int number) {
-        const Range& block = rule_at(policy, number).block;
-        return block.first != 0 || block.last != UINT64_MAX;
-    });
+    return std::ranges::any_of(rules,
+                               [&](int number) { return !rule_at(policy, number).block.contains_all(); });
 }
 
 std::string explain(const Policy& policy, const Facts& facts) {

@@ -30,8 +30,6 @@ std::string list_of(const std::vector<std::string>& words) {
     return list + "]";
 }
 
-bool is_any(const Range& range) { return range.first == 0 && range.last == UINT64_MAX; }
-
 // As parse_range() reads it. TOML's integers have a sign.
 std::string text_of(const Range& range) {
     COCO_CHECK(range.first <= range.last, "a range that is written contains something");
@@ -43,15 +41,6 @@ std::string text_of(const Range& range) {
     return toml_string(text);
 }
 
-struct Condition {
-    const char* name;
-    Range Rule::*range;
-};
-constexpr Condition kConditions[] = {{"nodes", &Rule::nodes},     {"ranks", &Rule::ranks},
-                                     {"domains", &Rule::domains}, {"crowded", &Rule::crowded},
-                                     {"block", &Rule::block},     {"degree", &Rule::degree},
-                                     {"calls", &Rule::calls}};
-
 std::string text_of(const Condition& condition, const Range& range) {
     if (condition.range != &Rule::crowded) return text_of(range);
     COCO_CHECK(range.first == range.last && range.last <= 1, "a condition on crowded is true or false");
@@ -60,9 +49,7 @@ std::string text_of(const Condition& condition, const Range& range) {
 
 bool differ_in_collective_alone(const Rule& one, const Rule& other) {
     return one.choice == other.choice && one.also == other.also && one.reason == other.reason &&
-           std::ranges::all_of(kConditions, [&](const Condition& condition) {
-               return one.*condition.range == other.*condition.range;
-           });
+           conditions_are_equal(one, other);
 }
 
 void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& collectives) {
@@ -74,7 +61,7 @@ void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& 
     out << "\n[[rule]]\n";
     line("collective", collectives.size() == 1 ? toml_string(collectives[0]) : list_of(collectives));
     for (const Condition& condition : kConditions)
-        if (const Range& range = rule.*condition.range; !is_any(range))
+        if (const Range& range = rule.*condition.range; !range.contains_all())
             line(condition.name, text_of(condition, range));
     line("algorithm", toml_string(text_of(rule.choice)));
     std::vector<std::string> also;
@@ -84,6 +71,12 @@ void write(std::ostream& out, const Rule& rule, const std::vector<std::string>& 
 }
 
 }  // namespace
+
+bool conditions_are_equal(const Rule& one, const Rule& other) {
+    return std::ranges::all_of(kConditions, [&](const Condition& condition) {
+        return one.*condition.range == other.*condition.range;
+    });
+}
 
 std::string toml_of(std::span<const Rule> rules) {
     std::ostringstream out;
