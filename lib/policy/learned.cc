@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "base/hash.h"
 #include "policy/toml.h"
 
 namespace coco::policy {
@@ -13,36 +14,25 @@ constexpr std::string_view kHoldsFor = "holds_for";
 // The last line, as what is left of a file that was cut off may be good TOML.
 constexpr std::string_view kEnd = "# The end.\n";
 
-class Hash {
-  public:
-    void add(std::string_view text) {
-        for (char c : text) add_byte(static_cast<unsigned char>(c));
-        add_byte(0);
-    }
-    std::string digits() const {
-        char text[17];
-        std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value_));
-        return text;
-    }
-
-  private:
-    void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001B3u; }  // FNV-1a
-    std::uint64_t value_ = 0xCBF29CE484222325u;
-};
+std::string digits_of(const base::Hash& hash) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash.value()));
+    return text;
+}
 
 }  // namespace
 
 std::string hash_of(const LearnedKey& key) {
-    Hash hash;
+    base::Hash hash;
     for (const std::string& part : {key.libcoco, key.mpi, key.machine, key.transport, key.policy})
         hash.add(part);
-    return hash.digits();
+    return digits_of(hash);
 }
 
 std::string hash_of(std::span<const Rule> rules) {
-    Hash hash;
+    base::Hash hash;
     for (const Rule& rule : rules) hash.add(rule.text);
-    return hash.digits();
+    return digits_of(hash);
 }
 
 std::string text_of(const Learned& learned) {
