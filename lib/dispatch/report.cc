@@ -20,10 +20,12 @@ namespace {
 std::vector<stats::Learned> what_was_learned() {
     std::vector<stats::Learned> all;
     for (const choose::Lesson& lesson : the_journal().lessons()) {
+        const policy::Range blocks = choose::blocks_of(lesson.size_class);
         stats::Learned learned{.collective = static_cast<std::uint8_t>(lesson.facts.collective),
                                .nodes = lesson.facts.nodes,
                                .ranks_per_node = lesson.facts.ranks_per_node,
-                               .size_class = lesson.size_class,
+                               .block_first = blocks.first,
+                               .block_last = blocks.last,
                                .candidates = {},
                                .incumbent = base::index(lesson.incumbent),
                                .calls = lesson.calls,

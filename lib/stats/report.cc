@@ -179,10 +179,7 @@ std::string line_of(const Key& key, const Sum& sum, bool wired) {
     return text + '\n';
 }
 
-std::uint64_t first_of_size(int size_class) {
-    COCO_CHECK(size_class >= 0 && size_class < 64, "a class of sizes is a number of bits");
-    return size_class == 0 ? 0 : (std::uint64_t{1} << (size_class - 1)) + 1;
-}
+bool is_of_any_size(const Learned& one) { return one.block_last == UINT64_MAX; }
 
 // "MPI_Alltoall on 1 x 4 ranks, blocks to 64: learned eager (1.20 us) against mpi (2.30 us), naive (not
 // tried), in 2 looks that took 12.00 us"
@@ -198,8 +195,7 @@ std::string sentence(const Learned& one) {
     std::string text =
         std::string(function_of(one.collective)) + " on " + std::to_string(one.nodes) + " x " +
         std::to_string(one.ranks_per_node) + " ranks, " +
-        (one.size_class < 0 ? "all blocks"
-                            : "blocks to " + base::bytes_text(std::uint64_t{1} << one.size_class)) +
+        (is_of_any_size(one) ? "all blocks" : "blocks to " + base::bytes_text(one.block_last)) +
         (is_known ? ": learned " : ": nothing was learned of ") + timed(one.candidates[one.incumbent]) +
         (is_known ? " against" : " and");
     bool is_first = true;
@@ -279,13 +275,13 @@ ordered_json json_of(const Learned::Candidate& candidate) {
 }
 
 ordered_json json_of(const Learned& one) {
-    const bool is_any = one.size_class < 0;
+    const bool is_any = is_of_any_size(one);
     COCO_CHECK(one.incumbent < one.candidates.size(), "the incumbent is one of the candidates");
     ordered_json row = {{"function", function_of(one.collective)},
                         {"nodes", one.nodes},
                         {"ranks_per_node", one.ranks_per_node}};
-    row["block_first"] = is_any ? ordered_json(nullptr) : ordered_json(first_of_size(one.size_class));
-    row["block_last"] = is_any ? ordered_json(nullptr) : ordered_json(std::uint64_t{1} << one.size_class);
+    row["block_first"] = is_any ? ordered_json(nullptr) : ordered_json(one.block_first);
+    row["block_last"] = is_any ? ordered_json(nullptr) : ordered_json(one.block_last);
     row["incumbent"] = one.candidates[one.incumbent].name;
     row["candidates"] = ordered_json::array();
     for (const Learned::Candidate& candidate : one.candidates)

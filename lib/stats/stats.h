@@ -91,11 +91,11 @@ struct Call {
 struct Learned {
     std::uint8_t collective;
     std::int32_t nodes, ranks_per_node;
-    int size_class;  // blocks of more than 2^(n-1) and up to 2^n bytes have n; -1: of any size
+    std::uint64_t block_first, block_last;  // bytes; 0 and UINT64_MAX: of any size
     struct Candidate {
         std::string name;
         std::int64_t time_ns;                  // 0: it was not looked at
-        std::int64_t low_ns = 0, high_ns = 0;  // the quartiles of its last samples
+        std::int64_t low_ns = 0, high_ns = 0;  // by its shorter and its longer lap
     };
     std::vector<Candidate> candidates;  // the rules' choice first
     std::size_t incumbent;

@@ -34,7 +34,8 @@ stats::Learned learned_of(fuzz::Input& input) {
     learned.collective = input.number<std::uint8_t>();
     learned.nodes = input.number<std::int32_t>();
     learned.ranks_per_node = input.number<std::int32_t>();
-    learned.size_class = static_cast<int>(input.number_up_to(64)) - 1;
+    learned.block_first = input.number<std::uint64_t>();
+    learned.block_last = input.number<std::uint64_t>();
     const std::uint32_t candidates = 1 + input.number_up_to(4);
     for (std::uint32_t c = 0; c < candidates; ++c)
         learned.candidates.push_back({std::string(input.text_before('\n')), input.number<std::int64_t>()});

@@ -39,11 +39,12 @@ int main() {
             rows.push_back(row(rank, 7, static_cast<Reason>(reason), "mpi"));
     }
     std::vector<coco::stats::Learned> learned;
-    for (int size_class : {-1, 0, 13})
+    for (std::uint64_t block_last : {std::uint64_t{1}, std::uint64_t{8192}, UINT64_MAX})
         learned.push_back({.collective = 2,
                            .nodes = 2,
                            .ranks_per_node = 3,
-                           .size_class = size_class,
+                           .block_first = 0,
+                           .block_last = block_last,
                            .candidates = {{"eager", 1200, 1100, 1400},
                                           {"mpi", 1000, 900, 1050},
                                           {"bruck:radix=4", 0, 0, 0}},

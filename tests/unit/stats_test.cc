@@ -191,7 +191,8 @@ TEST_CASE("the table says what was learned, and from what", "[stats]") {
     Learned learned{.collective = 0,
                     .nodes = 1,
                     .ranks_per_node = 4,
-                    .size_class = 6,
+                    .block_first = 33,
+                    .block_last = 64,
                     .candidates = {{"eager", 2300, 2200, 2500}, {"mpi", 1200, 1100, 1300}, {"naive", 0}},
                     .incumbent = 1,
                     .calls = 1000,
@@ -208,7 +209,8 @@ TEST_CASE("the table says what was learned, and from what", "[stats]") {
     for (Learned::Candidate& candidate : unknown.candidates) candidate.time_ns = 0;
     CHECK(table({&row, 1}, 4, Counted::all_ranks, {&unknown, 1})
               .find(": nothing was learned of mpi (not tried) and eager (not tried)") != std::string::npos);
-    learned.size_class = -1;
+    learned.block_first = 0;
+    learned.block_last = UINT64_MAX;
     learned.looks = 1;
     CHECK(table({&row, 1}, 4, Counted::all_ranks, {&learned, 1}).find("ranks, all blocks: learned") !=
           std::string::npos);
