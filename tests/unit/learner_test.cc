@@ -76,7 +76,10 @@ class World {
 
     // Returns: when the last rank is through.
     double run_fixed(int candidate) {
-        for (std::uint64_t call = 1; call <= program_.calls; ++call) make_call(candidate, call);
+        for (std::uint64_t call = 1; call <= program_.calls; ++call) {
+            compute(call);
+            make_call(candidate, call);
+        }
         return now();
     }
 
@@ -131,6 +134,7 @@ class World {
 
     void step(std::uint64_t call) {
         const std::uint64_t own = call - before_;
+        compute(call);  // ranks meet as they come to a call
         if (ranks_[0].learners[0].must_meet(own)) meet(own);
         const Learner::Span span = ranks_[0].learners[0].span(own);
         for (Rank& rank : ranks_) {
@@ -170,17 +174,18 @@ class World {
                    : 1 + program_.noise * (std::exponential_distribution<double>(1)(random_) - 1);
     }
 
+    void compute(std::uint64_t call) {
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            ranks_[r].at_ns += program_.computing_ns(static_cast<int>(r), call);
+    }
+
     void make_call(int candidate, std::uint64_t call) {
         double cost = program_.cost_ns(candidate, call) * noise();
         cost += program_.transient_ns(candidate) / 20 * std::pow(0.95, static_cast<double>(since_meeting_));
         if (candidate != last_candidate_) cost += program_.change_ns;
         last_candidate_ = candidate;
         since_meeting_ = std::min<std::uint64_t>(since_meeting_ + 1, 2000);
-        double last = 0;
-        for (std::size_t r = 0; r < ranks_.size(); ++r) {
-            ranks_[r].at_ns += program_.computing_ns(static_cast<int>(r), call);
-            last = std::max(last, ranks_[r].at_ns);
-        }
+        const double last = now();
         if (program_.ahead != 0) return run_ahead(cost, call);
         const double hidden = candidate == program_.hiding ? program_.hidden_share * cost : 0;
         for (Rank& rank : ranks_) {
