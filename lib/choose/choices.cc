@@ -28,7 +28,7 @@ std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const po
     };
     std::vector<policy::Choice> all{verdict.choice};
     auto add = [&](const policy::Choice& choice) {
-        if (all.size() < Learner::kCandidatesMost && runs(choice) &&
+        if (all.size() < kCandidatesMost && runs(choice) &&
             std::ranges::find(all, choice) == all.end())
             all.push_back(choice);
     };
@@ -63,7 +63,7 @@ void go_on_from_earlier(Cell& cell, const Learning& learning) {
     if (cell.size_class < 0) return;
     const std::span knowledge =
         find_knowledge(learning.agreement->told(), kind_of(lessons.facts, cell.size_class, cell.rule));
-    if (knowledge.size() == Learner::knowledge_size(static_cast<int>(lessons.candidates.size())))
+    if (knowledge.size() == Knowledge::size(lessons.candidates.size()))
         lessons.learner.go_on_from(knowledge);
 }
 
@@ -76,9 +76,10 @@ Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learn
             learner.ask_to_give_up();
             board = learner.board(learning.agreement->now_ns());
         }
-        const std::uint64_t results = learner.results();
+        const std::uint64_t results = learner.known().results;
         learner.decide(cell.calls, board, learning.agreement->now_ns());
-        if (learning.journal != nullptr && learner.results() != results) learning.journal->note(facts, cell);
+        if (learning.journal != nullptr && learner.known().results != results)
+            learning.journal->note(facts, cell);
     }
     return learner.span(cell.calls);
 }
@@ -153,12 +154,9 @@ bool Choices::lengths_agree(const Learning& learning) {
 // Notes what is known as the communicator ends, so that the next one goes on from there.
 void Choices::leave_lessons() {
     if (journal_ == nullptr) return;
-    for (const auto& cell : cells_) {
-        if (cell->lessons == nullptr) continue;
-        Learner& learner = cell->lessons->learner;
-        learner.break_off(cell->calls + 1);
-        if (!learner.gave_up()) journal_->note(cell->lessons->facts, *cell);
-    }
+    for (const auto& cell : cells_)
+        if (cell->lessons != nullptr && !cell->lessons->learner.gave_up())
+            journal_->note(cell->lessons->facts, *cell);
 }
 
 // Puts another candidate in the place of the rule's choice for this call, which has been counted, and says

@@ -16,22 +16,15 @@
 namespace coco::choose {
 
 struct Lesson {
-    policy::Facts facts;  // of one of the calls
-    int size_class = -1;  // as Cell has it
-    int rule = -1;
+    std::uint64_t kind;    // kind_of() of the members below
+    policy::Facts facts;   // of one of the calls
+    int size_class, rule;  // as Cell has them
     std::vector<policy::Choice> candidates;
-    std::vector<std::int64_t> times_ns;    // of the last look at each; 0: there was none
-    std::vector<Learner::Spread> spreads;  // of its two laps
-    int incumbent = 0;                     // among the candidates
-    std::uint64_t calls = 0, looks = 0, changes = 0, results = 0;
-    std::int64_t spent_ns = 0;
-    std::vector<std::int64_t> knowledge = {};  // the learner's
-    std::uint64_t noted = 0;                   // what was noted later has a larger number
+    Knowledge knowledge = {};
+    std::uint64_t noted = 0;  // what was noted later has a larger number
 };
 
-// Whether the facts are of communicators with as many nodes, ranks of a node and domains, crowded or not.
-bool are_arranged_alike(const policy::Facts& one, const policy::Facts& other);
-// The kind of a cell of a communicator: odd, and equal for cells that can go on from one another's knowledge.
+// The kind of a cell of a communicator: equal for cells that can go on from one another's knowledge.
 std::uint64_t kind_of(const policy::Facts& facts, int size_class, int rule);
 // Returns: what was told of a kind; nothing if it was not.
 std::span<const std::int64_t> find_knowledge(std::span<const std::int64_t> told, std::uint64_t kind);

@@ -15,7 +15,7 @@ using policy::Rule;
 
 // As many rules as a file keeps; the oldest go. Each takes a later job that is large enough for it 0.08 ms in
 // MPI_Init.
-constexpr std::size_t kMostRules = 200;
+constexpr std::ptrdiff_t kMostRules = 200;
 
 Range exactly(std::uint64_t value) { return {value, value}; }
 
@@ -23,16 +23,15 @@ bool hold_for_same(const Rule& one, const Rule& other) {
     return one.collective == other.collective && policy::conditions_are_equal(one, other);
 }
 
-std::string name_of(const policy::Choice& choice) { return policy::text_of(choice); }
-
 std::string reason_of(const Lesson& lesson) {
-    std::string text = "learned in " + std::to_string(lesson.calls) + " calls: ";
+    std::string text = "learned in " + std::to_string(lesson.knowledge.calls) + " calls: ";
     for (std::size_t c = 0; c < lesson.candidates.size(); ++c) {
-        if (lesson.times_ns[c] == 0) continue;
+        const std::int64_t time_ns = lesson.knowledge.of[c].time_ns;
+        if (time_ns == 0) continue;
         char time[32];
-        std::snprintf(time, sizeof time, " %.3g us", static_cast<double>(lesson.times_ns[c]) / 1000);
+        std::snprintf(time, sizeof time, " %.3g us", static_cast<double>(time_ns) / 1000);
         if (!text.ends_with(": ")) text += ", ";
-        text += name_of(lesson.candidates[c]) + time;
+        text += policy::text_of(lesson.candidates[c]) + time;
     }
     return text;
 }
@@ -47,7 +46,7 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     rule.crowded = exactly(lesson.facts.crowded ? 1 : 0);
     rule.block = blocks_of(lesson.size_class);
     if (lesson.facts.degree) rule.degree = exactly(*lesson.facts.degree);
-    rule.choice = lesson.candidates[base::index(lesson.incumbent)];
+    rule.choice = lesson.candidates[base::index(lesson.knowledge.incumbent)];
     rule.reason = reason_of(lesson);
     // A rule that ends in the midst of a size class bounds the cell.
     if (lesson.rule >= 0) {
@@ -61,15 +60,21 @@ Rule rule_of(const Lesson& lesson, const policy::Policy& policy) {
     return rule;
 }
 
-// Whether there is another lesson that differs in nothing that a rule can ask for, and rests on more.
-// (Neighbours' may have other numbers of blocks.)
+// Equal for lessons that differ in nothing that a rule can ask for. (Neighbours' may have other numbers of
+// blocks.)
+std::uint64_t kind_for_rules(const Lesson& lesson) {
+    policy::Facts facts = lesson.facts;
+    facts.most_blocks = std::nullopt;
+    return kind_of(facts, lesson.size_class, lesson.rule);
+}
+
+// Whether there is such a lesson that rests on more.
 bool is_outweighed(const Lesson& lesson, std::span<const Lesson> lessons) {
-    auto weight = [](const Lesson& one) { return std::tuple(one.results, one.calls, one.noted); };
+    auto weight = [](const Lesson& one) {
+        return std::tuple(one.knowledge.results, one.knowledge.calls, one.noted);
+    };
     return std::ranges::any_of(lessons, [&](const Lesson& other) {
-        return other.facts.collective == lesson.facts.collective &&
-               are_arranged_alike(other.facts, lesson.facts) && other.facts.degree == lesson.facts.degree &&
-               other.size_class == lesson.size_class && other.rule == lesson.rule &&
-               weight(other) > weight(lesson);
+        return weight(other) > weight(lesson) && kind_for_rules(other) == kind_for_rules(lesson);
     });
 }
 
@@ -78,13 +83,12 @@ bool is_outweighed(const Lesson& lesson, std::span<const Lesson> lessons) {
 std::vector<Rule> rules_learned(std::span<const Lesson> lessons, const policy::Policy& policy,
                                 std::vector<Rule> old) {
     for (const Lesson& lesson : lessons) {
-        if (is_outweighed(lesson, lessons)) continue;
-        if (lesson.incumbent == 0) continue;
+        if (lesson.knowledge.incumbent == 0 || is_outweighed(lesson, lessons)) continue;
         Rule rule = rule_of(lesson, policy);
         std::erase_if(old, [&](const Rule& other) { return hold_for_same(other, rule); });
         old.push_back(std::move(rule));
     }
-    if (old.size() > kMostRules) old.erase(old.begin(), old.end() - static_cast<std::ptrdiff_t>(kMostRules));
+    if (std::ssize(old) > kMostRules) old.erase(old.begin(), old.end() - kMostRules);
     return old;
 }
 

@@ -20,6 +20,7 @@ namespace {
 std::vector<stats::Learned> what_was_learned() {
     std::vector<stats::Learned> all;
     for (const choose::Lesson& lesson : the_journal().lessons()) {
+        const choose::Knowledge& known = lesson.knowledge;
         const policy::Range blocks = choose::blocks_of(lesson.size_class);
         stats::Learned learned{.collective = static_cast<std::uint8_t>(lesson.facts.collective),
                                .nodes = lesson.facts.nodes,
@@ -27,14 +28,14 @@ std::vector<stats::Learned> what_was_learned() {
                                .block_first = blocks.first,
                                .block_last = blocks.last,
                                .candidates = {},
-                               .incumbent = base::index(lesson.incumbent),
-                               .calls = lesson.calls,
-                               .looks = lesson.looks,
-                               .changes = lesson.changes,
-                               .spent_ns = lesson.spent_ns};
+                               .incumbent = base::index(known.incumbent),
+                               .calls = known.calls,
+                               .looks = known.looks,
+                               .changes = known.changes,
+                               .spent_ns = static_cast<std::int64_t>(known.spent_ns)};
         for (std::size_t c = 0; c < lesson.candidates.size(); ++c)
-            learned.candidates.push_back({policy::text_of(lesson.candidates[c]), lesson.times_ns[c],
-                                          lesson.spreads[c].low_ns, lesson.spreads[c].high_ns});
+            learned.candidates.push_back({policy::text_of(lesson.candidates[c]), known.of[c].time_ns,
+                                          known.of[c].low_ns, known.of[c].high_ns});
         all.push_back(std::move(learned));
     }
     return all;

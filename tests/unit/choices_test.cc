@@ -172,7 +172,7 @@ TEST_CASE("a communicator goes on from what earlier ones of the same arrangement
     CHECK(process.agreements > 1);
     CHECK(process.live(facts, 100) == Names{"mpi", "mpi"});
     REQUIRE(process.journal.lessons().size() == 1);
-    CHECK(process.journal.lessons()[0].calls == 5100);
+    CHECK(process.journal.lessons()[0].knowledge.calls == 5100);
     CHECK(process.live(facts_of(Collective::alltoall, 300), 2).first == "eager");
     policy::Facts other = facts;
     other.ranks_per_node = 3;
@@ -187,17 +187,17 @@ TEST_CASE("looks go on at the same pace, however short communicators live", "[ch
     Process process;
     const policy::Facts facts = facts_of(Collective::alltoall, 64);
     process.live(facts, 5000);
-    const std::uint64_t looks = process.journal.lessons()[0].looks;
+    const std::uint64_t looks = process.journal.lessons()[0].knowledge.looks;
     int agreements = 0;
     for (int i = 0; i < 1000; ++i) {
         CHECK(process.live(facts, 200).first == "mpi");
         agreements += process.agreements;
     }
-    const Lesson lesson = process.journal.lessons()[0];
-    CHECK(lesson.calls == 205'000);
+    const Knowledge known = process.journal.lessons()[0].knowledge;
+    CHECK(known.calls == 205'000);
     // A block has 8 calls of a candidate that takes 15 times as long.
-    CHECK(lesson.looks - looks >= 3);
-    CHECK(lesson.looks - looks <= 60);
+    CHECK(known.looks - looks >= 3);
+    CHECK(known.looks - looks <= 60);
     CHECK(agreements <= 60);
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("what is known of many sizes is told as far as there is room, that whi
     Process process;
     for (std::uint64_t bytes : {8, 16, 32, 64}) process.live(facts_of(Collective::alltoall, bytes), 5000);
     process.live(facts_of(Collective::alltoall, 32), 5000);
-    const std::size_t one = 1 + 3 + Learner::knowledge_size(3), two = one + 3 + Learner::knowledge_size(3);
+    const std::size_t one = 1 + 2 + Knowledge::size(3), two = one + 2 + Knowledge::size(3);
     for (std::size_t room : {std::size_t{1}, one - 1, one, two - 1, two}) {
         CHECK(process.live(facts_of(Collective::alltoall, 32), 2, room).first ==
               (room < one ? "eager" : "mpi"));
@@ -267,11 +267,11 @@ TEST_CASE("a communicator that has looked counts before many that have only call
     call(
         world, process.policy, facts, 20'000,
         [](const std::string& name) { return name == "mpi" ? 15'000u : 10'000u; }, learning);
-    CHECK(process.journal.lessons()[0].incumbent == 0);
+    CHECK(process.journal.lessons()[0].knowledge.incumbent == 0);
     for (int i = 0; i < 2000; ++i) process.live(facts, 20);
-    CHECK(process.journal.lessons()[0].calls > 40'000);
+    CHECK(process.journal.lessons()[0].knowledge.calls > 40'000);
     call(world, process.policy, facts, 200'000, kMpiIsFaster, learning);
-    CHECK(process.journal.lessons()[0].incumbent == 1);
+    CHECK(process.journal.lessons()[0].knowledge.incumbent == 1);
     CHECK(process.live(facts, 20).first == "mpi");
 }
 

@@ -30,21 +30,20 @@ policy::Choice choice_of(const char* text, Collective collective = Collective::a
 }
 
 choose::Lesson lesson_of(int size_class, int rule, std::vector<const char*> candidates, int incumbent) {
-    choose::Lesson lesson{.facts = {.collective = Collective::alltoall,
+    choose::Lesson lesson{.kind = 0,
+                          .facts = {.collective = Collective::alltoall,
                                     .nodes = 1,
                                     .ranks_per_node = 4,
                                     .domains = 2,
                                     .block_bytes = 100},
                           .size_class = size_class,
                           .rule = rule,
-                          .candidates = {},
-                          .times_ns = {},
-                          .spreads = {},
-                          .incumbent = incumbent,
-                          .calls = 5000};
+                          .candidates = {}};
+    lesson.knowledge.incumbent = incumbent;
+    lesson.knowledge.calls = 5000;
     for (const char* candidate : candidates) {
+        lesson.knowledge.of[lesson.candidates.size()].time_ns = 1234 * (std::ssize(lesson.candidates) + 1);
         lesson.candidates.push_back(choice_of(candidate));
-        lesson.times_ns.push_back(1234 * static_cast<std::int64_t>(lesson.candidates.size()));
     }
     return lesson;
 }
@@ -125,9 +124,9 @@ TEST_CASE("of neighbours' lessons that no rule can tell apart the one that rests
                                         lesson_of(6, 0, {"eager", "mpi"}, 0)};
     lessons[0].facts.most_blocks = 2;
     lessons[1].facts.most_blocks = 20;
-    lessons[1].calls = 100'000;
+    lessons[1].knowledge.calls = 100'000;
     CHECK(choose::rules_learned(lessons, policy, {}).empty());
-    lessons[0].results = 3;
+    lessons[0].knowledge.results = 3;
     REQUIRE(choose::rules_learned(lessons, policy, {}).size() == 1);
     CHECK(choose::rules_learned(lessons, policy, {})[0].choice == choice_of("mpi"));
 }
