@@ -23,12 +23,7 @@ inline policy::Range blocks_of(int size_class) {
 
 // What a cell has learned, from which candidates, and of which kind it is.
 struct Lessons {
-    Lessons(const policy::Facts& of_call, std::vector<policy::Choice> all, bool is_restless,
-            std::uint64_t first_call, std::int64_t now_ns)
-        : facts(of_call),
-          candidates(std::move(all)),
-          learner(static_cast<int>(candidates.size()), of_call.crowded, is_restless, first_call, now_ns) {}
-    const policy::Facts facts;
+    policy::Facts facts;
     std::vector<policy::Choice> candidates;
     Learner learner;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/bits.h"
+#include "base/hash.h"
 #include "base/index.h"
 
 namespace coco::choose {
@@ -28,14 +29,18 @@ std::vector<policy::Choice> candidates_of(const policy::Policy& policy, const po
     };
     std::vector<policy::Choice> all{verdict.choice};
     auto add = [&](const policy::Choice& choice) {
-        if (all.size() < kCandidatesMost && runs(choice) &&
-            std::ranges::find(all, choice) == all.end())
+        if (all.size() < kCandidatesMost && runs(choice) && std::ranges::find(all, choice) == all.end())
             all.push_back(choice);
     };
     if (runs(verdict.choice)) add({});  // otherwise the MPI library has such calls already
     if (verdict.rule >= 0)
         for (const policy::Choice& also : policy.rules[base::index(verdict.rule)].also) add(also);
     return all;
+}
+
+void take(Choice& choice, const policy::Choice& taken) {
+    choice.algorithm = taken.algorithm;
+    choice.parameters = taken.parameters;
 }
 
 std::uint64_t bcasts_by_rules(const Learning& learning) {
@@ -57,14 +62,18 @@ bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict, const
     return !verdict.forced && !facts.block_is_own && (cell.size_class >= 0 || is_neighbor(facts.collective));
 }
 
-// Goes on from what earlier communicators have learned in cells of the same kind, if that is known.
-void go_on_from_earlier(Cell& cell, const Learning& learning) {
-    Lessons& lessons = *cell.lessons;
-    if (cell.size_class < 0) return;
-    const std::span knowledge =
-        find_knowledge(learning.agreement->told(), kind_of(lessons.facts, cell.size_class, cell.rule));
-    if (knowledge.size() == Knowledge::size(lessons.candidates.size()))
-        lessons.learner.go_on_from(knowledge);
+// What such a cell may learn, from what earlier communicators have learned on if that is known.
+std::unique_ptr<Lessons> lessons_for(const Cell& cell, const policy::Policy& policy,
+                                     const policy::Verdict& verdict, const policy::Facts& facts,
+                                     const Learning& learning) {
+    std::vector<policy::Choice> candidates = candidates_of(policy, verdict, facts);
+    Learner learner(base::number(candidates.size()), facts.crowded, learning.is_restless, cell.calls,
+                    learning.agreement->now_ns());
+    std::span<const std::int64_t> knowledge;
+    if (cell.size_class >= 0)
+        knowledge = find_knowledge(learning.agreement->told(), kind_of(facts, cell.size_class, cell.rule));
+    if (knowledge.size() == Knowledge::size(candidates.size())) learner.go_on_from(knowledge);
+    return std::make_unique<Lessons>(Lessons{facts, std::move(candidates), learner});
 }
 
 // Goes on learning with this call, which the cell has counted. Returns: the candidate to take.
@@ -101,14 +110,14 @@ std::uint64_t Choices::calls(algorithms::Collective collective) const {
     return calls;
 }
 
-std::span<const int> Choices::rules_for(const policy::Policy& policy, const policy::Facts& facts) {
-    Rules& rules = rules_[base::index(facts.collective)];
+const Choices::Rules& Choices::rules_for(const policy::Policy& policy, const policy::Facts& facts) {
+    Rules& rules = of(facts.collective).rules;
     if (!rules.numbers || rules.degree != facts.degree) {
         rules.numbers = policy::rules_for(policy, facts);
         rules.ask_for_block = policy::ask_for_block(policy, *rules.numbers);
         rules.degree = facts.degree;
     }
-    return *rules.numbers;
+    return rules;
 }
 
 bool Choices::goes_by_told_size(const policy::Policy& policy, const policy::Facts& facts,
@@ -116,12 +125,7 @@ bool Choices::goes_by_told_size(const policy::Policy& policy, const policy::Fact
     if (facts.nodes != 1 || (facts.collective != algorithms::Collective::alltoallv &&
                              facts.collective != algorithms::Collective::alltoallw))
         return false;
-    static_cast<void>(rules_for(policy, facts));
-    return learning.is_on || rules_[base::index(facts.collective)].ask_for_block;
-}
-
-int Choices::size_class_of(const policy::Facts& facts) {
-    return facts.block_bytes && !facts.block_is_own ? base::size_class(*facts.block_bytes) : -1;
+    return learning.is_on || rules_for(policy, facts).ask_for_block;
 }
 
 Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
@@ -137,13 +141,13 @@ Cell& Choices::cell_for(const policy::Facts& facts, int rule, int size_class) {
 bool Choices::lengths_agree(const Learning& learning) {
     if (lengths_ == Lengths::unknown && calls(algorithms::Collective::bcast) >= bcasts_by_rules(learning)) {
         // Ranks that named other lengths have other cells.
-        std::uint64_t print = 0;
+        base::Hash print;
         for (const auto& cell : cells_)
             if (is_rooted(cell->collective))
                 for (std::uint64_t fact : {static_cast<std::uint64_t>(cell->size_class),
                                            static_cast<std::uint64_t>(cell->rule), cell->calls})
-                    print = (print ^ fact) * 0x100000001B3u;
-        const auto mine = static_cast<std::int64_t>(print >> 2);
+                    print.add(fact);
+        const auto mine = static_cast<std::int64_t>(print.value() >> 2);
         std::int64_t numbers[] = {mine, -mine, saw_other_length_ ? 1 : 0, 0};
         const bool agreed = learning.agreement->agree(numbers);
         lengths_ = agreed && numbers[0] == -numbers[1] && numbers[2] == 0 ? Lengths::alike : Lengths::unlike;
@@ -161,36 +165,26 @@ void Choices::leave_lessons() {
 
 // Puts another candidate in the place of the rule's choice for this call, which has been counted, and says
 // how long that holds.
-void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
-                    const policy::Verdict& verdict, bool is_peek, const Learning& learning) {
-    constexpr std::uint64_t kLessonsFrom = 2;
+void Choices::learn(const policy::Policy& policy, const policy::Facts& facts, bool is_peek,
+                    const Learning& learning) {
+    const policy::Verdict& verdict = of(facts.collective).verdict;
+    Choice& choice = of(facts.collective).choice;
     Cell& cell = *choice.cell;
-    choice.last_call = verdict.last_call;
-    choice.last_of_cell = UINT64_MAX;
-    choice.is_measured = false;
     if (is_rooted(facts.collective) && !lengths_agree(learning)) {
         if (lengths_ == Lengths::unknown)
             choice.last_call = std::min(choice.last_call, bcasts_by_rules(learning) - 1);
         return;
     }
     if (is_peek || !can_learn(facts, verdict, cell)) return;
-    if (cell.lessons == nullptr && cell.calls >= kLessonsFrom) {
-        cell.lessons =
-            std::make_unique<Lessons>(facts, candidates_of(policy, verdict, facts), learning.is_restless,
-                                      cell.calls, learning.agreement->now_ns());
-        go_on_from_earlier(cell, learning);
-    }
-    if (cell.lessons == nullptr) {
-        choice.last_of_cell = kLessonsFrom - 1;
+    if (cell.calls == 1) {  // most cells with one call get no other
+        choice.last_of_cell = 1;
         return;
     }
+    if (cell.lessons == nullptr) cell.lessons = lessons_for(cell, policy, verdict, facts, learning);
     if (is_rooted(facts.collective) && saw_other_length_) cell.lessons->learner.ask_to_give_up();
     journal_ = learning.journal;
     const Learner::Span span = go_on_learning(cell, facts, learning);
-    const policy::Choice& taken =
-        span.candidate == 0 ? verdict.choice : cell.lessons->candidates[base::index(span.candidate)];
-    choice.algorithm = taken.algorithm;
-    choice.parameters = taken.parameters;
+    if (span.candidate != 0) take(choice, cell.lessons->candidates[base::index(span.candidate)]);
     choice.last_of_cell = span.last_call;
     choice.is_measured = span.is_measured;
 }
@@ -198,68 +192,59 @@ void Choices::learn(Choice& choice, const policy::Policy& policy, const policy::
 // Takes a call now and then that would be left to the MPI library: the first one where no size is known yet,
 // then more and more seldom. Without them a communicator would stay for ever at a size that is left to MPI.
 // Requires: the cell goes by told sizes and has counted the call.
-void Choices::see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts) {
+void Choices::see_sizes(const policy::Policy& policy, policy::Facts facts) {
+    OfCollective& one = of(facts.collective);
+    Choice& choice = one.choice;
     Cell& cell = *choice.cell;
-    Seeing& seeing = told_seeing_[base::index(facts.collective)];
-    const std::uint64_t changes = told_changes_[base::index(facts.collective)];
-    if (cell.see_decided_at != changes) {
-        cell.see_decided_at = changes;
-        seeing.note_change(calls(facts.collective));
-        cell.see_after = cell.size_class < 0 ? 0 : cell.calls - 1 + seeing.unseen;
+    facts.calls = calls(facts.collective);
+    if (cell.see_decided_at != one.told_changes) {
+        cell.see_decided_at = one.told_changes;
+        one.seeing.note_change(facts.calls);
+        cell.see_after = cell.size_class < 0 ? 0 : cell.calls - 1 + one.seeing.unseen;
     }
     if (cell.calls <= cell.see_after || choice.is_measured) {
         choice.last_of_cell = std::min(choice.last_of_cell, std::max(cell.calls, cell.see_after));
         return;
     }
-    cell.see_after = cell.calls + seeing.unseen;
-    seeing.note_seen();
-    facts.calls = calls(facts.collective);
-    const policy::Verdict verdict = policy::select_to_see(policy, rules_for(policy, facts), facts);
-    choice.algorithm = verdict.choice.algorithm;
-    choice.parameters = verdict.choice.parameters;
+    cell.see_after = cell.calls + one.seeing.unseen;
+    one.seeing.note_seen();
+    take(choice, policy::select_to_see(policy, *rules_for(policy, facts).numbers, facts).choice);
     choice.last_of_cell = cell.calls;
 }
 
 const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts, bool bounded,
                               const Learning& learning) {
-    const std::size_t collective = base::index(facts.collective);
-    Memo& memo = memo_[collective];
-    const Instead& instead = instead_[collective];
+    OfCollective& one = of(facts.collective);
+    policy::Verdict& verdict = one.verdict;
+    Choice& choice = one.choice;
     if (bounded) facts.block_bytes = next_bound();
     const bool by_told_size = goes_by_told_size(policy, facts, learning);
-    if (const int told = told_class_[collective]; by_told_size && told >= 0)
-        facts.block_bytes = std::uint64_t{1} << std::min(told, 62);
+    if (by_told_size && one.told_class >= 0)
+        facts.block_bytes = std::uint64_t{1} << std::min(one.told_class, 62);
     const std::uint64_t block_bytes = facts.block_bytes.value_or(0);
     // A call over several nodes that is taken to see how large blocks are is of no size yet.
     const bool is_peek = bounded && block_bytes == 0;
-    const int size_class = size_class_of(facts);
-    Choice& choice = memo.choice;
-    const bool holds_for_good = memo.verdict.last_call == UINT64_MAX;
-    const bool is_of_memo = choice.blocks.contains(block_bytes) && choice.cell->size_class == size_class;
-    if (!is_of_memo || !holds_for_good) facts.calls = calls(facts.collective) + 1;
-    if (!is_of_memo || (!holds_for_good && facts.calls > memo.verdict.last_call)) {
-        memo.verdict = verdict_for(policy, facts, is_peek);
+    const int size_class =
+        facts.block_bytes && !facts.block_is_own ? base::size_class(*facts.block_bytes) : -1;
+    const bool is_like_last = choice.blocks.contains(block_bytes) && choice.cell->size_class == size_class;
+    // Counting takes a while, and is for rules that ask for the number of the call.
+    if (!is_like_last || verdict.last_call != UINT64_MAX) facts.calls = calls(facts.collective) + 1;
+    if (!is_like_last || facts.calls > verdict.last_call) {
+        verdict = verdict_for(policy, facts, is_peek);
         // Calls that are compared with what a cell has learned are none of its own.
-        const bool is_cells_own = instead.kind == Instead::Kind::nothing;
-        choice = {memo.verdict.choice.algorithm,
-                  memo.verdict.choice.parameters,
-                  memo.verdict.forced,
-                  memo.verdict.last_call,
-                  &cell_for(facts, is_cells_own ? memo.verdict.rule : kNoRule, size_class),
-                  UINT64_MAX,
-                  false,
-                  blocks_chosen_alike(memo.verdict, size_class, block_bytes)};
+        const bool is_cells_own = one.instead.kind == Instead::Kind::nothing;
+        choice.by_force = verdict.forced;
+        choice.cell = &cell_for(facts, is_cells_own ? verdict.rule : kNoRule, size_class);
         choice.cell->goes_by_told_size = by_told_size;
+        choice.blocks = blocks_chosen_alike(verdict, size_class, block_bytes);
     }
     ++choice.cell->calls;
-    if (by_told_size) {  // the last call may have been taken to see
-        choice.algorithm = memo.verdict.choice.algorithm;
-        choice.parameters = memo.verdict.choice.parameters;
-        choice.last_of_cell = UINT64_MAX;
-    }
-    if (learning.is_on && instead.kind == Instead::Kind::nothing)
-        learn(choice, policy, facts, memo.verdict, is_peek, learning);
-    if (by_told_size && choice.algorithm == nullptr && !choice.by_force) see_sizes(choice, policy, facts);
+    take(choice, verdict.choice);
+    choice.last_call = verdict.last_call;
+    choice.last_of_cell = UINT64_MAX;
+    choice.is_measured = false;
+    if (learning.is_on && one.instead.kind == Instead::Kind::nothing) learn(policy, facts, is_peek, learning);
+    if (by_told_size && choice.algorithm == nullptr && !choice.by_force) see_sizes(policy, facts);
     // A challenger's calls tell sizes, too, but say nothing of a change.
     if (bounded && block_bytes != 0 && choice.algorithm != nullptr && !choice.is_measured)
         bounded_seeing_.note_change(bounded_calls_);
@@ -267,9 +252,9 @@ const Choice& Choices::choose(const policy::Policy& policy, policy::Facts facts,
 }
 
 policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek) {
-    const Instead& instead = instead_[base::index(facts.collective)];
+    const Instead& instead = of(facts.collective).instead;
     if (instead.kind == Instead::Kind::choice) return {.choice = instead.choice, .forced = true};
-    const std::span<const int> rules = rules_for(policy, facts);
+    const std::vector<int>& rules = *rules_for(policy, facts).numbers;
     const policy::Verdict verdict = policy::select(policy, rules, facts);
     // What is left to the MPI library shows nothing.
     const bool is_blind = is_peek && verdict.choice.algorithm == nullptr && !verdict.forced;
@@ -277,10 +262,10 @@ policy::Verdict Choices::verdict_for(const policy::Policy& policy, const policy:
 }
 
 void Choices::put_instead(algorithms::Collective collective, const Instead& instead) {
-    const std::size_t number = base::index(collective);
-    instead_[number] = instead;
-    ++told_changes_[number];
-    memo_[number] = {};
+    OfCollective& one = of(collective);
+    one.instead = instead;
+    ++one.told_changes;
+    one.choice = {};
 }
 
 void Choices::note_largest_block(bool refused, std::uint64_t bytes) {

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/index.h"
@@ -73,10 +75,7 @@ struct Instead {
 
 class Choices {
   public:
-    Choices() {
-        std::ranges::fill(told_class_, -1);
-        std::ranges::fill(told_changes_, 1);
-    }
+    Choices() = default;
     Choices(Choices&&) = default;
     Choices& operator=(Choices&&) = default;
     ~Choices() { leave_lessons(); }
@@ -98,14 +97,14 @@ class Choices {
 
     // Tells the size class of the largest block that any rank has sent in a call whose cell goes by that.
     void note_size_class(algorithms::Collective collective, int size_class) {
-        const std::size_t number = base::index(collective);
-        if (told_class_[number] != size_class) ++told_changes_[number];
-        told_class_[number] = size_class;
+        OfCollective& one = of(collective);
+        if (one.told_class != size_class) ++one.told_changes;
+        one.told_class = size_class;
     }
     // Whether a choice for a call of this cell is still one for the next: the size told last may lead to
     // another cell.
     bool leads_to(const Cell& cell) const {
-        return !cell.goes_by_told_size || told_class_[base::index(cell.collective)] == cell.size_class;
+        return !cell.goes_by_told_size || of_[base::index(cell.collective)].told_class == cell.size_class;
     }
     // Tells that the root of a bcast named another length than this rank: what ranks choose by their lengths
     // they may choose unlike, so that nothing shall be learned.
@@ -120,7 +119,7 @@ class Choices {
     void forget() {
         leave_lessons();
         Choices fresh;
-        std::ranges::swap(fresh.rules_, rules_);
+        for (int c = 0; c < algorithms::kCollectives; ++c) std::swap(fresh.of_[c].rules, of_[c].rules);
         *this = std::move(fresh);
     }
 
@@ -129,67 +128,65 @@ class Choices {
     // more seldom the longer it goes on, as such a call may cost five of MPI's; and soon again where sizes
     // have changed, unless they change so often that this would be dear.
     struct Seeing {
-        static constexpr std::uint32_t kLeastUnseen = 32, kMostUnseen = 1024;
-        std::uint32_t unseen = kLeastUnseen;  // calls that are left before the next one is taken
+        static constexpr std::uint64_t kLeastUnseen = 32, kMostUnseen = 1024;
+        std::uint64_t unseen = kLeastUnseen;  // calls that are left before the next one is taken
         std::uint64_t seen_soon = 0;          // calls that were taken behind fewer than kMostUnseen
 
         void note_change(std::uint64_t calls) {
-            constexpr std::uint64_t kSeenSoonAtFirst = 8;
-            if (seen_soon <= kSeenSoonAtFirst + calls / kMostUnseen) unseen = kLeastUnseen;
+            if (seen_soon <= kLeastUnseen + calls / kMostUnseen) unseen = kLeastUnseen;
         }
         void note_seen() {
             if (unseen < kMostUnseen) ++seen_soon;
             unseen = std::min(2 * unseen, kMostUnseen);
         }
     };
-
-    // The bound for the next call.
-    std::uint64_t next_bound();
-    struct Memo;
-    // Whether the choice goes by the largest block of the call before: no rank knows this call's, and
-    // somebody asks.
-    bool goes_by_told_size(const policy::Policy& policy, const policy::Facts& facts,
-                           const Learning& learning);
-    static int size_class_of(const policy::Facts& facts);
-    Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
-    void see_sizes(Choice& choice, const policy::Policy& policy, policy::Facts facts);
-    bool lengths_agree(const Learning& learning);
-    void leave_lessons();
-    void learn(Choice& choice, const policy::Policy& policy, const policy::Facts& facts,
-               const policy::Verdict& verdict, bool is_peek, const Learning& learning);
-
-    struct Memo {
-        policy::Verdict verdict = {.choice = {}, .last_call = 0};
-        Choice choice = {};
-    };
     // The rules for a collective that match but for their conditions on the block and the call, whether one
     // asks for the block, and the degree by which they were found. The policy and all other facts that count
-    // are those of the members.
+    // are those of the communicator.
     struct Rules {
         std::optional<std::vector<int>> numbers = std::nullopt;
         bool ask_for_block = false;
         std::optional<std::uint64_t> degree = std::nullopt;
     };
-    std::span<const int> rules_for(const policy::Policy& policy, const policy::Facts& facts);
+    struct OfCollective {
+        policy::Verdict verdict = {.choice = {}, .last_call = 0};  // the last one
+        Choice choice = {};  // by that, or what was learned in its place
+        Rules rules;
+        Instead instead;
+        int told_class = -1;
+        // How often the told size, or what stands instead of the rules, has changed: all ranks count the
+        // same, whichever of them remember a choice. (A remembered choice that is left to MPI ends before
+        // that: only a call that is taken to see, or a challenger's, tells a size there, and all choices made
+        // before end with that call.)
+        std::uint64_t told_changes = 1;
+        Seeing seeing;  // where a call goes by the size that was told last
+    };
+    OfCollective& of(algorithms::Collective collective) { return of_[base::index(collective)]; }
+
+    // The bound for the next call.
+    std::uint64_t next_bound();
+    // Whether the choice goes by the largest block of the call before: no rank knows this call's, and
+    // somebody asks.
+    bool goes_by_told_size(const policy::Policy& policy, const policy::Facts& facts,
+                           const Learning& learning);
+    Cell& cell_for(const policy::Facts& facts, int rule, int size_class);
+    void see_sizes(const policy::Policy& policy, policy::Facts facts);
+    bool lengths_agree(const Learning& learning);
+    void leave_lessons();
+    void learn(const policy::Policy& policy, const policy::Facts& facts, bool is_peek,
+               const Learning& learning);
+    const Rules& rules_for(const policy::Policy& policy, const policy::Facts& facts);
     policy::Verdict verdict_for(const policy::Policy& policy, const policy::Facts& facts, bool is_peek);
-    Memo memo_[algorithms::kCollectives];  // the last verdict for each collective
-    Rules rules_[algorithms::kCollectives];
-    Instead instead_[algorithms::kCollectives];
+
+    OfCollective of_[algorithms::kCollectives];
     std::vector<std::unique_ptr<Cell>> cells_;
     Journal* journal_ = nullptr;  // that of the last call that was learned from
-    int told_class_[algorithms::kCollectives];
-    // How often the told size, or what stands instead of the rules, has changed: all ranks count the same,
-    // whichever of them remember a choice. (A remembered choice that is left to MPI ends before that: only a
-    // call that is taken to see, or a challenger's, tells a size there, and all choices made before end with
-    // that call.)
-    std::uint64_t told_changes_[algorithms::kCollectives];
     // Whether all ranks have named the same lengths in the first bcasts, as MPI demands, though most
     // libraries let others pass.
     enum class Lengths : std::uint8_t { unknown, alike, unlike } lengths_ = Lengths::unknown;
     bool saw_other_length_ = false;
-    Seeing told_seeing_[algorithms::kCollectives];  // where a call goes by the size that was told last
-    std::uint64_t largest_block_bytes_ = 0;         // in the last bounded call that ran, on any rank
-    std::uint32_t left_to_mpi_ = 0;                 // bounded calls since then
+    std::uint64_t largest_block_bytes_ = 0;  // in the last bounded call that ran, on any rank
+    std::uint64_t left_to_mpi_ = 0;          // bounded calls since then
     std::uint64_t bounded_calls_ = 0;
     Seeing bounded_seeing_;
 };
