@@ -98,6 +98,7 @@ struct Patient {
     std::string file;     // empty: not found
     std::string binary;   // the file that the kernel starts for it, which for a script is an interpreter
     std::string why_unfit;
+    std::vector<std::string> files;  // binary, and what all_needed() says of it
     bool has_fit_program() const { return !binary.empty() && why_unfit.empty(); }
 
     Preloaded preloaded;  // from the question about the library

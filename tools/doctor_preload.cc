@@ -120,18 +120,16 @@ Answers ask_heap(Patient& patient) {
 Answers ask_preloads(Patient&) {
     Answers answers;
     bool is_in_the_way = false;
-    for (const auto& [name, where] : preloads()) {
-        const std::string file = find_library(name);
-        const bool is_loadable = !file.empty() && read_elf(file).is_native;
-        if (is_loadable && is_libcoco(file)) {
+    for (const auto& [name, where, file] : preloads()) {
+        if (is_libcoco(file)) {
             answers += answers_of_another_libcoco(file);
             continue;
         }
         const Answers found =
-            is_loadable
-                ? answers_of_another_library(file, where)
-                : note({where, name, where},
-                       "{} names {}, which the loader does not find or cannot load -> take it out of {}");
+            file.empty()
+                ? note({where, name, where},
+                       "{} names {}, which the loader does not find or cannot load -> take it out of {}")
+                : answers_of_another_library(file, where);
         is_in_the_way |= !found.empty();
         answers += found;
     }

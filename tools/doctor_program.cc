@@ -19,13 +19,6 @@ namespace {
 
 std::string name_of_file(const std::string& file) { return std::filesystem::path(file).filename(); }
 
-// The files that the loader brings in for a program, and the program's own before them.
-std::vector<std::string> files_of(const std::string& binary) {
-    std::vector<std::string> files = all_needed(binary);
-    files.insert(files.begin(), binary);
-    return files;
-}
-
 // The different files that define a name for others.
 std::vector<std::string> definers(const std::vector<std::string>& files, const std::string& name) {
     std::set<std::string> found;
@@ -45,7 +38,7 @@ Answers ask_program(Patient& patient) {
         return problem(
             {binary},
             "{} uses the C library musl, which libcoco does not fit -> build it with the GNU C library");
-    std::vector<std::string> missing = all_needed(binary);
+    std::vector<std::string> missing = patient.files;
     std::erase_if(missing, [](const std::string& name) { return name.find('/') != std::string::npos; });
     if (!missing.empty())
         return problem({binary, joined(missing)},
@@ -125,8 +118,8 @@ Answers answers_without_mpi(const Patient& patient) {
 Answers ask_mpi(Patient& patient) {
     if (patient.program.empty()) return answers_of_known_mpis(patient.mpi);
     if (!patient.has_fit_program()) return {};
-    std::vector<std::string> files = files_of(patient.binary);
-    for (const Preload& preload : preloads()) files.push_back(find_library(preload.name));
+    std::vector<std::string> files = patient.files;
+    for (const Preload& preload : preloads()) files.push_back(preload.file);
     std::vector<std::string> libraries = definers(files, "PMPI_Alltoall");
     std::erase_if(libraries, [](const auto& file) { return is_libcoco(file); });
     if (libraries.empty()) return answers_without_mpi(patient);
@@ -140,7 +133,7 @@ Answers ask_mpi(Patient& patient) {
 
 Answers ask_allocator(Patient& patient) {
     if (!patient.has_fit_program()) return {};
-    std::vector<std::string> others = definers(files_of(patient.binary), "malloc"), sanitizers;
+    std::vector<std::string> others = definers(patient.files, "malloc"), sanitizers;
     std::ranges::copy_if(others, std::back_inserter(sanitizers), is_sanitizer);
     if (!sanitizers.empty())
         return problem(
@@ -158,7 +151,7 @@ Answers ask_allocator(Patient& patient) {
 
 Answers ask_devices(Patient& patient) {
     if (!patient.has_fit_program()) return {};
-    std::vector<std::string> runtimes = all_needed(patient.binary);
+    std::vector<std::string> runtimes = patient.files;
     std::erase_if(runtimes, [](const std::string& file) {
         const std::string name = name_of_file(file);
         return os::runtime_of(name) == os::Runtime::none && !name.starts_with("libcudart.so");
@@ -182,6 +175,9 @@ constexpr OwnCheck kProgramChecks[] = {
 Patient::Patient(const std::string& program) : program(program) {
     if (!program.empty()) file = find_program(program);
     if (!file.empty()) binary = find_binary(file, &why_unfit);
+    if (!has_fit_program()) return;
+    files = all_needed(binary);
+    files.insert(files.begin(), binary);
 }
 
 OwnChecks program_checks() { return kProgramChecks; }

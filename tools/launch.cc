@@ -76,7 +76,8 @@ std::string unfit(const std::string& path) {
     Elf elf = read_elf(path);
     if (!elf.is_elf) return {};
     if (!elf.is_native) return "is for another architecture than libcoco";
-    if (!elf.is_dynamic) return "is static: nothing can be preloaded; link it with the shared MPI library";
+    if (elf.interpreter.empty())
+        return "is static: nothing can be preloaded; link it with the shared MPI library";
     return {};
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/preload.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -18,6 +21,12 @@ std::vector<std::string> names_in_list(std::string_view list) {
         if (!name.empty()) names.emplace_back(name);
     }
     return names;
+}
+
+std::string file_of_loaded(const std::string& name) {
+    void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    link_map* map = nullptr;
+    return handle != nullptr && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : "";
 }
 
 const char* list_before() {
@@ -43,10 +52,12 @@ std::string preload_list(const std::string& library) {
 std::vector<Preload> preloads() {
     constexpr const char* kFile = "/etc/ld.so.preload";
     std::vector<Preload> all;
-    for (const std::string& name : names_in_list(list_before())) all.push_back({name, "LD_PRELOAD"});
+    for (const std::string& name : names_in_list(list_before()))
+        all.push_back({name, "LD_PRELOAD", file_of_loaded(name)});
     std::ifstream in(kFile);
     for (std::string line; std::getline(in, line);)
-        for (const std::string& name : names_in_list(line)) all.push_back({name, kFile});
+        for (const std::string& name : names_in_list(line))
+            all.push_back({name, kFile, file_of_loaded(name)});
     return all;
 }
 

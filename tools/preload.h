@@ -19,8 +19,9 @@ std::string preload_list(const std::string& library);
 
 struct Preload {
     std::string name, where;  // where: LD_PRELOAD, or the file that names it
+    std::string file;         // empty: the loader does not find it, or cannot load it
 };
-// What the loader preloads in processes that this one starts.
+// What the loader was told to preload in this process, and is told for those that this one starts.
 std::vector<Preload> preloads();
 bool is_libcoco(std::string_view file);
 // Whether a library is a sanitizer's runtime that defines malloc, by the name of its file.

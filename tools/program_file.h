@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Facts that `coco run` must know about a program file before it starts it: is it ours to help, and which MPI
-// does it load? Reads ELF headers; runs nothing. Single-threaded use.
+// Facts about a program file before it runs: is it ours to help, and which libraries does it load? Called by
+// the command only. Reads ELF headers, and asks the loader, in a child process. Single-threaded use. Fails:
+// an empty answer.
 #pragma once
 #include <set>
 #include <string>
@@ -10,14 +11,11 @@
 namespace coco::tools {
 
 struct Elf {
-    bool is_elf = false;                // false: not an ELF file (a script, or data)
-    bool is_native = false;             // 64-bit x86-64, or whatever this command was built for
-    bool is_dynamic = false;            // has an interpreter: the loader sees LD_PRELOAD
-    std::string interpreter;            // the loader that it asks for
-    std::vector<std::string> needed;    // DT_NEEDED
-    std::vector<std::string> run_path;  // DT_RUNPATH or DT_RPATH, $ORIGIN filled in
+    bool is_elf = false;      // false: not an ELF file (a script, or data)
+    bool is_native = false;   // 64-bit x86-64, or whatever this command was built for
+    std::string interpreter;  // the loader that it asks for, which sees LD_PRELOAD; empty: it is static
 };
-// Reads a file. Returns: is_elf = false if it cannot be read or is none; a damaged one has nothing needed.
+// Reads a file. Returns: is_elf = false if it cannot be read or is none.
 Elf read_elf(const std::string& path);
 
 // Which of the names that are asked for a file defines for others, and which it wants from others.
@@ -26,11 +24,8 @@ struct Names {
 };
 Names names_in(const std::string& path, const std::set<std::string>& asked);
 
-// Where the loader would find a library for a file with these run paths; empty if nowhere.
-std::string find_library(const std::string& name, const std::vector<std::string>& run_path = {});
-
-// The files of all libraries that the loader would bring in for the file, near ones first; the names of those
-// that it would not find.
+// The files of all libraries that the loader would bring in for the program, near ones first; the names of
+// those that it would not find.
 std::vector<std::string> all_needed(const std::string& path);
 
 }  // namespace coco::tools
