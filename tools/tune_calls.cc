@@ -52,98 +52,67 @@ Calls::Buffer::Buffer(std::size_t size)
     if (at != nullptr) std::memset(at.get(), 1, bytes);
 }
 
-namespace {
-
-struct Arguments {
-    const mpi::Library* doors;
-    mpi::Comm comm;
-    mpi::Datatype byte;
-    char *send, *recv;
-    int count;
-    const int *counts, *starts;
-    const mpi::Aint* byte_starts;
-    const void* types;
-};
-
-std::function<void()> among_all(Collective collective, const Arguments& a) {
-    switch (collective) {
-        case Collective::alltoall:
-            return [a] { a.doors->Alltoall(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm); };
-        case Collective::alltoallv:
-            return [a] {
-                a.doors->Alltoallv(a.send, a.counts, a.starts, a.byte, a.recv, a.counts, a.starts, a.byte,
-                                   a.comm);
-            };
-        case Collective::alltoallw:
-            return [a] {
-                a.doors->Alltoallw(a.send, a.counts, a.starts, a.types, a.recv, a.counts, a.starts, a.types,
-                                   a.comm);
-            };
-        case Collective::allgather:
-            return [a] { a.doors->Allgather(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm); };
-        case Collective::allgatherv:
-            return [a] {
-                a.doors->Allgatherv(a.send, a.count, a.byte, a.recv, a.counts, a.starts, a.byte, a.comm);
-            };
-        default:
-            return [a] { a.doors->Bcast(a.send, a.count, a.byte, kRoot, a.comm); };
-    }
-}
-
-std::function<void()> among_neighbors(Collective collective, const Arguments& a) {
-    switch (collective) {
-        case Collective::neighbor_alltoall:
-            return
-                [a] { a.doors->Neighbor_alltoall(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm); };
-        case Collective::neighbor_alltoallv:
-            return [a] {
-                a.doors->Neighbor_alltoallv(a.send, a.counts, a.starts, a.byte, a.recv, a.counts, a.starts,
-                                            a.byte, a.comm);
-            };
-        case Collective::neighbor_alltoallw:
-            return [a] {
-                a.doors->Neighbor_alltoallw(a.send, a.counts, a.byte_starts, a.types, a.recv, a.counts,
-                                            a.byte_starts, a.types, a.comm);
-            };
-        case Collective::neighbor_allgather:
-            return [a] {
-                a.doors->Neighbor_allgather(a.send, a.count, a.byte, a.recv, a.count, a.byte, a.comm);
-            };
-        default:
-            return [a] {
-                a.doors->Neighbor_allgatherv(a.send, a.count, a.byte, a.recv, a.counts, a.starts, a.byte,
-                                             a.comm);
-            };
-    }
-}
-
-}  // namespace
-
 Calls::Calls(const Job& job, Collective collective, std::uint64_t block_bytes, const Callers& callers)
-    : send_(block_bytes * static_cast<std::uint64_t>(sent_blocks(collective, callers.blocks))),
+    : job_(job),
+      collective_(collective),
+      comm_(callers.comm),
+      count_(static_cast<int>(block_bytes)),
+      send_(block_bytes * static_cast<std::uint64_t>(sent_blocks(collective, callers.blocks))),
       recv_(block_bytes * static_cast<std::uint64_t>(received_blocks(collective, callers.blocks))),
-      sends_(!is_rooted(collective) || job.rank() == kRoot),
-      types_(static_cast<std::size_t>(callers.blocks), mpi::lib().byte) {
+      types_(static_cast<std::size_t>(callers.blocks), mpi::lib().byte),
+      types_at_(types_.data()) {
     for (int i = 0; i < callers.blocks; ++i) {
-        counts_.push_back(static_cast<int>(block_bytes));
-        starts_.push_back(i * static_cast<int>(block_bytes));
+        counts_.push_back(count_);
+        starts_.push_back(i * count_);
         byte_starts_.push_back(starts_.back());
     }
-    const Arguments arguments{.doors = &job.doors(),
-                              .comm = callers.comm,
-                              .byte = mpi::lib().byte,
-                              .send = send_.at.get(),
-                              .recv = recv_.at.get(),
-                              .count = static_cast<int>(block_bytes),
-                              .counts = counts_.data(),
-                              .starts = starts_.data(),
-                              .byte_starts = byte_starts_.data(),
-                              .types = types_.data()};
-    call_ = (is_neighbor(collective) ? among_neighbors : among_all)(collective, arguments);
+}
+
+void Calls::choose(const policy::Choice& choice) const {
+    job_.choose(comm_, collective_, policy::text_of(choice));
+}
+
+// Of the five forms that neighbours have, too, only one has other parameters there.
+void Calls::make() const {
+    const mpi::Library& mpi = job_.doors();
+    const mpi::Datatype byte = mpi::lib().byte;
+    const bool near = is_neighbor(collective_);
+    char *const send = send_.at.get(), *const recv = recv_.at.get();
+    const int *const counts = counts_.data(), *const starts = starts_.data();
+    const mpi::Aint* const at = byte_starts_.data();
+    const void* const types = types_at_;
+    switch (collective_) {
+        case Collective::alltoall:
+        case Collective::neighbor_alltoall:
+            (near ? mpi.Neighbor_alltoall : mpi.Alltoall)(send, count_, byte, recv, count_, byte, comm_);
+            return;
+        case Collective::alltoallv:
+        case Collective::neighbor_alltoallv:
+            (near ? mpi.Neighbor_alltoallv : mpi.Alltoallv)(send, counts, starts, byte, recv, counts, starts,
+                                                            byte, comm_);
+            return;
+        case Collective::alltoallw:
+            mpi.Alltoallw(send, counts, starts, types, recv, counts, starts, types, comm_);
+            return;
+        case Collective::neighbor_alltoallw:
+            mpi.Neighbor_alltoallw(send, counts, at, types, recv, counts, at, types, comm_);
+            return;
+        case Collective::allgather:
+        case Collective::neighbor_allgather:
+            (near ? mpi.Neighbor_allgather : mpi.Allgather)(send, count_, byte, recv, count_, byte, comm_);
+            return;
+        case Collective::allgatherv:
+        case Collective::neighbor_allgatherv:
+            (near ? mpi.Neighbor_allgatherv : mpi.Allgatherv)(send, count_, byte, recv, counts, starts, byte,
+                                                              comm_);
+            return;
+        case Collective::bcast:
+            mpi.Bcast(send, count_, byte, kRoot, comm_);
+    }
 }
 
 void Calls::write() const {
-    if (sends_) touch(send_.at.get(), send_.bytes);
+    if (!is_rooted(collective_) || job_.rank() == kRoot) touch(send_.at.get(), send_.bytes);
 }
 
 void Calls::cool() const {

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -33,8 +32,11 @@ class Calls {
     Calls(const Calls&) = delete;
     Calls& operator=(const Calls&) = delete;
 
+    const Job& job() const { return job_; }
     bool has_memory() const { return send_.at != nullptr && recv_.at != nullptr; }
-    void make() const { call_(); }
+    // From the next call on they go by this choice.
+    void choose(const policy::Choice& choice) const;
+    void make() const;
     // Writes to what this rank sends, as programs do between calls.
     void write() const;
     // Empties the caches of the buffers, then writes to them: they come back to this rank's caches alone.
@@ -50,12 +52,15 @@ class Calls {
         std::unique_ptr<char, Freeing> at;
     };
 
+    const Job& job_;
+    const algorithms::Collective collective_;
+    const mpi::Comm comm_;
+    const int count_;  // the bytes of a block
     Buffer send_, recv_;
-    bool sends_;
     std::vector<int> counts_, starts_;
     std::vector<mpi::Aint> byte_starts_;
     mpi::Handles<mpi::Datatype> types_;
-    std::function<void()> call_;
+    const void* types_at_;  // the same, as MPI takes them
 };
 
 }  // namespace coco::tools

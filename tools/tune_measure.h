@@ -13,20 +13,12 @@
 
 namespace coco::tools {
 
-// Where a cell is measured.
-struct Bench {
-    const Job* job;
-    const Calls* calls;
-    algorithms::Collective collective;
-    mpi::Comm comm;
-};
-
 // A dozen calls of each candidate, or fewer where they would take too long: afterwards buffers are shared,
 // schedules made, and guess_ns is what was seen. Those that are hopeless are out. Requires: a pass has begun.
 // Returns: how long it took, by rank 0's clock.
-std::uint64_t warm_up(const Bench& bench, std::vector<Contender>& contenders, std::uint64_t budget_ns);
+std::uint64_t warm_up(const Calls& calls, std::vector<Contender>& contenders, std::uint64_t budget_ns);
 // Fills the samples of the contenders that are in. Requires: a pass has begun, and they have guesses.
 // budget_ns: equal on all ranks. Returns: whether some rank was asked to end meanwhile.
-bool measure(const Bench& bench, std::vector<Contender>& contenders, bool is_cold, std::uint64_t budget_ns);
+bool measure(const Calls& calls, std::vector<Contender>& contenders, bool is_cold, std::uint64_t budget_ns);
 
 }  // namespace coco::tools

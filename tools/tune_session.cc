@@ -93,7 +93,7 @@ class Session {
     Size make_size(const Subject& subject, std::uint64_t block_bytes) const;
     void play_pass();
     void tune_size(Subject& subject, std::size_t number);
-    void tune_cell(const Bench& bench, Size& size, Cell& cell, std::uint64_t budget_ns);
+    void tune_cell(const Calls& calls, Size& size, Cell& cell, std::uint64_t budget_ns);
     std::uint64_t time_for_cell(const std::vector<Contender>& contenders) const;
     std::size_t cells_left() const { return report_.planned_cells * kPasses - seen_cells_; }
     void write();
@@ -263,7 +263,6 @@ void Session::tune_size(Subject& subject, std::size_t number) {
         guess_by_smaller(size.warm.contenders, subject.sizes[number - 1].warm.contenders, size.block_bytes);
     const Calls calls(job_, subject.collective, size.block_bytes, subject.callers);
     const bool has_memory = on_all_ranks(calls.has_memory());
-    const Bench bench{&job_, &calls, subject.collective, subject.callers.comm};
     for (Cell* cell : {&size.warm, &size.cold}) {
         const std::uint64_t budget_ns = has_memory ? time_for_cell(size.warm.contenders) : kSkip;
         ends_ = budget_ns == kEnd;
@@ -272,7 +271,7 @@ void Session::tune_size(Subject& subject, std::size_t number) {
             seen_cells_ += cell == &size.warm ? 2 : 1;
             return;
         }
-        tune_cell(bench, size, *cell, budget_ns);
+        tune_cell(calls, size, *cell, budget_ns);
         ++seen_cells_;
         if (ends_) return;
     }
@@ -286,13 +285,13 @@ void admit_to_cold(std::vector<Contender>& cold, const std::vector<Contender>& w
     }
 }
 
-void Session::tune_cell(const Bench& bench, Size& size, Cell& cell, std::uint64_t budget_ns) {
+void Session::tune_cell(const Calls& calls, Size& size, Cell& cell, std::uint64_t budget_ns) {
     const bool is_cold = cell.measured.is_cold;
     begin_pass(cell.contenders);
     if (is_cold) admit_to_cold(cell.contenders, size.warm.contenders);
-    const std::uint64_t warm_up_ns = is_cold ? 0 : warm_up(bench, cell.contenders, budget_ns);
+    const std::uint64_t warm_up_ns = is_cold ? 0 : warm_up(calls, cell.contenders, budget_ns);
     is_interrupted_ =
-        measure(bench, cell.contenders, is_cold, budget_ns - std::min(warm_up_ns, budget_ns / 2));
+        measure(calls, cell.contenders, is_cold, budget_ns - std::min(warm_up_ns, budget_ns / 2));
     ends_ = is_interrupted_;
     cell.measured.candidates.clear();
     for (const Contender& contender : cell.contenders)
