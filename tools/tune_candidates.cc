@@ -2,8 +2,7 @@
 #include "tools/tune_candidates.h"
 
 #include <algorithm>
-#include <span>
-#include <string_view>
+#include <sstream>
 
 #include "choose/choices.h"
 
@@ -15,27 +14,16 @@ using algorithms::Parameter;
 using policy::Choice;
 using policy::Facts;
 
-// Parameters besides an algorithm's presets. Other algorithms have none that are worth trying.
-struct Variants {
-    std::string_view algorithm;
-    bool for_bcast;
-    std::span<const std::string_view> parameters;
-};
-constexpr std::string_view kRadixes[] = {"radix=4", "radix=8"};
-constexpr std::string_view kLeaders[] = {"bruck",     "bruck,radix=4",           "multinode_morton",
-                                         "leaders=2", "bruck,radix=4,leaders=2", "bruck,radix=4,leaders=4"};
-constexpr std::string_view kRoutes[] = {"route=tree", "route=tree,radix=4", "route=chain", "route=scatter",
-                                        "segment=64K"};
-constexpr std::string_view kFewLeaders[] = {"leaders=2", "leaders=4"};
-constexpr std::string_view kSloavx[] = {"radix=4", "leaders=2", "radix=4,leaders=2"};
-constexpr std::string_view kSegments[] = {"segment=16K", "segment=64K"};
-constexpr std::string_view kBundles[] = {"leaders=1", "leaders=2"};
-constexpr std::string_view kDepths[] = {"depth=0"};
-constexpr Variants kVariants[] = {
-    {"bruck", false, kRadixes},     {"sloav", false, kRadixes},     {"sloavx", false, kSloavx},
-    {"leader", false, kLeaders},    {"leader", true, kRoutes},      {"multileader", false, kFewLeaders},
-    {"segmented", true, kSegments}, {"aggregate", false, kBundles}, {"combining", false, kDepths},
-};
+// Worth trying besides all algorithms with their presets.
+constexpr const char* kTried =
+    "bruck:radix=4 bruck:radix=8 sloav:radix=4 sloav:radix=8 "
+    "sloavx:radix=4 sloavx:leaders=2 sloavx:radix=4,leaders=2 "
+    "leader:bruck leader:bruck,radix=4 leader:multinode_morton leader:leaders=2 "
+    "leader:bruck,radix=4,leaders=2 leader:bruck,radix=4,leaders=4 "
+    "multileader:leaders=2 multileader:leaders=4 aggregate:leaders=1 aggregate:leaders=2 combining:depth=0";
+constexpr const char* kTriedForBcast =
+    "leader:route=tree leader:route=tree,radix=4 leader:route=chain leader:route=scatter leader:segment=64K "
+    "segmented:segment=16K segmented:segment=64K";
 
 // Who exchanges messages by the parameters of a choice: all ranks, or the leaders of all nodes.
 std::int64_t participants(const Choice& choice, const Facts& facts) {
@@ -68,10 +56,9 @@ void add_variants(std::vector<Choice>& all, const Algorithm& algorithm, const Fa
     };
     const std::string name(algorithm.name);
     try_out(name);
-    for (const Variants& variants : kVariants)
-        if (variants.algorithm == name && variants.for_bcast == is_rooted(facts.collective))
-            for (std::string_view parameters : variants.parameters)
-                try_out(name + ":" + std::string(parameters));
+    std::istringstream tried(is_rooted(facts.collective) ? kTriedForBcast : kTried);
+    for (std::string text; tried >> text;)
+        if (text.starts_with(name + ":")) try_out(text);
 }
 
 }  // namespace
