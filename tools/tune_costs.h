@@ -38,6 +38,7 @@ struct Costs {
     std::vector<Column> columns;       // by size
     // By size and candidate, for people to read: with warm buffers.
     std::vector<std::vector<double>> times_ns;
+    std::vector<std::size_t> chosen = {};  // by size: the candidate that the rules choose
 };
 
 // All numbers of candidates mean these.

@@ -57,7 +57,7 @@ std::vector<Stretch> fewest_stretches(std::span<const Column> columns) {
     std::vector<Stretch> stretches;
     if (!best.back()) return stretches;
     for (std::size_t end = columns.size(); end != 0; end = best[end]->first)
-        stretches.push_back({end - best[end]->first, best[end]->candidate});
+        stretches.push_back({best[end]->first, end - best[end]->first, best[end]->candidate});
     std::ranges::reverse(stretches);
     return stretches;
 }
@@ -97,7 +97,7 @@ std::size_t best_of_all_sizes(std::span<const Column> columns) {
 std::vector<Stretch> stretches_of(std::span<const Costs> collectives) {
     const Costs& first = collectives[0];
     if (collectives.size() == 1 && !is_size_known(first.collective))
-        return {{first.columns.size(), best_of_all_sizes(first.columns)}};
+        return {{0, first.columns.size(), best_of_all_sizes(first.columns)}};
     for (const Costs& costs : collectives.subspan(1))
         if (!can_share_rules(first, costs)) return {};
     return fewest_stretches(joint_columns(collectives));
@@ -135,18 +135,14 @@ std::string us_text(double ns) {
 
 namespace {
 
-// Sizes in a row, of a group's collectives.
-struct Sizes {
-    std::size_t first, last;  // both included
-};
-
-Range block_range(const std::vector<std::uint64_t>& sizes, Sizes which) {
+Range block_range(const std::vector<std::uint64_t>& sizes, const Stretch& stretch) {
+    const std::size_t end = stretch.first + stretch.columns;
     Range range;
-    if (which.first != 0)
-        range.first = sizes[which.first - 1] + 1;
+    if (stretch.first != 0)
+        range.first = sizes[stretch.first - 1] + 1;
     else if (sizes[0] > kSmallBytes)
         range.first = sizes[0] / 2 + 1;
-    if (which.last + 1 != sizes.size() || sizes.back() < kLargeBytes) range.last = sizes[which.last];
+    if (end != sizes.size() || sizes.back() < kLargeBytes) range.last = sizes[end - 1];
     return range;
 }
 
@@ -186,10 +182,10 @@ std::size_t rival_of(const CostTable& table, const std::vector<double>& times_ns
 }
 
 // With the times at the middle one of the sizes.
-std::string reason_of(const CostTable& table, const Group& group, Sizes which, std::size_t chosen,
+std::string reason_of(const CostTable& table, const Group& group, const Stretch& stretch,
                       const std::string& date) {
     const Costs& costs = table.collectives[group.first];
-    const std::size_t size = (which.first + which.last) / 2;
+    const std::size_t size = (2 * stretch.first + stretch.columns - 1) / 2, chosen = stretch.candidate;
     const std::vector<double>& times_ns = costs.times_ns[size];
     const std::size_t rival = rival_of(table, times_ns, chosen);
     std::string reason = "tuned " + date + ": ";
@@ -205,9 +201,9 @@ bool prepares_at_length(const Choice& choice) {
 }
 
 // The rules of a group for one of its stretches, one for each of its collectives.
-void add_rules(std::vector<Rule>& rules, const TuneReport& report, const CostTable& table, const Group& group,
-               const Stretch& stretch, Sizes which) {
-    const std::span<const Costs> members = std::span(table.collectives).subspan(group.first, group.count);
+void add_rules(Tuned& tuned, const TuneReport& report, const Group& group, const Stretch& stretch) {
+    const CostTable& table = tuned.costs;
+    const std::span<const Costs> members = group.members(table);
     const std::vector<Column> columns = joint_columns(members);
     auto exactly = [](auto value) {
         return Range{static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(value)};
@@ -218,44 +214,36 @@ void add_rules(std::vector<Rule>& rules, const TuneReport& report, const CostTab
     rule.domains = exactly(report.facts.domains);
     rule.crowded = exactly(report.facts.crowded ? 1 : 0);
     if (members[0].degree) rule.degree = exactly(*members[0].degree);
-    if (is_size_known(members[0].collective)) rule.block = block_range(members[0].sizes, which);
+    if (is_size_known(members[0].collective)) rule.block = block_range(members[0].sizes, stretch);
     rule.choice = table.candidates[stretch.candidate];
     if (prepares_at_length(rule.choice)) rule.calls.first = kPreparedFrom;
     rule.also =
-        near_choices(table, std::span(columns).subspan(which.first, stretch.columns), stretch.candidate);
-    rule.reason = reason_of(table, group, which, stretch.candidate, report.date);
+        near_choices(table, std::span(columns).subspan(stretch.first, stretch.columns), stretch.candidate);
+    rule.reason = reason_of(table, group, stretch, report.date);
     for (const Costs& member : members) {
         rule.collective = member.collective;
-        rules.push_back(rule);
+        tuned.rules.push_back(rule);
     }
 }
 
 }  // namespace
 
 const Choice& Tuned::chosen(algorithms::Collective collective, std::uint64_t block_bytes) const {
-    for (const Group& group : groups)
-        for (const Costs& member : std::span(costs.collectives).subspan(group.first, group.count)) {
-            if (member.collective != collective) continue;
-            std::size_t size = 0;
-            for (const Stretch& stretch : group.stretches)
-                for (std::size_t i = 0; i < stretch.columns; ++i, ++size)
-                    if (member.sizes[size] == block_bytes) return costs.candidates[stretch.candidate];
-        }
+    for (const Costs& one : costs.collectives)
+        for (std::size_t size = 0; size < one.chosen.size(); ++size)
+            if (one.collective == collective && one.sizes[size] == block_bytes)
+                return costs.candidates[one.chosen[size]];
     return costs.candidates.front();
 }
 
 std::size_t Tuned::uncertain_sizes() const {
     constexpr double kTenth = 1.1;
     std::size_t uncertain = 0;
-    for (const Group& group : groups)
-        for (const Costs& member : std::span(costs.collectives).subspan(group.first, group.count)) {
-            std::size_t size = 0;
-            for (const Stretch& stretch : group.stretches)
-                for (std::size_t i = 0; i < stretch.columns; ++i, ++size) {
-                    const Column& column = member.columns[size];
-                    uncertain +=
-                        column.allows(stretch.candidate) && column.costs[stretch.candidate] > kTenth ? 1 : 0;
-                }
+    for (const Costs& one : costs.collectives)
+        for (std::size_t size = 0; size < one.chosen.size(); ++size) {
+            const Column& column = one.columns[size];
+            const std::size_t chosen = one.chosen[size];
+            uncertain += column.allows(chosen) && column.costs[chosen] > kTenth ? 1 : 0;
         }
     return uncertain;
 }
@@ -263,13 +251,12 @@ std::size_t Tuned::uncertain_sizes() const {
 Tuned tune(const TuneReport& report, const policy::Policy& policy) {
     Tuned tuned{costs_of(report, policy), {}, {}};
     tuned.groups = fewest_groups(tuned.costs);
-    for (const Group& group : tuned.groups) {
-        std::size_t first = 0;
+    for (const Group& group : tuned.groups)
         for (const Stretch& stretch : group.stretches) {
-            add_rules(tuned.rules, report, tuned.costs, group, stretch, {first, first + stretch.columns - 1});
-            first += stretch.columns;
+            add_rules(tuned, report, group, stretch);
+            for (Costs& member : std::span(tuned.costs.collectives).subspan(group.first, group.count))
+                member.chosen.insert(member.chosen.end(), stretch.columns, stretch.candidate);
         }
-    }
     return tuned;
 }
 

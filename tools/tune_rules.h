@@ -10,11 +10,10 @@
 
 namespace coco::tools {
 
-// So many columns in a row with one candidate.
+// Columns in a row with one candidate.
 struct Stretch {
-    std::size_t columns;
+    std::size_t first, columns;  // the first one, and how many
     std::size_t candidate;
-    friend bool operator==(const Stretch&, const Stretch&) = default;
 };
 // As few stretches as there can be so that each column allows its candidate; of those the ones with most
 // preferred candidates, then the cheapest. Returns: nothing if some column allows none.
@@ -24,6 +23,9 @@ std::vector<Stretch> fewest_stretches(std::span<const Column> columns);
 struct Group {
     std::size_t first, count;  // of a table's collectives
     std::vector<Stretch> stretches;
+    std::span<const Costs> members(const CostTable& table) const {
+        return std::span(table.collectives).subspan(first, count);
+    }
 };
 // Every collective of the table is in one group; all groups together have as few stretches as there can be.
 std::vector<Group> fewest_groups(const CostTable& table);

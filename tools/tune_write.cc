@@ -130,11 +130,11 @@ struct Gain {
     }
 };
 
-std::vector<std::string> row_of(const CostTable& table, const Group& group, const Stretch& stretch,
-                                std::size_t first) {
+std::vector<std::string> row_of(const CostTable& table, const Group& group, const Stretch& stretch) {
+    const std::size_t first = stretch.first;
     std::vector<std::string> names;
     Gain gain;
-    for (const Costs& costs : std::span(table.collectives).subspan(group.first, group.count)) {
+    for (const Costs& costs : group.members(table)) {
         names.emplace_back(base::name_of(costs.collective));
         for (std::size_t s = first; s < first + stretch.columns; ++s)
             // The MPI library's own function is candidate 0.
@@ -152,13 +152,8 @@ std::vector<std::string> row_of(const CostTable& table, const Group& group, cons
 std::string table_text(const TuneReport& report, const Tuned& tuned) {
     std::vector<std::vector<std::string>> rows = {
         {"collective", "blocks", "choice", "times as fast as mpi, warm"}};
-    for (const Group& group : tuned.groups) {
-        std::size_t first = 0;
-        for (const Stretch& stretch : group.stretches) {
-            rows.push_back(row_of(tuned.costs, group, stretch, first));
-            first += stretch.columns;
-        }
-    }
+    for (const Group& group : tuned.groups)
+        for (const Stretch& stretch : group.stretches) rows.push_back(row_of(tuned.costs, group, stretch));
     return shape_text(report) + ", " + report.mpi + "\n" + aligned(rows);
 }
 
