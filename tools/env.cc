@@ -23,8 +23,6 @@ struct Variable {
 };
 using Variables = std::vector<Variable>;
 
-enum class Form { shell, slurm, mpich, openmpi, json };
-
 std::string preload_value() {
     const std::string library = library_file();
     if (library.empty()) throw std::runtime_error(why_no_library());
@@ -96,28 +94,27 @@ std::string as_json(const Variables& all) {
     return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string text_of(const Variables& all, Form form) {
-    switch (form) {
-        case Form::slurm:
-            return for_slurm(all);
-        case Form::mpich:
-            return for_mpiexec(all, "-genv", ' ');
-        case Form::openmpi:
-            return for_mpiexec(all, "-x", '=');
-        case Form::json:
-            return as_json(all);
-        case Form::shell:
-            break;
-    }
-    return for_shell(all);
-}
+using Form = std::string (*)(const Variables& all);
+struct FormOption {
+    const char* name;
+    Form form;
+    const char* text;
+};
+constexpr FormOption kForms[] = {
+    {"--slurm", for_slurm, "as srun's option --export: srun $(coco env --slurm) ./app"},
+    {"--mpich", [](const Variables& all) { return for_mpiexec(all, "-genv", ' '); },
+     "as options -genv: mpiexec $(coco env --mpich) -n 4 ./app"},
+    {"--openmpi", [](const Variables& all) { return for_mpiexec(all, "-x", '='); },
+     "as options -x: mpirun $(coco env --openmpi) -n 4 ./app"},
+    {"--json", as_json, "as JSON"},
+};
 
 int print(Form form) {
     settings::Settings settings;
     try {
         if (auto wrong = settings::is_switched_off() ? std::nullopt : settings::read(settings))
             throw std::runtime_error(*wrong);
-        std::cout << text_of(variables(), form);
+        std::cout << form(variables());
     } catch (const std::runtime_error& error) {
         return tell_error(error.what());
     }
@@ -128,15 +125,10 @@ int print(Form form) {
 
 void add_env(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand("env", "the variables that make programs run with libcoco");
-    auto form = std::make_shared<Form>(Form::shell);
-    const auto add = [&](const char* name, Form chosen, const char* text) {
+    auto form = std::make_shared<Form>(for_shell);
+    for (const FormOption& option : kForms)
         command->add_flag_callback(
-            name, [form, chosen] { *form = chosen; }, text);
-    };
-    add("--slurm", Form::slurm, "as srun's option --export: srun $(coco env --slurm) ./app");
-    add("--mpich", Form::mpich, "as options -genv: mpiexec $(coco env --mpich) -n 4 ./app");
-    add("--openmpi", Form::openmpi, "as options -x: mpirun $(coco env --openmpi) -n 4 ./app");
-    add("--json", Form::json, "as JSON");
+            option.name, [form, chosen = option.form] { *form = chosen; }, option.text);
     command->require_option(0, 1);
     command->footer(
         "Without an option: lines for a shell, eval \"$(coco env)\". COCO_ settings that are set are in it.");
