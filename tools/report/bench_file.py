@@ -3,21 +3,11 @@
 import re
 from typing import NamedTuple, Optional
 
-import units
 from checks import Unfit, printable
-
-
-class Form(NamedTuple):
-    """A form of tables."""
-    head: re.Pattern
-    row: re.Pattern
-    columns: tuple    # what a row's figures are
-    figures: object   # from the words of a row behind the block size: (how many times as fast as the library, figures as texts)
 
 
 class Table(NamedTuple):
     """One collective on one graph (neighbours) or none, measured on some ranks."""
-    form: Form
     mpi: str         # "" if the file does not say
     hosts: str       # likewise: "4 hosts, 2 ranks a host"
     collective: str  # as coco names it: neighbor_alltoall
@@ -28,8 +18,13 @@ class Table(NamedTuple):
 
 class Row(NamedTuple):
     block_bytes: int
-    ratio: float  # above 1: faster than the MPI library
-    figures: list
+    ours_us: float
+    library_us: float
+
+    @property
+    def ratio(self):
+        """Above 1: faster than the MPI library. The ratio that is printed has fewer digits."""
+        return self.library_us / self.ours_us
 
 
 class Program(NamedTuple):
@@ -49,22 +44,9 @@ class Bench(NamedTuple):
 TITLE = re.compile(r"(\w+)(?: on (\S+))?, (\d{1,9}) ranks(?:, .*)?$")
 CSV = re.compile(r"(\w+)(?:,([^,\s]+))?,(\d{1,9}),(\d{1,18}),(\d{1,12}\.\d+),(\d{1,12}\.\d+),\d+\.\d+\s*$")
 HOSTS = re.compile(r"\d+ hosts, \d+ ranks a host$")
+HEAD = re.compile(r"\s*bytes\s+MPI_X us\s+library us\s+ratio\s*$")
+ROW = re.compile(r"\s*(\d{1,18})\s+(\d{1,12}\.\d+)\s+(\d{1,12}\.\d+)\s+\d+\.\d+\s*$")
 ITERATION = re.compile(r"\s+an iteration (\d{1,12}\.\d+) us, ")
-
-
-def _time(us):
-    return units.time(1e3 * float(us))
-
-
-def _figures_in_turns(ours_us, library_us):
-    """The ratio that is printed has fewer digits."""
-    ratio = float(library_us) / float(ours_us) if float(ours_us) else 0
-    return ratio, [_time(ours_us), _time(library_us)]
-
-
-IN_TURNS = Form(re.compile(r"\s*bytes\s+MPI_X us\s+library us\s+ratio\s*$"),
-                re.compile(r"\s*(\d{1,18})\s+(\d{1,12}\.\d+)\s+(\d{1,12}\.\d+)\s+\d+\.\d+\s*$"),
-                ("MPI_X", "MPI library"), _figures_in_turns)
 
 
 class _Reader:
@@ -96,24 +78,23 @@ class _Reader:
 
     def _title(self, line):
         """The head of a table, whose title was the line before."""
-        form = IN_TURNS if IN_TURNS.head.match(line) else None
-        title = TITLE.match(self.title) if form else None
+        title = TITLE.match(self.title) if HEAD.match(line) else None
         if title:
-            self._begin(form, *title.groups())
+            self._begin(*title.groups())
         return title is not None
 
-    def _begin(self, form, collective, graph, ranks):
+    def _begin(self, collective, graph, ranks):
         self.table_rows = []
-        self.tables.append(Table(form, self.mpi, self.hosts, collective, graph or "", int(ranks), self.table_rows))
+        self.tables.append(Table(self.mpi, self.hosts, collective, graph or "", int(ranks), self.table_rows))
 
-    def _add(self, block_bytes, *words):
+    def _add(self, block_bytes, ours_us, library_us):
         """A time of nothing compares with nothing."""
-        ratio, figures = self.tables[-1].form.figures(*words)
-        if ratio > 0:
-            self.table_rows.append(Row(int(block_bytes), ratio, figures))
+        row = Row(int(block_bytes), float(ours_us), float(library_us))
+        if row.ours_us and row.library_us:
+            self.table_rows.append(row)
 
     def _row(self, line):
-        row = self.tables[-1].form.row.match(line) if self.table_rows is not None else None
+        row = ROW.match(line) if self.table_rows is not None else None
         if row:
             self._add(*row.groups())
         return row is not None
@@ -125,7 +106,7 @@ class _Reader:
             name = f"neighbor_{collective}" if graph else collective  # as the tables have it
             last = self.tables[-1] if self.tables else None
             if last is None or (last.collective, last.graph, last.ranks) != (name, graph or "", int(ranks)):
-                self._begin(IN_TURNS, name, graph, ranks)
+                self._begin(name, graph, ranks)
             self._add(*figures)
         return row is not None
 

@@ -3,7 +3,6 @@
 import collections
 import re
 
-import bench_file
 import drawing
 import units
 from parts import Part, Plot, Section, Table
@@ -13,12 +12,8 @@ BY_SIZE = "block, bytes"
 FASTER = "times as fast as the MPI library"
 # Tables that are one plot, each a line in it. place: what they have in common besides.
 Group = collections.namedtuple("Group", "mpi collective place")
-PARTS = {
-    bench_file.IN_TURNS: (
-        "Speed by block size",
-        "Each point compares MPI_X, as a program calls it under libcoco, with the MPI library's own function, measured in turns in one "
-        "process. Above 1 libcoco is faster. The mean over the sizes is the geometric mean."),
-}
+SAYS = ("Each point compares MPI_X, as a program calls it under libcoco, with the MPI library's own function, measured in turns in one "
+        "process. Above 1 libcoco is faster. The mean over the sizes is the geometric mean.")
 
 
 def place_of(table):
@@ -74,8 +69,8 @@ def plot_of(group, tables):
     sizes, lines = lines_of(tables)
     return Plot(title=_title_of(group), says=" ".join(_sentence_of(name, sizes, line) for name, line in lines.items()),
                 drawn=drawing.ratios([units.size(size) for size in sizes], lines, FASTER, BY_SIZE),
-                table=Table(["", "block", *tables[0].form.columns, "times as fast"],
-                            [[name, units.size(row.block_bytes), *row.figures, units.times(row.ratio)]
+                table=Table(["", "block", "MPI_X", "MPI library", "times as fast"],
+                            [[name, units.size(row.block_bytes), units.time(1e3 * row.ours_us), units.time(1e3 * row.library_us), units.times(row.ratio)]
                              for name, table in zip(_names_of(tables), tables) for row in table.rows]))
 
 
@@ -98,9 +93,5 @@ def _programs(programs):
 
 
 def section(name, bench):
-    parts = []
-    for form, (title, says) in PARTS.items():
-        groups = grouped([table for table in bench.tables if table.form is form])
-        if groups:
-            parts.append(Part(title, [says], [plot_of(group, tables) for group, tables in groups.items()]))
-    return Section(f"Benchmark: {name}", bench.about, [*parts, *_programs(bench.programs)])
+    speeds = Part("Speed by block size", [SAYS], [plot_of(group, tables) for group, tables in grouped(bench.tables).items()])
+    return Section(f"Benchmark: {name}", bench.about, [speeds, *_programs(bench.programs)])
