@@ -15,13 +15,13 @@
 #include <filesystem>
 #include <tuple>
 
+#include "heap/segment_size.h"
 #include "os/cpu.h"
 #include "os/numa.h"
 #include "os/probe.h"
 #include "os/process.h"
 #include "os/shared_memory.h"
 #include "tools/doctor_check.h"
-#include "tools/heap_size.h"
 #include "tools/program_file.h"
 #include "tools/words.h"
 
@@ -50,8 +50,8 @@ int try_object(int fd, std::uint64_t bytes) {
 Answers answers_of_mount(const std::string& why_no_memfd) {
     struct statvfs mount {};
     const bool is_there = statvfs("/dev/shm", &mount) == 0, can_write = access("/dev/shm", W_OK | X_OK) == 0;
-    const std::uint64_t bytes =
-        is_there ? mount_heap_bytes(mount.f_blocks * mount.f_frsize, mount.f_bavail * mount.f_frsize) : 0;
+    const std::uint64_t all = mount.f_blocks * mount.f_frsize, free = mount.f_bavail * mount.f_frsize;
+    const std::uint64_t bytes = is_there ? heap::mount_share_bytes(all, free, os::node_ranks()) : 0;
     const std::string why = "memfd_create fails: " + why_no_memfd;
     const std::string advice =
         std::string(has_call_filter() ? "let the container's system call filter (seccomp) pass memfd_create"
@@ -82,10 +82,9 @@ Answers ask_shared_memory(Patient&) {
 }
 
 // Empty: there is none.
-std::string limit_in_words(__rlimit_resource resource) {
-    rlimit limit{};
-    const bool is_known = getrlimit(resource, &limit) == 0;
-    return is_known && limit.rlim_cur != RLIM_INFINITY ? in_words(limit.rlim_cur) : "";
+std::string limit_in_words(int resource) {
+    const std::uint64_t limit = limit_of(resource);
+    return limit != UINT64_MAX ? in_words(limit) : "";
 }
 
 Answers answers_of_locked(const std::string& binary) {
@@ -116,18 +115,18 @@ Answers answers_of_heap_limits() {
 }
 
 Answers ask_limits(Patient& patient) {
-    constexpr rlim_t kFewFiles = 256;
+    constexpr std::uint64_t kFewFiles = 256;
+    const std::uint64_t files = limit_of(RLIMIT_NOFILE);
     Answers answers;
-    rlimit files{};
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kFewFiles)
-        answers = note({files.rlim_cur},
+    if (files < kFewFiles)
+        answers = note({files},
                        "a process may open {} files, which libcoco shares with the MPI library and the "
                        "program -> ulimit -n 1024");
     answers += answers_of_heap_limits();
     answers += answers_of_locked(patient.binary);
     if (!answers.empty()) return answers;
     const std::string locked = limit_in_words(RLIMIT_MEMLOCK);
-    return ok({files.rlim_cur, locked.empty() ? "unlimited" : locked},
+    return ok({files, locked.empty() ? "unlimited" : locked},
               "open files {}, locked memory {}, address space and file size unlimited");
 }
 

@@ -6,7 +6,6 @@
 #include "base/env.h"
 #include "os/probe.h"
 #include "settings/learned_file.h"
-#include "tools/heap_size.h"
 #include "tools/launch.h"
 #include "tools/mpi_found.h"
 #include "tools/words.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Facts of this machine as texts, and texts for people: for the subcommands of `coco`. Called by the command
-// only. Thread safety: any thread. Fails: an empty text.
+// Facts of this machine, and texts for people: for the subcommands of `coco`. Called by the command
+// only. Thread safety: any thread. Fails: an empty text, or none.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -26,6 +26,11 @@ std::vector<std::int64_t> own_cpus();
 std::string own_namespace(const std::string& kind);
 // Whether seccomp filters the system calls of this process.
 bool has_call_filter();
+// What limits a process's use of a resource (RLIMIT_AS, say); UINT64_MAX: nothing does.
+std::uint64_t limit_of(int resource);
+// How large the shared heap of a rank would be here, by COCO_HEAP_LIMIT, the memory, the limits and the ranks
+// of this node, as heap/segment.cc has it; 0: there would be none.
+std::uint64_t heap_bytes();
 // "COCO_STATS=1": the settings that are set.
 std::vector<std::string> settings_in_force();
 
