@@ -176,7 +176,7 @@ class CommandLine(unittest.TestCase):
         for words in ([], ["doctor"], ["info"]):
             text = coco(*words, "--help").stdout
             self.assertIn("Usage: coco", text)
-            for hidden in ("describe", "carry", "preloaded", "markdown"):
+            for hidden in ("describe", "carry", "preloaded"):
                 self.assertNotIn(hidden, text)
         self.assertIn("program PROGRAM", coco("run", "--help").stdout)
 
