@@ -17,8 +17,8 @@
 #include "tools/child.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
+#include "tools/mpi_found.h"
 #include "tools/preload.h"
-#include "tools/tune_find_mpi.h"
 #include "tools/tune_session.h"
 #include "tools/words.h"
 
