@@ -59,9 +59,6 @@ struct Statement {
     std::vector<Finding> findings;
 };
 
-// In doctor_own_statement.cc.
-Statement own_statement(const Offer& offer, const std::string& mpi_version, const Findings& findings);
-
 std::string text_of(const Statement& statement);
 std::optional<Statement> read_statement(const std::string& text);
 std::string text_of(const Tried& tried);

@@ -7,14 +7,6 @@
 #include "fuzz.h"
 #include "tools/doctor_report.h"
 #include "tools/doctor_statement.h"
-#include "tools/launch.h"
-
-namespace coco::tools {
-
-// For own_statement(), which is not called here.
-std::string library_file() { return {}; }
-
-}  // namespace coco::tools
 
 namespace {
 
