@@ -20,7 +20,6 @@
 #include "tools/child.h"
 #include "tools/doctor_company.h"
 #include "tools/launch.h"
-#include "tools/preload.h"
 #include "tools/words.h"
 
 namespace coco::tools {

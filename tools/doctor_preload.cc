@@ -13,7 +13,6 @@
 #include "tools/child.h"
 #include "tools/doctor_check.h"
 #include "tools/launch.h"
-#include "tools/preload.h"
 #include "tools/program_file.h"
 
 namespace coco::tools {

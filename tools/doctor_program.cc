@@ -11,7 +11,6 @@
 #include "os/devices.h"
 #include "tools/doctor_check.h"
 #include "tools/launch.h"
-#include "tools/preload.h"
 #include "tools/program_file.h"
 
 namespace coco::tools {

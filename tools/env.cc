@@ -12,7 +12,6 @@
 #include "settings/settings.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
-#include "tools/preload.h"
 #include "tools/words.h"
 
 namespace coco::tools {

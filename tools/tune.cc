@@ -18,7 +18,6 @@
 #include "tools/commands.h"
 #include "tools/launch.h"
 #include "tools/mpi_found.h"
-#include "tools/preload.h"
 #include "tools/tune_session.h"
 #include "tools/words.h"
 
