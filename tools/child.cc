@@ -4,32 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 
 namespace coco::tools {
 namespace {
-
-bool write_all(int fd, const std::string& text) {
-    for (std::size_t at = 0; at < text.size();) {
-        const ssize_t n = write(fd, text.data() + at, text.size() - at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        at += static_cast<std::size_t>(n);
-    }
-    return true;
-}
-
-std::string read_all(int fd) {
-    std::string text;
-    char part[4096];
-    for (ssize_t n; (n = read(fd, part, sizeof part)) != 0;) {
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) break;
-        text.append(part, static_cast<std::size_t>(n));
-    }
-    return text;
-}
 
 // What a child writes to the descriptor that `body` gets; body does not return.
 std::string read_from_child(const std::function<void(int)>& body) {
@@ -42,7 +20,10 @@ std::string read_from_child(const std::function<void(int)>& body) {
         _exit(1);
     }
     close(ends[1]);
-    const std::string text = child > 0 ? read_all(ends[0]) : std::string();
+    std::string text;
+    char part[4096];
+    for (ssize_t n; child > 0 && (n = read(ends[0], part, sizeof part)) > 0;)
+        text.append(part, static_cast<std::size_t>(n));
     close(ends[0]);
     if (child > 0) waitpid(child, nullptr, 0);
     return text;
@@ -53,7 +34,8 @@ std::string read_from_child(const std::function<void(int)>& body) {
 std::string text_of_child(const std::function<std::string()>& work) {
     return read_from_child([&](int end) {
         dup2(2, 1);  // what a library has to say as it is loaded is no output of the command
-        _exit(write_all(end, work()) ? 0 : 1);
+        const std::string text = work();
+        _exit(write(end, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
     });
 }
 

@@ -3,10 +3,12 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -22,6 +24,9 @@ namespace {
 
 // How long the others of this host may be late if their number is known, and if it is unknown.
 constexpr std::uint64_t kLate_ns = 10 * kSecond_ns, kQuiet_ns = 2 * kSecond_ns;
+// How long one text may take: the checks before it start programs, of which the slowest has 20 s.
+constexpr std::uint64_t kText_ns = 60 * kSecond_ns;
+constexpr std::uint64_t kMostBytes = 64u << 20;  // a longer text is no text of ours
 
 std::unique_ptr<Company> alone() { return std::make_unique<Company>(true, std::vector<TextSocket>()); }
 
@@ -71,6 +76,18 @@ struct Address {
     sockaddr_un at{};
     socklen_t bytes;
 };
+
+// Moves all bytes, by calls that may move fewer or be interrupted. Returns: false if one moves none.
+template <class Move>
+bool move_all(std::size_t bytes, Move move) {
+    for (std::size_t at = 0; at < bytes;) {
+        errno = 0;
+        const ssize_t moved = move(at, bytes - at);
+        if (moved <= 0 && errno != EINTR) return false;
+        at += static_cast<std::size_t>(std::max<ssize_t>(moved, 0));
+    }
+    return true;
+}
 
 TextSocket new_socket() { return TextSocket(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
@@ -134,6 +151,32 @@ bool is_complete(Company& company, std::size_t ranks) {
 }
 
 }  // namespace
+
+TextSocket::~TextSocket() {
+    if (fd_ >= 0) close(fd_);
+}
+
+bool TextSocket::send(const std::string& text) {
+    const std::uint64_t bytes = text.size();
+    const std::string all = std::string(reinterpret_cast<const char*>(&bytes), sizeof bytes) + text;
+    return move_all(all.size(), [&](std::size_t at, std::size_t left) {
+        return ::send(fd_, all.data() + at, left, MSG_NOSIGNAL);
+    });
+}
+
+std::optional<std::string> TextSocket::receive(std::uint64_t timeout_ns) {
+    const auto limit_us = static_cast<std::int64_t>(timeout_ns / 1000 + 1);  // 0 would mean no limit
+    const timeval limit{.tv_sec = limit_us / 1'000'000, .tv_usec = limit_us % 1'000'000};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    auto read = [&](char* to, std::size_t bytes) {
+        return move_all(
+            bytes, [&](std::size_t at, std::size_t left) { return recv(fd_, to + at, left, MSG_WAITALL); });
+    };
+    std::uint64_t bytes = 0;
+    if (!read(reinterpret_cast<char*>(&bytes), sizeof bytes) || bytes > kMostBytes) return std::nullopt;
+    std::string text(bytes, '\0');
+    return read(text.data(), bytes) ? std::optional(text) : std::nullopt;
+}
 
 Company::Company(bool is_root, std::vector<TextSocket> sockets, std::int32_t messenger)
     : is_root_(is_root), sockets_(std::move(sockets)), messenger_(messenger) {}

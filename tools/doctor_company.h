@@ -10,10 +10,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "os/process.h"
-#include "tools/texts_by_socket.h"
 
 namespace coco::tools {
 
@@ -22,6 +22,28 @@ struct Launch {
     std::int64_t rank = os::launched_rank();               // -1: no launcher has started this process
     std::uint64_t ranks = os::launched_ranks();            // of the job; 0: unknown
     std::uint64_t node_ranks = os::launched_node_ranks();  // of the job on this host; 0: unknown
+};
+
+constexpr std::uint64_t kSecond_ns = 1'000'000'000u;
+
+// Whole texts over a stream socket, whose other side may be lost or silent.
+class TextSocket {
+  public:
+    explicit TextSocket(int fd = -1) : fd_(fd) {}
+    ~TextSocket();
+    TextSocket(TextSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    TextSocket& operator=(TextSocket&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    bool is_open() const { return fd_ >= 0; }
+    int fd() const { return fd_; }
+    bool send(const std::string& text);
+    // Waits for each half of a text so long: its length, and its letters.
+    std::optional<std::string> receive(std::uint64_t timeout_ns);
+
+  private:
+    int fd_;
 };
 
 class Company {
