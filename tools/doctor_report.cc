@@ -2,11 +2,9 @@
 #include "tools/doctor_report.h"
 
 #include <algorithm>
-#include <iomanip>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "base/one_line.h"
 #include "tools/words.h"
@@ -81,22 +79,16 @@ void add_common(Report& report, const std::vector<Finding>& findings) {
 bool has_problem(const Report& report) { return count(report, Level::problem) != 0; }
 
 std::string for_people(const Report& report) {
-    std::ostringstream out;
-    std::size_t width = 0;
-    for (const Entry& entry : report.entries) width = std::max(width, entry.finding.check.size());
-    const int columns = static_cast<int>(width) + 2;
-    constexpr int kLevelColumns = 9;
-    out << "coco doctor, libcoco " COCO_VERSION "\n" << std::left;
+    std::vector<std::vector<std::string>> rows;
     for (const Entry& entry : report.entries) {
         const Finding& finding = entry.finding;
-        out << std::setw(kLevelColumns) << name_of(finding.level) << std::setw(columns)
-            << base::one_line(finding.check) << base::one_line(finding.what + where(report, entry)) << '\n';
-        if (!finding.remedy.empty())
-            out << std::setw(kLevelColumns + columns) << ""
-                << "-> " << base::one_line(finding.remedy) << '\n';
+        std::string level = name_of(finding.level);
+        level.resize(std::string_view(name_of(Level::problem)).size(), ' ');
+        rows.push_back(
+            {level, base::one_line(finding.check), base::one_line(finding.what + where(report, entry))});
+        if (!finding.remedy.empty()) rows.push_back({"", "", "-> " + base::one_line(finding.remedy)});
     }
-    out << verdict(report);
-    return out.str();
+    return "coco doctor, libcoco " COCO_VERSION "\n" + aligned(rows) + verdict(report);
 }
 
 std::string as_json(const Report& report) {
