@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tools/child.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
 #include "tools/words.h"
@@ -30,10 +31,7 @@ int report(const ReportWords& words) {
     if (!words.output.empty()) command.insert(command.end(), {"-o", words.output});
     command.emplace_back("--");
     command.insert(command.end(), words.files.begin(), words.files.end());
-    std::vector<char*> arguments;
-    for (std::string& word : command) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    execvp(arguments[0], arguments.data());
+    execvp(command[0].c_str(), as_arguments(command).data());
     return tell_error(std::string("report: python3 cannot be run: ") + std::strerror(errno) +
                       "; on Debian, install python3-matplotlib and python3-jinja2");
 }
