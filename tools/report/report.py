@@ -29,8 +29,7 @@ def make(paths):
     """Returns: the page for these files. Raises: Unfit"""
     reports = list(zip(_headings(paths), map(_read, paths)))
     import page  # only now: who has named a wrong file need not wait for what draws plots
-    import sections
-    return page.page("libcoco report", sections.sections(reports))
+    return page.page("libcoco report", reports)
 
 
 def write(path, text):
