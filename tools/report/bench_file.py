@@ -57,12 +57,21 @@ class _Reader:
         self.with_libcoco = False
 
     def take(self, line):
-        for kind in (self._mark, self._title, self._row, self._csv, self._iteration):
-            if kind(line):
-                return
-        self.title = line.strip()
+        if self._mark(line):
+            self.table_rows = None
+        elif HEAD.match(line) and (title := TITLE.match(self.title)):  # which was the line before
+            self._begin(*title.groups())
+        elif self.table_rows is not None and (row := ROW.match(line)):
+            self._add(*row.groups())
+        elif row := CSV.match(line):
+            self._add_csv(*row.groups())
+        elif figure := ITERATION.match(line):
+            self._note(self.title, float(figure.group(1)))
+        else:
+            self.title = line.strip()
 
     def _mark(self, line):
+        """Whether a table ends here."""
         if line.startswith("#"):
             self.about.append(line.lstrip("# "))
         elif line.startswith("== "):
@@ -73,15 +82,7 @@ class _Reader:
             self.with_libcoco = line == "with libcoco"
         else:
             return False
-        self.table_rows = None
         return True
-
-    def _title(self, line):
-        """The head of a table, whose title was the line before."""
-        title = TITLE.match(self.title) if HEAD.match(line) else None
-        if title:
-            self._begin(*title.groups())
-        return title is not None
 
     def _begin(self, collective, graph, ranks):
         self.table_rows = []
@@ -93,28 +94,12 @@ class _Reader:
         if row.ours_us and row.library_us:
             self.table_rows.append(row)
 
-    def _row(self, line):
-        row = ROW.match(line) if self.table_rows is not None else None
-        if row:
-            self._add(*row.groups())
-        return row is not None
-
-    def _csv(self, line):
-        row = CSV.match(line)
-        if row:
-            collective, graph, ranks, *figures = row.groups()
-            name = f"neighbor_{collective}" if graph else collective  # as the tables have it
-            last = self.tables[-1] if self.tables else None
-            if last is None or (last.collective, last.graph, last.ranks) != (name, graph or "", int(ranks)):
-                self._begin(name, graph, ranks)
-            self._add(*figures)
-        return row is not None
-
-    def _iteration(self, line):
-        figure = ITERATION.match(line)
-        if figure:
-            self._note(self.title, float(figure.group(1)))
-        return figure is not None
+    def _add_csv(self, collective, graph, ranks, *figures):
+        name = f"neighbor_{collective}" if graph else collective  # as the tables have it
+        last = self.tables[-1] if self.tables else None
+        if last is None or (last.collective, last.graph, last.ranks) != (name, graph or "", int(ranks)):
+            self._begin(name, graph, ranks)
+        self._add(*figures)
 
     def _note(self, title, us):
         if not self.with_libcoco:
