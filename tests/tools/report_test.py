@@ -252,6 +252,8 @@ class Pages(Folder):
     def test_csv(self):
         table = self.make(self.write("bench.txt", BENCH))[0].figures[0]
         self.assertEqual(self.make(self.write("bench.csv", BENCH_ROWS))[0].figures[0]["td"], table["td"])
+        _, text = self.make(self.write("bench.csv", f"{BENCH_ROWS}# again\n{BENCH_ROWS}"))
+        self.assertIn("2 ranks, measurement 2", text)
         page, _ = self.make(self.write("bench.csv", "allgather,moore:2:1,4,8,0.5,1.0,2.0\n"))
         self.assertIn("neighbor_allgather, 4 ranks moore:2:1: 2.00 times as fast", page.text.replace(" moore:2:1 ", " ", 1))
 

@@ -96,7 +96,7 @@ class _Reader:
 
     def _add_csv(self, collective, graph, ranks, *figures):
         name = f"neighbor_{collective}" if graph else collective  # as the tables have it
-        last = self.tables[-1] if self.tables else None
+        last = self.tables[-1] if self.table_rows is not None else None
         if last is None or (last.collective, last.graph, last.ranks) != (name, graph or "", int(ranks)):
             self._begin(name, graph, ranks)
         self._add(*figures)
