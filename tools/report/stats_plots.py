@@ -133,33 +133,18 @@ def _waiting(kinds, calls):
 
 # --- libcoco against the MPI library ---
 
-def _tick_of_lesson(lesson):
-    return "any" if lesson.block_last is None else units.size(lesson.block_last)
+# The candidates for blocks of one size, which the axis, sentences and the table name. points: by candidate (median, lower quartile,
+# upper quartile) in ns, or None; more: by candidate what stands behind that in the table.
+Block = collections.namedtuple("Block", "tick where row chosen points more")
 
 
-def _blocks_of(lesson):
-    return "blocks of any size" if lesson.block_last is None else f"blocks of up to {units.size(lesson.block_last)} bytes"
+def _gain(block):
+    """How many times as fast as the MPI library's function the chosen one is; None if one of them was not measured."""
+    library, chosen = block.points.get(drawing.LIBRARY_NAME), block.points.get(block.chosen)
+    return library[0] / chosen[0] if library and chosen else None
 
 
-def _point(candidate):
-    if not candidate.time_ns:
-        return None
-    return candidate.time_ns, candidate.low_ns or candidate.time_ns, candidate.high_ns or candidate.time_ns
-
-
-def time_by_name(candidates):
-    return {candidate.name: _point(candidate)[0] for candidate in candidates if _point(candidate)}
-
-
-def _gain(lesson):
-    """How many times as fast as the MPI library's function the incumbent was; None if one of them was not measured."""
-    times = time_by_name(lesson.candidates)
-    if drawing.LIBRARY_NAME not in times or lesson.incumbent not in times:
-        return None
-    return times[drawing.LIBRARY_NAME] / times[lesson.incumbent]
-
-
-def gains_sentence(gains):
+def _gains_sentence(gains):
     """gains: (where, how many times as fast as the MPI library what was chosen is)"""
     known = [gain for _, gain in gains]
     if not known:
@@ -171,27 +156,35 @@ def gains_sentence(gains):
             f"mean): from {units.times(least)} ({least_at}) to {units.times(most)} ({most_at}).")
 
 
-def quartile_row(candidate):
-    """Of a candidate whose fields are in ns: median and quartiles as texts."""
-    return [units.time(candidate[0]), units.time(candidate[1]), units.time(candidate[2])]
+def candidates_plot(title, says, blocks, by_size, columns):
+    """says: what goes before the sentence about gains; columns: the names of Block.more."""
+    lines = {name: [block.points.get(name) for block in blocks] for name in dict.fromkeys(name for block in blocks for name in block.points)}
+    rows = [[block.row, name, "chosen" if name == block.chosen else "", *(map(units.time, point) if point else ["not tried", "", ""]),
+             *block.more[name]] for block in blocks for name, point in block.points.items()]
+    return Plot(title=title, says=says + _gains_sentence([(block.where, _gain(block)) for block in blocks if _gain(block)]),
+                drawn=drawing.candidates([block.tick for block in blocks], {name: line for name, line in lines.items() if any(line)},
+                                         [block.chosen for block in blocks], by_size),
+                table=Table(["block", "candidate", "", "median", "lower quartile", "upper quartile", *columns], rows))
+
+
+def _point(candidate):
+    if not candidate.time_ns:
+        return None
+    return candidate.time_ns, candidate.low_ns or candidate.time_ns, candidate.high_ns or candidate.time_ns
+
+
+def _block_of(lesson):
+    last = None if lesson.block_last is None else units.size(lesson.block_last)
+    where = f"blocks of up to {last} bytes" if last else "blocks of any size"
+    return Block(last or "any", where, where, lesson.incumbent, {candidate.name: _point(candidate) for candidate in lesson.candidates},
+                 collections.defaultdict(lambda: [lesson.calls, lesson.looks]))
 
 
 def _lessons_plot(group, lessons):
     function, nodes, ranks_per_node = group
     lessons = sorted(lessons, key=lambda lesson: -1 if lesson.block_last is None else lesson.block_last)
-    names = list(dict.fromkeys(candidate.name for lesson in lessons for candidate in lesson.candidates))
-    lines = {name: [next((_point(c) for c in lesson.candidates if c.name == name), None) for lesson in lessons] for name in names}
-    lines = {name: line for name, line in lines.items() if any(line)}
-    gains = [(_blocks_of(lesson), _gain(lesson)) for lesson in lessons if _gain(lesson)]
-    rows = [[_blocks_of(lesson), candidate.name,
-             "chosen" if candidate.name == lesson.incumbent else "",
-             *(quartile_row(_point(candidate)) if _point(candidate) else ["not tried", "", ""]), lesson.calls, lesson.looks]
-            for lesson in lessons for candidate in lesson.candidates]
-    return Plot(title=f"{function} on {units.count(nodes, 'node')} of {units.count(ranks_per_node, 'rank')}: candidates",
-                says=gains_sentence(gains),
-                drawn=drawing.candidates([_tick_of_lesson(lesson) for lesson in lessons], lines, [lesson.incumbent for lesson in lessons],
-                                         "block size, bytes (over half of this, up to this)"),
-                table=Table(["block", "candidate", "", "median", "lower quartile", "upper quartile", "calls", "looks"], rows))
+    return candidates_plot(f"{function} on {units.count(nodes, 'node')} of {units.count(ranks_per_node, 'rank')}: candidates", "",
+                           [_block_of(lesson) for lesson in lessons], "block size, bytes (over half of this, up to this)", ["calls", "looks"])
 
 
 def _against_library(stats):

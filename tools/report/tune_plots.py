@@ -2,10 +2,9 @@
 """The part of the page about what `coco tune` measured."""
 import collections
 
-import drawing
 import units
-from parts import Part, Plot, Section, Table
-from stats_plots import gains_sentence, quartile_row
+from parts import Part, Section
+from stats_plots import Block, candidates_plot
 
 BY_SIZE = "block, bytes"
 # Cells that are one plot.
@@ -21,11 +20,10 @@ def _point(candidate):
     return (candidate.median_ns, candidate.low_ns, candidate.high_ns) if candidate.median_ns else None
 
 
-def _gain(cell):
-    medians = {candidate.name: candidate.median_ns for candidate in cell.candidates if candidate.median_ns}
-    if drawing.LIBRARY_NAME not in medians or cell.chosen not in medians:
-        return None
-    return medians[drawing.LIBRARY_NAME] / medians[cell.chosen]
+def _block_of(cell):
+    size = units.size(cell.block_bytes)
+    return Block(size, f"blocks of {size} bytes", size, cell.chosen, {candidate.name: _point(candidate) for candidate in cell.candidates},
+                 {candidate.name: [candidate.samples] for candidate in cell.candidates})
 
 
 def _choices(cells):
@@ -41,15 +39,7 @@ def _choices(cells):
 
 def _plot(group, cells):
     cells = sorted(cells, key=lambda cell: cell.block_bytes)
-    names = dict.fromkeys(candidate.name for cell in cells for candidate in cell.candidates)
-    lines = {name: [next((_point(c) for c in cell.candidates if c.name == name), None) for cell in cells] for name in names}
-    lines = {name: line for name, line in lines.items() if any(line)}
-    gains = [(f"blocks of {units.size(cell.block_bytes)} bytes", _gain(cell)) for cell in cells if _gain(cell)]
-    rows = [[units.size(cell.block_bytes), candidate.name, "chosen" if candidate.name == cell.chosen else "", *quartile_row(candidate[2:]),
-             candidate.samples] for cell in cells for candidate in cell.candidates]
-    return Plot(title=_name_of(group), says=f"Chosen: {_choices(cells)}. {gains_sentence(gains)}",
-                drawn=drawing.candidates([units.size(cell.block_bytes) for cell in cells], lines, [cell.chosen for cell in cells], BY_SIZE),
-                table=Table(["block", "candidate", "", "median", "lower quartile", "upper quartile", "samples"], rows))
+    return candidates_plot(_name_of(group), f"Chosen: {_choices(cells)}. ", [_block_of(cell) for cell in cells], BY_SIZE, ["samples"])
 
 
 def _about(tune):
