@@ -68,7 +68,7 @@ Learner::Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64
       shares_cpus_(shares_cpus),
       is_restless_(is_restless),
       begin_(first_call),
-      end_(first_call + (is_restless ? kFew : kFirstRest)),
+      end_(candidates == 1 ? UINT64_MAX : first_call + (is_restless ? kFew : kFirstRest)),
       began_ns_(now_ns) {}
 
 Learner::Span Learner::span(std::uint64_t call) const {

@@ -80,7 +80,7 @@ class Learner {
   public:
     // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for
     // tests, it has looks all the time, and follows nothing but its whims. first_call, now_ns: the call with
-    // which it begins, and when. Requires: there are two candidates or more.
+    // which it begins, and when. One candidate is all there is to choose for good.
     Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
             std::int64_t now_ns);
 

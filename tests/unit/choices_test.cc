@@ -629,6 +629,22 @@ also = ["leader"]
     CHECK(choices.cells()[0]->lessons->candidates.size() == 2);
 }
 
+TEST_CASE("ranks do not meet where there is one candidate", "[choices]") {
+    const policy::Policy policy = policy_of(R"(
+[[rule]]
+collective = "alltoall"
+algorithm = "mpi"
+)");
+    for (bool is_restless : {false, true}) {
+        Alone alone;
+        Choices choices;
+        auto all_alike = [](const std::string&) { return 1000u; };
+        CHECK(call(choices, policy, facts_of(Collective::alltoall, 64), 5000, all_alike,
+                   {.is_on = true, .is_restless = is_restless, .agreement = &alone}) == "mpi");
+        CHECK(alone.agreements == 0);
+    }
+}
+
 TEST_CASE("calls that are taken to see how large blocks are, are no lesson", "[choices]") {
     const policy::Policy policy = policy_of(kSmallOverNodes);
     policy::Facts facts = unknown_sizes();
