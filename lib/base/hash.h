@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FNV-1a, which is the same on all machines. Thread safety: that of its owner. Never fails.
+// FNV-1a over whole numbers, or over the bytes of texts: the same on all machines. Thread safety: that of its owner. Never fails.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace coco::base {
 class Hash {
   public:
     void add(std::uint64_t number) { value_ = (value_ ^ number) * 0x100000001B3u; }
-    // Texts that differ add something else, also where they are joined otherwise.
+    // With an end, so that "a", "bc" and "ab", "c" differ.
     void add(std::string_view text) {
         for (char c : text) add(std::uint64_t{static_cast<unsigned char>(c)});
         add(std::uint64_t{0});

@@ -62,7 +62,7 @@ bool can_learn(const policy::Facts& facts, const policy::Verdict& verdict, const
     return !verdict.forced && !facts.block_is_own && (cell.size_class >= 0 || is_neighbor(facts.collective));
 }
 
-// What such a cell may learn, from what earlier communicators have learned on if that is known.
+// The lessons of a cell. They go on from those of earlier communicators, if these are known.
 std::unique_ptr<Lessons> lessons_for(const Cell& cell, const policy::Policy& policy,
                                      const policy::Verdict& verdict, const policy::Facts& facts,
                                      const Learning& learning) {

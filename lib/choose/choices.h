@@ -133,7 +133,7 @@ class Choices {
         std::uint64_t seen_soon = 0;          // calls that were taken behind fewer than kMostUnseen
 
         void note_change(std::uint64_t calls) {
-            if (seen_soon <= kLeastUnseen + calls / kMostUnseen) unseen = kLeastUnseen;
+            if (seen_soon <= kLeastUnseen / 4 + calls / kMostUnseen) unseen = kLeastUnseen;
         }
         void note_seen() {
             if (unseen < kMostUnseen) ++seen_soon;

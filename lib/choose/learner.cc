@@ -20,7 +20,7 @@ constexpr double kTurnNs = 1e6;
 // take some tenths of a second, or seconds there, never look at another candidate.
 constexpr double kTurnsToConnect = 10;
 // The calls before ranks meet, even if an account has enough: they tell what calls take. A cell's first
-// meeting, which no account pays for, comes later.
+// meeting, for which no account has saved, comes later.
 constexpr std::uint64_t kLeastRest = 32, kFirstRest = 8 * kLeastRest;
 // A lap outlasts what a meeting and a change of candidates leave behind: ranks in step, others' data in
 // caches. Where ranks share processors they need a turn to fall into their pace.
@@ -226,8 +226,7 @@ void Learner::charge_void(double took_ns) {
     challenger().excess_ns = std::max(challenger().excess_ns, more_ns / (2 * calls));
 }
 
-// Less than nothing, too, where the challenger is the faster one: so noise counts as nothing in the sum of
-// all looks.
+// The cost is below 0 where the challenger is the faster one: so noise cancels out over many looks.
 void Learner::charge(double cost_ns) {
     challenger().balance_ns -= cost_ns;
     known_.spent_ns += cost_ns;
@@ -272,6 +271,7 @@ void Learner::rest(std::uint64_t call, std::int64_t now_ns) {
 }
 
 void Learner::go_on_from(std::span<const std::int64_t> knowledge) {
+    COCO_CHECK(!gave_up(), "a learner that goes on has something to learn");
     COCO_CHECK(knowledge.size() == Knowledge::size(base::index(candidates_)),
                "knowledge is that of as many candidates");
     std::memcpy(static_cast<void*>(&known_), knowledge.data(), knowledge.size_bytes());

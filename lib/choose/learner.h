@@ -58,14 +58,14 @@ struct OfCandidate {
 // What a learner knows between two looks. All members have eight bytes: so numbers tell it to other ranks.
 struct Knowledge {
     std::int64_t incumbent = 0;
-    // How many looks have begun, how many of them have shown something, and how often the incumbent has
-    // changed.
+    // The calls on earlier communicators; how many looks have begun, how many of them have shown something,
+    // and how often the incumbent has changed.
     std::uint64_t calls = 0, looks = 0, results = 0, changes = 0;
     double spent_ns = 0;
     // Of a call of the incumbent with all that lies before the next one, of the call alone, and of a
     // meeting. 0: not known.
     double whole_ns = 0, call_ns = 0, meeting_ns = 0;
-    std::uint64_t rest = 0;  // calls
+    std::uint64_t rest = 0;  // calls that are left before the next meeting
     OfCandidate of[kCandidatesMost];
 
     // How many numbers tell it where there are so many candidates.
@@ -74,22 +74,24 @@ struct Knowledge {
                sizeof(std::int64_t);
     }
 };
-static_assert(std::is_trivially_copyable_v<Knowledge> && std::is_standard_layout_v<Knowledge>);
+static_assert(std::is_trivially_copyable_v<Knowledge> && std::is_standard_layout_v<Knowledge> &&
+              sizeof(OfCandidate) == 11 * 8 &&
+              sizeof(Knowledge) == 10 * 8 + kCandidatesMost * sizeof(OfCandidate));
 
 class Learner {
   public:
     // shares_cpus: ranks take turns on processors, so that laps must outlast their turns. is_restless: for
     // tests, it has looks all the time, and follows nothing but its whims. first_call, now_ns: the call with
-    // which it begins, and when. One candidate is all there is to choose for good.
+    // which it begins, and when. With one candidate it never meets.
     Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64_t first_call,
             std::int64_t now_ns);
 
     // Goes on from what a learner with as many candidates knew. Requires: the same numbers on all ranks; no
     // call was made.
     void go_on_from(std::span<const std::int64_t> knowledge);
-    // What it knows before this call; a look that is under way counts as one that shows nothing.
+    // What it knows before this call, with its own calls; a look that is under way counts as one that shows nothing.
     Knowledge knowledge_before(std::uint64_t call) const;
-    // Of the last meeting.
+    // As of the last meeting.
     const Knowledge& known() const { return known_; }
 
     struct Span {
@@ -116,7 +118,7 @@ class Learner {
     static constexpr int kLaps = 4;
     // A board has when a rank came to the call behind each lap, the one that is not counted first; how long
     // it was outside our calls in each other lap; a mark, and how long a meeting takes. Before a look it has
-    // when the rest ended in place of the first lap.
+    // when the rest ended in place of the first lap, and what else it has means nothing.
     enum Number { kEnds, kOutsides = kEnds + kLaps + 1, kMark = kOutsides + kLaps, kMeeting, kNumbers };
     enum Mark : std::int64_t { kGood, kVoid, kGivesUp };
 
