@@ -133,8 +133,8 @@ def _waiting(kinds, calls):
 
 # --- libcoco against the MPI library ---
 
-# The candidates for blocks of one size, which the axis, sentences and the table name. points: by candidate (median, lower quartile,
-# upper quartile) in ns, or None; more: by candidate what stands behind that in the table.
+# The candidates for blocks of one size, which the axis, sentences and the table name. points: by candidate (time, least and
+# most of its range) in ns, or None; more: by candidate what stands behind that in the table.
 Block = collections.namedtuple("Block", "tick where row chosen points more")
 
 
@@ -164,7 +164,7 @@ def candidates_plot(title, says, blocks, by_size, columns):
     return Plot(title=title, says=says + _gains_sentence([(block.where, _gain(block)) for block in blocks if _gain(block)]),
                 drawn=drawing.candidates([block.tick for block in blocks], {name: line for name, line in lines.items() if any(line)},
                                          [block.chosen for block in blocks], by_size),
-                table=Table(["block", "candidate", "", "median", "lower quartile", "upper quartile", *columns], rows))
+                table=Table(["block", "candidate", "", "time", "from", "to", *columns], rows))
 
 
 def _point(candidate):
@@ -199,9 +199,8 @@ def _against_library(stats):
         groups[lesson.function, lesson.nodes, lesson.ranks_per_node].append(lesson)
     spent_ns, looks = sum(lesson.spent_ns for lesson in measured), sum(lesson.looks for lesson in measured)
     says = ["While the program ran, a few calls went to other candidates than the one that had all the others, the one that is "
-            "marked as chosen. A point is the median of a candidate's samples in the last comparison, its bar reaches from the lower "
-            "to the upper quartile: half of the samples lie there. Candidates whose bars overlap differ by little. mpi is the MPI "
-            "library's own function.",
+            "marked as chosen. A point is a candidate's time in the last comparison, its bar reaches from the shorter to the longer "
+            "of its two laps. Candidates whose bars overlap differ by little. mpi is the MPI library's own function.",
             f"{units.count(looks, 'comparison')} took {units.time(spent_ns)} in all."]
     return Part(title, says, [_lessons_plot(group, groups[group]) for group in sorted(groups)])
 
