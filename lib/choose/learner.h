@@ -89,7 +89,8 @@ class Learner {
     // Goes on from what a learner with as many candidates knew. Requires: the same numbers on all ranks; no
     // call was made.
     void go_on_from(std::span<const std::int64_t> knowledge);
-    // What it knows before this call, with its own calls; a look that is under way counts as one that shows nothing.
+    // What it knows before this call, with its own calls; a look that is under way counts as one that shows
+    // nothing.
     Knowledge knowledge_before(std::uint64_t call) const;
     // As of the last meeting.
     const Knowledge& known() const { return known_; }

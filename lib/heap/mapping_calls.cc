@@ -24,12 +24,13 @@ using os::MappingCalls;
 
 std::byte* at(void* address, std::size_t offset = 0) { return static_cast<std::byte*>(address) + offset; }
 
-// Makes a call that puts something else in a range's place. That is noted before, so that nobody takes the
-// range for shared meanwhile, and taken back where the call has failed before it changed anything. ENOMEM may
-// come later than that.
+// Makes a call that puts something else in a range's place, or nothing. That is noted before, so that nobody
+// takes the range for shared meanwhile, and taken back where the call has failed before it changed anything.
+// ENOMEM may come later than that.
 template <class Call>
-auto replace(const void* address, std::size_t bytes, Call call) {
-    const bool is_first = note_replaced(address, bytes);
+auto replace(const void* address, std::size_t bytes, Call call,
+             decltype(&note_replaced) note = note_replaced) {
+    const bool is_first = note(address, bytes);
     const auto result = call();
     if (std::intptr_t(result) == -1 && is_first && errno != ENOMEM) forget_replaced(address, bytes);
     return result;
@@ -116,9 +117,14 @@ void* program_mmap(const MappingCalls& next, void* address, std::size_t bytes, i
 }
 
 int program_munmap(const MappingCalls& next, void* address, std::size_t bytes) {
-    // The kernel refuses other addresses: an announcement, perhaps (gone.h).
-    if (reinterpret_cast<std::uintptr_t>(address) % os::page_bytes() == 0) note_unmapped(address, bytes);
-    return next.munmap(address, bytes);
+    const auto call = [&] { return next.munmap(address, bytes); };
+    // The kernel refuses other addresses (an announcement, perhaps: gone.h), and more than a process has.
+    constexpr std::uint64_t kAddresses = std::uint64_t{1} << 48;
+    const auto from = reinterpret_cast<std::uintptr_t>(address);
+    if (from % os::page_bytes() != 0 || from > kAddresses || bytes > kAddresses - from) return call();
+    const int result = replace(address, bytes, call, note_unmapped);
+    if (result == 0) note_hole(address, bytes);
+    return result;
 }
 
 void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes, std::size_t new_bytes,
@@ -126,14 +132,17 @@ void* program_mremap(const MappingCalls& next, void* address, std::size_t bytes,
     if (shows_segment(address, std::max<std::size_t>(bytes, 1)))
         return is_changed(address, bytes, kGone) ? fail(EFAULT)
                                                  : move_pages(next, address, bytes, new_bytes, flags, wanted);
-    if ((flags & MREMAP_MAYMOVE) != 0 || new_bytes < bytes) note_unmapped(address, bytes);
     const auto call = [&] { return next.mremap(address, bytes, new_bytes, flags, wanted); };
-    return (flags & MREMAP_FIXED) != 0 ? replace(wanted, new_bytes, call) : call();
+    void* moved = (flags & MREMAP_FIXED) != 0 ? replace(wanted, new_bytes, call) : call();
+    if (moved == MAP_FAILED || (flags & MREMAP_DONTUNMAP) != 0) return moved;
+    const std::size_t kept = moved == address ? base::round_up(new_bytes, os::page_bytes()) : 0;
+    if (bytes > kept) note_hole(at(address, kept), bytes - kept);
+    return moved;
 }
 
 int program_mprotect(const MappingCalls& next, void* address, std::size_t bytes, int protection) {
     const int result = next.mprotect(address, bytes, protection);
-    if (result == 0) note_protection(address, bytes, protection);
+    note_protection(address, bytes, protection, result == 0);
     return result;
 }
 

@@ -199,18 +199,21 @@ bool note_replaced(const void* address, std::size_t bytes) {
 
 void forget_replaced(const void* address, std::size_t bytes) { forget(address, bytes, kGone); }
 
-void note_unmapped(const void* address, std::size_t bytes) {
+bool note_unmapped(const void* address, std::size_t bytes) { return note(address, bytes, kGone); }
+
+void note_hole(const void* address, std::size_t bytes) {
     note(address, bytes, kGone);
     if (!g_extents.has(address, bytes)) return;
     g_holes.add(address, bytes);
     g_changed.store(true);
 }
 
-void note_protection(const void* address, std::size_t bytes, int protection) {
+void note_protection(const void* address, std::size_t bytes, int protection, bool done) {
     constexpr int kOpen = PROT_READ | PROT_WRITE;
+    if ((protection & kOpen) != kOpen) note_private(address, bytes);
+    if (!done) return;
     forget(address, bytes, kShut | kReadable);
     if ((protection & kOpen) == kOpen) return;
-    note_private(address, bytes);
     note(address, bytes, (protection & PROT_READ) != 0 ? kShut | kReadable : kShut);
 }
 

@@ -45,11 +45,14 @@ bool is_private_changed(const void* block, std::size_t bytes);
 // segment or of watched memory: it maps something else there. Returns: whether no page of the segment was
 // noted before.
 bool note_replaced(const void* address, std::size_t bytes);
-// Takes it back.
+// The same of the segment alone, before it is unmapped: of watched memory note_hole() tells, afterwards.
+bool note_unmapped(const void* address, std::size_t bytes);
+// Takes either back, of the segment.
 void forget_replaced(const void* address, std::size_t bytes);
-void note_unmapped(const void* address, std::size_t bytes);
-// protection: as mprotect's, which has given it.
-void note_protection(const void* address, std::size_t bytes, int protection);
+// Nothing is mapped any more where the segment or watched memory was.
+void note_hole(const void* address, std::size_t bytes);
+// protection: as mprotect's. done: whether all pages have it; else some private ones may.
+void note_protection(const void* address, std::size_t bytes, int protection, bool done);
 
 // Opens what the program has shut of a segment's block that it frees. Returns: false where the kernel
 // refuses.

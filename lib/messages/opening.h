@@ -7,7 +7,8 @@
 
 namespace coco::messages {
 
-// An announcement, which all ranks have to hear. It stands behind the elements of a rank's scratch, and opens each message.
+// An announcement, which all ranks have to hear. It stands behind the elements of a rank's scratch, and opens
+// each message.
 struct Announcement {
     std::uint64_t refused = 0;  // some rank cannot take part
     std::uint64_t largest_bytes = 0;

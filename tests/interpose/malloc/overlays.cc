@@ -196,6 +196,23 @@ void check_resized() {
     EXPECT(all_are(grown, kPage, 'h'));
 }
 
+// What the kernel refuses changes nothing; a child's memory moves, too.
+void check_refused() {
+    char* block = new_block('h');
+    EXPECT(munmap(block, SIZE_MAX - kPage + 1) == -1 && errno == EINVAL);
+    in_child([&] { std::memset(block, 'c', kBytes); });
+    EXPECT(all_are(block, kBytes, 'h'));
+    EXPECT(madvise(block, kPage, MADV_DONTNEED) == 0 && all_are(block, kPage, 0));
+    in_child([&] {
+        void* to = mmap(nullptr, 4 * kPage, kAccess, kAnonymous, -1, 0);
+        EXPECT(mremap(block + kPage, 4 * kPage, 4 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
+        EXPECT(all_are(static_cast<char*>(to), 4 * kPage, 'h'));
+        free(block);
+        use_again();
+    });
+    free(block);
+}
+
 void check_shut() {
     char* block = new_block('h');
     EXPECT(mprotect(block + 4 * kPage, kPage, PROT_NONE) == 0);
@@ -254,6 +271,7 @@ int main() {
     check_hole();
     check_moved_away();
     check_resized();
+    check_refused();
     check_shut();
     check_dropped();
     check_other_calls();
