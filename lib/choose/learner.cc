@@ -20,8 +20,8 @@ constexpr double kTurnNs = 1e6;
 // take some tenths of a second, or seconds there, never look at another candidate.
 constexpr double kTurnsToConnect = 10;
 // The calls before ranks meet, even if an account has enough: they tell what calls take. A cell's first
-// meeting, for which no account has saved, comes later.
-constexpr std::uint64_t kLeastRest = 32, kFirstRest = 8 * kLeastRest;
+// meeting, for which no account has saved, comes later, and last where ranks wait for turns to meet.
+constexpr std::uint64_t kLeastRest = 32, kFirstRest = 8 * kLeastRest, kFirstRestWhereShared = 4 * kFirstRest;
 // A lap outlasts what a meeting and a change of candidates leave behind: ranks in step, others' data in
 // caches. Where ranks share processors they need a turn to fall into their pace.
 constexpr double kLapMeetings = 4;
@@ -68,7 +68,10 @@ Learner::Learner(int candidates, bool shares_cpus, bool is_restless, std::uint64
       shares_cpus_(shares_cpus),
       is_restless_(is_restless),
       begin_(first_call),
-      end_(candidates == 1 ? UINT64_MAX : first_call + (is_restless ? kFew : kFirstRest)),
+      end_(candidates == 1 ? UINT64_MAX
+                           : first_call + (is_restless   ? kFew
+                                           : shares_cpus ? kFirstRestWhereShared
+                                                         : kFirstRest)),
       began_ns_(now_ns) {}
 
 Learner::Span Learner::span(std::uint64_t call) const {
