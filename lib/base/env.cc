@@ -33,11 +33,9 @@ constexpr Setting kSettings[] = {
     {"COCO_NEIGHBOR_ALLGATHERV", kAlgorithm, "by policy", "force one algorithm for MPI_Neighbor_allgatherv"},
     {"COCO_POLICY", "a readable TOML policy file", "built-in rules", "read the policy from this file"},
     {"COCO_LEARN", "on, read, off, or a file name with a / in it or ending in .toml", "on",
-     "on: a few calls try other algorithms and the MPI library, and the fastest one runs the rest; at its "
-     "end "
-     "a job writes rules for later jobs, to the cache or to the file; read: such rules are used, and none "
-     "are "
-     "learned; off: only the policy's rules count"},
+     "on: a few calls try other algorithms and the MPI library, and the fastest one runs the rest; at "
+     "its end a job writes rules for later jobs, to the cache or to the file; read: such rules are "
+     "used, and none are learned; off: only the policy's rules count"},
     {"COCO_STATS", "1, 0, or a file name ending in .json", "0",
      "report at finalize: a table on stderr of rank 0, or a JSON file"},
     {"COCO_LOG", "error, warn, info or debug", "warn", "how much to tell on stderr"},
