@@ -14,7 +14,7 @@ class SizedForm final : public Form {
         world_.moves = false;
         // A message of all blocks.
         const std::int32_t blocks = 2 * world_.ranks * world_.per_node;
-        world_.any = std::vector<std::byte>(SizedView::whole_format().most_bytes(blocks) +
+        world_.any = std::vector<std::byte>(SizedView::whole_format(world_.ranks).most_bytes(blocks) +
                                             static_cast<std::size_t>(blocks * world_.block_bytes));
     }
 

@@ -22,10 +22,12 @@ class SizedView : public ClockedView {
         : ClockedView(world, self),
           on_node_(shares_scratch(schedule)),
           phases_(phases),
-          format_(phases ? kPhases : whole_format()) {}
+          format_(phases ? kPhases : whole_format(world.ranks)) {}
 
     // How the messages of nodes_sized.cc look.
-    static coco::messages::Format whole_format() { return coco::messages::opened_format(true); }
+    static coco::messages::Format whole_format(std::int32_t ranks) {
+        return coco::messages::opened_format(true, ranks);
+    }
 
     void copy(Place source, Place target) { put(target, element(source)); }
 
@@ -85,7 +87,8 @@ class SizedView : public ClockedView {
     // After the walk: long blocks, from rank to rank.
     void go_straight() {
         std::vector<MPI_Request> requests;
-        if (world_.block_bytes <= static_cast<std::int64_t>(coco::messages::kStraightBytes)) return;
+        if (static_cast<std::uint64_t>(world_.block_bytes) <= coco::messages::straight_bytes(world_.ranks))
+            return;
         for (std::int32_t i = 1; i < world_.ranks; ++i) {
             std::int32_t to = (self_ + i) % world_.ranks, from = (self_ - i + world_.ranks) % world_.ranks;
             pass_straight({from, self_}, requests);
@@ -120,7 +123,7 @@ class SizedView : public ClockedView {
     }
     coco::messages::Item item_of(const Element& element) const {
         const auto bytes = static_cast<std::uint64_t>(world_.bytes_of(element));
-        return {nullptr, bytes, bytes > coco::messages::kStraightBytes};
+        return {nullptr, bytes, bytes > coco::messages::straight_bytes(world_.ranks)};
     }
     bool goes_straight(const Element& element) const { return item_of(element).straight; }
     // An element that a mate reads in place is no message.
@@ -147,7 +150,8 @@ class SizedView : public ClockedView {
     // The bytes that a message brings besides its head.
     std::uint64_t data_bytes(const Elements& elements) const {
         std::uint64_t bytes = 0;
-        if (phases_) bytes += whole_format().head_bytes(static_cast<std::int32_t>(elements.size()));
+        if (phases_)
+            bytes += whole_format(world_.ranks).head_bytes(static_cast<std::int32_t>(elements.size()));
         for (const Element& e : elements) bytes += item_of(e).travelling_bytes();
         return bytes;
     }

@@ -6,13 +6,13 @@
 //             here each message is kept where it came until the call is over. The radix is free.
 // Idea:       Bruck's rounds for blocks of unequal sizes. Scratch holds elements, which say where a block
 //             lies and how long it is, so that no data move until they are packed to be sent. A message
-//             brings the lengths of its elements along. Blocks above 16 KiB go straight to their receivers,
-//             as the lengths tell.
+//             brings the lengths of its elements along. Long blocks go straight to their receivers, as the
+//             lengths tell: above 64 KiB, or 4 MiB / P where that is less, but not below 16 KiB.
 // Needs:      nothing: any ranks, any nodes
 // Steps:      per rank bruck's messages, each two where it brings more than 4 KiB of data; and one for each
-//             block above 16 KiB
-// Bytes:      per rank each block up to 16 KiB once for each digit of its distance that is not 0, packed
-//             each time; 24 bytes for each message, and 4 for each block in it, rounded up to 8; longer
+//             long block
+// Bytes:      per rank each short block once for each digit of its distance that is not 0, packed
+//             each time; 24 bytes for each message, and 4 for each block in it, rounded up to 8; long
 //             blocks once
 // Scratch:    about P (r - 1) / r (ceil(log_r P) + r - 1) elements of 32 bytes
 // Good for:   many ranks and short blocks, above all where most are empty

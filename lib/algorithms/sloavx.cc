@@ -8,8 +8,8 @@
 //             leader received it. leaders=N: as in leader, for large nodes, where one rank would pack
 //             longer than the messages take.
 // Needs:      nothing: any ranks, any nodes; send buffers on the shared heap, or short
-// Steps:      per leader the messages of sloav among the nodes; others none, but for one for each block
-//             above 16 KiB to another node
+// Steps:      per leader the messages of sloav among the nodes; others none, but for one for each long
+//             block (as in sloav) to another node
 // Bytes:      between two nodes of L ranks their L x L short blocks once for each digit of their distance
 //             that is not 0, with heads and lengths as sloav's; per rank its blocks copied once, by the
 //             leader once for each message

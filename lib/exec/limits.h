@@ -22,6 +22,9 @@ inline std::uint64_t eager_bytes(const channel::Channel& channel) {
     return channel.waiting.spins == 0 ? kEagerBytesCrowded : kEagerBytes;
 }
 
+// Over several nodes a rank copies up to this much out for its mates, so as not to wait for them.
+inline constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
+
 // Among neighbours, blocks above this go straight: messages are combined to save their number, at the cost of
 // bytes. All ranks go by it.
 inline constexpr std::uint64_t kCombinedBytes = 4096;

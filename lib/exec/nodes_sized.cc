@@ -34,15 +34,12 @@ using blocks::Where;
 using blocks::Which;
 using messages::Announcement;
 using messages::Item;
-using messages::kStraightBytes;
 using messages::Opening;
 using messages::Post;
 using schedule::Area;
 using schedule::Milestone;
 using schedule::Place;
 
-// Up to here a rank copies out what its mates read, so as not to wait for them.
-constexpr std::uint64_t kCopyOutBytes = 32 * 1024;
 constexpr std::size_t kStraightWindow = 32;
 
 // The announcement of a rank, in its scratch behind the elements.
@@ -63,7 +60,7 @@ class SizedNodesFlight final : public ElementFlight {
                                                   step.milestone == schedule::kArrived;
                                        })),
           schedule_(schedule),
-          messages_(*this, lane_, messages::opened_format(personal_),
+          messages_(*this, lane_, messages::opened_format(personal_, comm_.ranks),
                     {mpi::Wire::kFirstTag, mpi::Wire::kSecondTag}) {
         plan();
         outcome.staged = is_staged();
@@ -118,7 +115,7 @@ class SizedNodesFlight final : public ElementFlight {
     }
     Item item_at(Place place) {
         const Element e = element(place);
-        return {data_of(e), e.bytes, personal_ && e.bytes > kStraightBytes};
+        return {data_of(e), e.bytes, personal_ && e.bytes > messages_.format().straight_bytes};
     }
     void put_item(Place place, const Item& item) { put(place, own(item.at, item.bytes, item.straight)); }
     // Memory for a message that comes: in the inbox where mates read it.
@@ -166,7 +163,7 @@ class SizedNodesFlight final : public ElementFlight {
         for (const schedule::Step& step : schedule_.steps) {
             if (step.act != schedule::Act::receive) continue;
             most += messages_.format().most_bytes(step.count) + 2 * os::kLineBytes;
-            if (personal_) most += base::index(step.count) * kStraightBytes;
+            if (personal_) most += base::index(step.count) * messages_.format().straight_bytes;
         }
         if (most != 0 && !personal_) most += call_.local.recv.total_bytes;
         most = Post::kHalves * os::line_up(most);
@@ -251,7 +248,7 @@ class SizedNodesFlight final : public ElementFlight {
         if (received_[base::index(sender)].straight != 0) receive_straight(sender);
         const bool by_message = !on_node_ || comm_.map.node[to] != comm_.map.node[comm_.rank];
         const BlockAt& block = send_.blocks[base::index(to)];
-        if (by_message && block.bytes > kStraightBytes)
+        if (by_message && block.bytes > messages_.format().straight_bytes)
             lane_.post.wire->send(to, base::displaced(send_.base, block.displacement_bytes), block.bytes,
                                   mpi::Wire::kThirdTag);
     }

@@ -47,13 +47,23 @@ class SizedMessages {
     const messages::Format& format() const { return format_; }
     std::uint64_t pack(Load& load) {
         std::uint64_t data_bytes = 0;
-        for (std::int32_t i = 0; i < load.blocks; ++i)
-            data_bytes += flight_.item_at(load.place(i)).travelling_bytes();
+        const std::byte* begin = nullptr;
+        bool in_one_piece = true;  // the data lies in memory as it goes
+        for (std::int32_t i = 0; i < load.blocks; ++i) {
+            const messages::Item item = flight_.item_at(load.place(i));
+            if (item.travelling_bytes() == 0) continue;
+            if (begin == nullptr) begin = item.at;
+            in_one_piece &= item.at == begin + data_bytes;
+            data_bytes += item.travelling_bytes();
+        }
         const messages::Parts parts = format_.parts_of(load.blocks, data_bytes);
+        const bool from_its_place = parts.second_bytes != 0 && in_one_piece;
         Cargo& cargo = load.cargo;
-        cargo.parcel = post_.take_parcel(channel_, parts.first_bytes + parts.second_bytes);
+        cargo.parcel =
+            post_.take_parcel(channel_, parts.first_bytes + (from_its_place ? 0 : parts.second_bytes));
         cargo.memory = post_.memory_of(cargo.parcel);
-        cargo.data = cargo.memory + format_.head_bytes(load.blocks);
+        cargo.data =
+            from_its_place ? const_cast<std::byte*>(begin) : cargo.memory + format_.head_bytes(load.blocks);
         if constexpr (requires { flight_.write_opening(cargo.memory, 0); })
             flight_.write_opening(cargo.memory, load.blocks);
         else
@@ -63,7 +73,7 @@ class SizedMessages {
             const messages::Item item = flight_.item_at(load.place(i));
             format_.write_length(cargo.memory, i, item);
             const std::uint64_t bytes = item.travelling_bytes();
-            if (bytes != 0) blocks::copy_block(data, item.at, bytes);
+            if (bytes != 0 && data != item.at) blocks::copy_block(data, item.at, bytes);
             data += bytes;
         }
         COCO_CHECK_DEAR(data == cargo.data + data_bytes, "a parcel has room for its blocks");

@@ -18,8 +18,14 @@ namespace coco::messages {
 
 // Data that a message brings along with the lengths.
 inline constexpr std::uint64_t kAlongBytes = 4096;
-// Longer blocks of personal exchanges of all ranks go straight to their receivers.
-inline constexpr std::uint64_t kStraightBytes = 16 * 1024;
+// Longer blocks of personal exchanges of so many ranks go straight to their receivers. Together shorter ones
+// are cheaper, up to 64 KiB (bench/collective on 4 x 4 and 2 x 8 ranks), but a rank must have room for one
+// from each rank.
+inline std::uint64_t straight_bytes(std::int32_t ranks) {
+    constexpr std::uint64_t kRoomBytes = 4 << 20, kLeast = 16 * 1024, kMost = 64 * 1024;
+    COCO_CHECK_DEAR(ranks > 0, "an exchange has ranks");
+    return std::clamp(kRoomBytes / base::index(ranks), kLeast, kMost);
+}
 
 // A block that travels, or is announced.
 struct Item {

@@ -28,9 +28,9 @@ struct Opening {
 
 // The format of such messages. Lengths have 32 bits in personal exchanges, which send many of them, otherwise
 // 64.
-inline Format opened_format(bool personal) {
+inline Format opened_format(bool personal, std::int32_t ranks) {
     if (!personal) return {.opening_bytes = sizeof(Opening)};
-    return {.opening_bytes = sizeof(Opening), .length_bytes = 4, .straight_bytes = kStraightBytes};
+    return {.opening_bytes = sizeof(Opening), .length_bytes = 4, .straight_bytes = straight_bytes(ranks)};
 }
 
 }  // namespace coco::messages

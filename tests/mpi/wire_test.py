@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 CALLS = 2            # of each form and size, by nodes_test
-SIZES = [8, 600, 20000]
+SIZES = [8, 600, 20000, 70000]
 LONE_BYTES = 3000
-HEAD_BYTES, ALONG_BYTES, STRAIGHT_BYTES = 24, 4096, 16384  # sloav's card
+HEAD_BYTES, ALONG_BYTES, STRAIGHT_BYTES = 24, 4096, 65536  # sloav's card
 SEGMENT_BYTES = 16384  # leader's bcast, unless the algorithm's parameter says else
 
 # Between participants; `bundles` are (from, to), of a gather (from, None).
