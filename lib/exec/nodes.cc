@@ -49,7 +49,6 @@ class NodesFlight final : public ExchangeFlight {
         // Blocks that no neighbour sends must stay as they are.
         fill_side(recv_, local_.recv, bytes_);
         signature_ ^= kBundled;
-        tag_ = mpi::Wire::kBundleTag;
     }
 
     void run() {
@@ -70,12 +69,15 @@ class NodesFlight final : public ExchangeFlight {
     void raise(Milestone milestone) { raise_with_scratch(milestone); }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
-        lane_.post.wire->send(to, address(first), base::index(blocks) * bytes_, tag_);
+        lane_.post.wire->send_marked(to, address(first), base::index(blocks) * bytes_, mark());
     }
     void receive(std::int32_t from, Place first, std::int32_t blocks) {
-        lane_.post.wire->receive(from, address(first), base::index(blocks) * bytes_, tag_);
+        lane_.post.wire->receive_marked(from, address(first), base::index(blocks) * bytes_, mark());
     }
-    void complete(std::int32_t left) { ExchangeFlight::complete(base::index(left)); }
+    void complete(std::int32_t left) {
+        const std::int32_t unlike = lane_.post.complete(channel_, base::index(left));
+        if (unlike != mpi::Wire::kNobody) stop_unequal(comm_, unlike);
+    }
 
   private:
     // Makes the side ready, its blocks behind one another without gaps.
@@ -97,10 +99,12 @@ class NodesFlight final : public ExchangeFlight {
         return row(place.area, place.owner).base + place.index * static_cast<std::int64_t>(bytes_);
     }
 
+    // The mark of a message: those of ranks in unlike calls differ.
+    int mark() const { return static_cast<int>(signature_ % mpi::Wire::kMarks); }
+
     const schedule::Schedule& schedule_;
     const LocalFacts local_;
     const std::uint64_t bytes_;
-    int tag_ = mpi::Wire::kFirstTag;
 };
 
 comm::ScheduleKey key_of(const Order& order, const algorithms::Parameters& parameters) {

@@ -11,6 +11,7 @@
 //   truncate_test mate       bcast where the last rank errs: over several nodes, where it follows its leader
 //   truncate_test bcast      one in which all but the root and its node err: the job must end with an error
 //   truncate_test unequal    plain blocks of other sizes on one rank: the job must end with a line
+//   truncate_test other      after a call of both, an alltoall in which one rank calls allgather: likewise
 //   truncate_test lopsided   one rank that receives more than it sends: likewise
 //   truncate_test all_lopsided   every rank does so: as the MPI library has it
 #include <mpi.h>
@@ -280,6 +281,16 @@ void exchange(int send, int recv) {
             CHECK(to[static_cast<std::size_t>(r * recv + i)] == (i < send ? r : -1));
 }
 
+// Equal blocks in unlike collectives.
+void unlike(int ints, bool gathers) {
+    const std::size_t total = static_cast<std::size_t>(ints * world_size());
+    std::vector<int> from(total), to(total);
+    if (gathers)
+        MPI_Allgather(from.data(), ints, MPI_INT, to.data(), ints, MPI_INT, MPI_COMM_WORLD);
+    else
+        MPI_Alltoall(from.data(), ints, MPI_INT, to.data(), ints, MPI_INT, MPI_COMM_WORLD);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -304,6 +315,8 @@ int main(int argc, char** argv) {
     if (mode == "mate") check_all({Kind::bcast}, {world_size() - 1}, false);
     if (mode == "bcast") bcast(ints, argc > 3 ? std::atoi(argv[3]) : 1);
     if (mode == "unequal") exchange(last ? 2 * ints : ints, last ? 2 * ints : ints);
+    if (mode == "other")
+        for (const bool gathers : {false, true, last}) unlike(ints, gathers);  // the last call is wrong
     if (mode == "lopsided") exchange(ints, last ? 2 * ints : ints);
     if (mode == "all_lopsided") exchange(ints, 2 * ints);
     const int verdict = finish("truncate");
