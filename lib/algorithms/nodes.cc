@@ -63,6 +63,7 @@ void Nodes::leave_for_mates(Builder& steps) const {
         if (own_ranks()[base::index(i)] != shape_.rank)
             steps.copy(sent(shape_.exchange, shape_.rank, own_ranks()[base::index(i)]),
                        {shape_.rank, Area::scratch, i});
+    if (is_a_row(own_)) steps.left(own_ranks().front(), own_size());
 }
 
 void Nodes::take_from_mates(Builder& steps, std::initializer_list<Waits*> waits) const {

@@ -43,6 +43,10 @@ class Nodes {
     std::int32_t size_of(std::int32_t node) const { return base::number(ranks_of(node).size()); }
     std::int32_t own() const { return own_; }  // the number of this rank's node
     std::int32_t own_size() const { return size_of(own_); }
+    // Whether the ranks of a node are numbered one behind the other.
+    bool is_a_row(std::int32_t node) const {
+        return ranks_of(node).back() - ranks_of(node).front() + 1 == size_of(node);
+    }
     // The ranks of this rank's node, itself included.
     const std::vector<std::int32_t>& own_ranks() const { return ranks_of(own_); }
     // The index of this rank in `ranks`. Requires: it is there.

@@ -28,8 +28,15 @@ void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt
     COCO_CHECK_DEAR(next_out == left_out.end(), "blocks that are left out are blocks of the buffer");
 }
 
-void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch) {
+void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch,
+                     const std::byte* left) {
     COCO_CHECK_DEAR(scratch != nullptr, "scratch that is published has an address");
+    if (left != nullptr) {
+        slot.publish = Publish::shown;
+        slot.direct.send.at = channel.offset_of(left);
+        slot.direct.recv.at = channel.offset_of(scratch);
+        return;
+    }
     slot.publish = scratch == slot.inlined ? Publish::inlined : Publish::staged;
     if (slot.publish == Publish::staged) slot.scratch_at = channel.offset_of(scratch);
 }

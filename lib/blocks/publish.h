@@ -18,8 +18,9 @@ void copy_out(std::byte* scratch, const std::byte* from, std::span<const BlockAt
               std::span<const std::int32_t> left_out);
 
 // Says in the slot that scratch blocks are in it (`scratch` is the slot's own bytes), or else in the stage
-// ring.
-void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch);
+// ring. left: where the blocks are that are left for mates, if not in scratch; else null.
+void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const std::byte* scratch,
+                     const std::byte* left = nullptr);
 // Says in the slot where both sides are. Private sides have no offset that a peer can use, and no peer uses
 // it. send_table, recv_table: copies of the sides' tables in the stage ring (v and w forms).
 void publish_sides(const channel::Channel& channel, channel::Slot& slot, const Side& send, const Side& recv,
@@ -28,10 +29,17 @@ void publish_sides(const channel::Channel& channel, channel::Slot& slot, const S
 // A peer's scratch in this process. Requires: its slot says inlined or staged.
 inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer) {
     const channel::Slot& slot = channel.slot_of(peer);
+    if (slot.publish == channel::Publish::shown) return channel.at(peer, slot.direct.recv.at);
     COCO_CHECK_DEAR(slot.publish == channel::Publish::inlined || slot.publish == channel::Publish::staged,
                     "a peer with scratch has said so in its slot");
     return slot.publish == channel::Publish::inlined ? const_cast<std::byte*>(slot.inlined)
                                                      : channel.at(peer, slot.scratch_at);
+}
+// Where the blocks are that a peer leaves for its mates.
+inline std::byte* left_of(const channel::Channel& channel, std::int32_t peer) {
+    const channel::Slot& slot = channel.slot_of(peer);
+    return slot.publish == channel::Publish::shown ? channel.at(peer, slot.direct.send.at)
+                                                   : scratch_of(channel, peer);
 }
 // What a rank shows of blocks that go through a pipe, all of it on the stage.
 struct PipeRooms {

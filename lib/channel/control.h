@@ -40,6 +40,8 @@ enum class Publish : std::uint8_t {
     segmented,  // bcast: scratch segments in the stage ring, filled one after the other
     refuse,     // this rank cannot take part: all hand the call back
     piped,      // exchanges: in memory that peers read in one of the ways below (exec/pipe.h)
+    shown,      // over several nodes: those that are left for mates in the send buffer (direct.send), the
+                // other scratch blocks where direct.recv says
 };
 
 // How peers read the blocks of a rank that has published `piped`.

@@ -56,11 +56,12 @@ class ExchangeFlight {
         check_signature(comm_, channel_, peer, signature_);
         row(schedule::Area::scratch, peer).base = blocks::scratch_of(channel_, peer);
     }
-    // The same for this rank: where it arrives, its scratch is published.
-    void raise_with_scratch(schedule::Milestone milestone) {
+    // The same for this rank: where it arrives, its scratch is published, and, if not null, where else its
+    // blocks for mates are.
+    void raise_with_scratch(schedule::Milestone milestone, const std::byte* left = nullptr) {
         if (milestone != schedule::kArrived) return channel_.raise(milestone);
         open_slot();
-        blocks::publish_scratch(channel_, *slot_, row(schedule::Area::scratch, comm_.rank).base);
+        blocks::publish_scratch(channel_, *slot_, row(schedule::Area::scratch, comm_.rank).base, left);
         publish();
     }
     void complete(std::size_t left) { lane_.post.complete(channel_, left); }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Plain exchanges over several nodes: alltoall and allgather by messages between ranks, and scratch that the
-// ranks of a node share. No rank touches another's buffers, so nobody refuses; what may be missing is room
-// for scratch, and on that all ranks agree when a schedule first meets a larger block.
+// ranks of a node share. Nobody refuses, as no rank has to touch another's buffers: a rank whose send buffer
+// lies on the shared heap shows it to its mates in place of blocks that it would leave for them in scratch,
+// where these are many. What may be missing is room for scratch, and on that all ranks agree when a schedule
+// first meets a larger block.
 #include <algorithm>
 
 #include "base/check.h"
@@ -45,6 +47,9 @@ class NodesFlight final : public ExchangeFlight {
         row(Area::send, comm_.rank).base = send_.base;
         row(Area::recv, comm_.rank).base = recv_.base;
         outcome.staged = is_staged();
+        shows_send_ = send_.where == blocks::Where::user &&
+                      base::index(schedule_.left_blocks) * bytes_ > kCopyOutBytes &&
+                      blocks::is_shared(local_.send, bytes_);
         if (!is_neighbor(common().collective)) return;
         // Blocks that no neighbour sends must stay as they are.
         fill_side(recv_, local_.recv, bytes_);
@@ -54,19 +59,35 @@ class NodesFlight final : public ExchangeFlight {
     void run() {
         row(Area::scratch, comm_.rank).base = messages::take_scratch(channel_, lane_.post);
         walk(schedule_, *this);
+        if (shows_send_)
+            for (const std::int32_t mate : comm_.mates) channel_.wait_milestone(mate, schedule::kDone);
         blocks::empty_side(recv_, local_.recv, bytes_);
     }
 
     void copy(Place source, Place target) { copy_run(source, target, 1); }
     // Copies blocks that lie behind one another in both places.
     void copy_run(Place source, Place target, std::int32_t blocks) {
+        if (shows_send_ && target.owner == comm_.rank && is_left(target)) {
+            const std::int32_t shown = std::min(schedule_.left_blocks - target.index, blocks);
+            blocks -= shown;
+            source.index += shown;
+            target.index += shown;
+        }
+        COCO_CHECK_DEAR(!is_left(source) || source.index + blocks <= schedule_.left_blocks,
+                        "blocks that are left are taken alone");
         const std::byte* from = address(source);
         std::byte* to = address(target);
         if (from != to) blocks::copy_block(to, from, base::index(blocks) * bytes_);
     }
 
-    void wait(std::int32_t peer, Milestone milestone) { wait_for_scratch(peer, milestone); }
-    void raise(Milestone milestone) { raise_with_scratch(milestone); }
+    void wait(std::int32_t peer, Milestone milestone) {
+        wait_for_scratch(peer, milestone);
+        if (milestone == schedule::kArrived) row(Area::send, peer).base = blocks::left_of(channel_, peer);
+    }
+    void raise(Milestone milestone) {
+        raise_with_scratch(milestone,
+                           shows_send_ ? address({comm_.rank, Area::send, schedule_.left_first}) : nullptr);
+    }
 
     void send(std::int32_t to, Place first, std::int32_t blocks) {
         lane_.post.wire->send_marked(to, address(first), base::index(blocks) * bytes_, mark());
@@ -94,8 +115,13 @@ class NodesFlight final : public ExchangeFlight {
         return side;
     }
 
+    // Whether a place in scratch has a block that its owner leaves for a mate.
+    bool is_left(Place place) const {
+        return place.area == Area::scratch && place.index < schedule_.left_blocks;
+    }
     std::byte* address(Place place) {
         COCO_CHECK_DEAR(place.index >= 0, "a block has a number");
+        if (place.owner != comm_.rank && is_left(place)) place.area = Area::send;
         return row(place.area, place.owner).base + place.index * static_cast<std::int64_t>(bytes_);
     }
 
@@ -105,6 +131,7 @@ class NodesFlight final : public ExchangeFlight {
     const schedule::Schedule& schedule_;
     const LocalFacts local_;
     const std::uint64_t bytes_;
+    bool shows_send_ = false;  // mates read the send buffer
 };
 
 comm::ScheduleKey key_of(const Order& order, const algorithms::Parameters& parameters) {

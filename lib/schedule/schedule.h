@@ -17,6 +17,9 @@ struct Schedule {
     std::vector<Step> steps;
     // How many blocks of scratch this rank owns in a call. Each has room for one block, or one segment.
     std::int32_t scratch_blocks = 0;
+    // Scratch blocks 0 to left_blocks - 1 are left for mates: copies of the send blocks from left_first on,
+    // of which mates read all but this rank's own. Exec may show mates the send blocks themselves.
+    std::int32_t left_first = 0, left_blocks = 0;
 };
 
 // Makes a schedule from copies of single blocks and waits for single ranks, in the order in which its
@@ -35,6 +38,13 @@ class Builder {
     Builder& scratch(std::int32_t blocks) {
         COCO_CHECK(blocks >= 0, "a schedule takes no or some blocks of scratch");
         schedule_.scratch_blocks = blocks;
+        return *this;
+    }
+    // Says that the first blocks of scratch are left for mates. Requires: the schedule has the copies.
+    Builder& left(std::int32_t first, std::int32_t blocks) {
+        COCO_CHECK(first >= 0 && blocks > 0, "blocks that are left are blocks of the send area");
+        schedule_.left_first = first;
+        schedule_.left_blocks = blocks;
         return *this;
     }
     Schedule take();

@@ -3,6 +3,8 @@
 // Every registry row, every exchange it serves, every small machine: three calls in a row must be right.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
+#include <string_view>
 
 #include "shapes.h"
 
@@ -99,6 +101,22 @@ TEST_CASE("a bcast is right where leaders show their buffers instead of a ring",
                         for (const auto& aliased : {all, some})
                             check(row, map, root, n, {.aliased = aliased});
         }
+}
+
+TEST_CASE("an alltoall is right where ranks show their buffers to mates", "[schedule][long]") {
+    std::set<std::string_view> with_left;
+    for (const Row& row : rows())
+        for (std::int32_t ranks = 2; row.exchange == Exchange::alltoall && ranks <= kMostRanks; ++ranks) {
+            if (row.algorithm->one_node()) continue;
+            std::vector<bool> all(static_cast<std::size_t>(ranks), true), some = all;
+            for (std::size_t r = 0; r < some.size(); r += 2) some[r] = false;
+            for (const auto& map : machines(*row.algorithm, ranks)) {
+                const Call call = make_call(*row.algorithm, row.exchange, map, 0, 1, row.parameters);
+                if (call.schedules[0].left_blocks != 0) with_left.insert(row.algorithm->name);
+                for (const auto& aliased : {all, some}) check(row, map, 0, 1, {.aliased = aliased});
+            }
+        }
+    CHECK(with_left == std::set<std::string_view>{"leader", "multileader", "sloavx"});
 }
 
 TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[schedule][long]") {

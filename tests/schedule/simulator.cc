@@ -209,7 +209,18 @@ class Simulation {
 
     bool has_alias(const Rank& rank) const {
         const Call& call = call_of(rank);
-        return rank.aliases && call.exchange == Exchange::bcast && has_scratch(rank);
+        return rank.aliases && has_scratch(rank) &&
+               (call.exchange == Exchange::bcast || schedule_of(rank).left_blocks != 0);
+    }
+    const schedule::Schedule& schedule_of(const Rank& rank) const {
+        return call_of(rank).schedules[static_cast<std::size_t>(rank.number)];
+    }
+    // Whether a place is in scratch that is an alias of its owner's buffer, in the call of the rank that asks.
+    bool is_alias(const Rank& rank, const Place& place) const {
+        if (place.area != Area::scratch || !ranks_[static_cast<std::size_t>(place.owner)].aliases)
+            return false;
+        return call_of(rank).exchange == Exchange::bcast ||
+               place.index < call_of(rank).schedules[static_cast<std::size_t>(place.owner)].left_blocks;
     }
     // Whether nobody reads the rank's scratch any more, should that be its buffer.
     bool is_read_out(Rank& rank) {
@@ -222,7 +233,8 @@ class Simulation {
 
     // One part of a step. Returns: false if the rank has to wait.
     bool take(Rank& rank, const Step& step) {
-        if (step.act == Act::wait && has_alias(rank)) return true;
+        if (step.act == Act::wait && has_alias(rank) && call_of(rank).exchange == Exchange::bcast)
+            return true;
         if (rank.stages && !call_of(rank).may_write_peer_recv && is_done(rank)) return true;
         if (step.act == Act::wait)
             return has_raised(step.awaited(rank.part), rank.call, step.milestone, rank.clock);
@@ -236,9 +248,7 @@ class Simulation {
     }
 
     const Call& call_of(const Rank& rank) const { return calls_[rank.call]; }
-    bool has_scratch(const Rank& rank) const {
-        return call_of(rank).schedules[static_cast<std::size_t>(rank.number)].scratch_blocks != 0;
-    }
+    bool has_scratch(const Rank& rank) const { return schedule_of(rank).scratch_blocks != 0; }
 
     Channel& channel(std::int32_t from, std::int32_t to) {
         return channels_[static_cast<std::size_t>(from) * ranks_.size() + static_cast<std::size_t>(to)];
@@ -298,16 +308,22 @@ class Simulation {
     bool copy(Rank& rank, const Step& step, Place source, Place target) {
         if (step.after_target && rank.part == 0 && !has_arrived(rank, target.owner)) return false;
         if (step.after_source && !has_arrived(rank, source.owner)) return false;
-        if (target.area == Area::scratch && has_alias(rank)) return true;
-        const Rank& owner = ranks_[static_cast<std::size_t>(source.owner)];
-        if (source.area == Area::scratch && owner.aliases && has_alias(owner))
-            source = {source.owner, source.owner == call_of(rank).root ? Area::send : Area::recv,
-                      target.index};
+        if (target.owner == rank.number && is_alias(rank, target)) return true;
+        const bool reads_peer = source.area == Area::send && source.owner != rank.number;
+        if (is_alias(rank, source)) source = origin_of(rank, source, target);
         if (target.area == Area::scratch && target.owner == rank.number && !pass_guard(rank)) return false;
         write(rank, target, read(rank, source));
-        verdict_.read_peer_send |= source.area == Area::send && source.owner != rank.number;
+        verdict_.read_peer_send |= reads_peer;
         verdict_.wrote_peer_recv |= target.area == Area::recv && target.owner != rank.number;
         return true;
+    }
+    // Where a block lies that an alias stands for.
+    Place origin_of(const Rank& rank, const Place& source, const Place& target) const {
+        const Call& call = call_of(rank);
+        if (call.exchange != Exchange::bcast)
+            return {source.owner, Area::send,
+                    call.schedules[static_cast<std::size_t>(source.owner)].left_first + source.index};
+        return {source.owner, source.owner == call.root ? Area::send : Area::recv, target.index};
     }
     bool has_arrived(Rank& rank, std::int32_t other) {
         return has_raised(other, rank.call, schedule::kArrived, rank.clock);

@@ -20,7 +20,7 @@
 // at first, peers read it there, and when nobody writes its recv area the rank leaves out the waits after
 // kDone. In a bcast the scratch of a rank whose buffer is on the shared heap may be an alias of that buffer:
 // nothing is copied there, its mates read each segment where it is, and the rank waits for their kDone at its
-// end instead of for room in its ring.
+// end instead of for room in its ring. So may the blocks that an alltoall leaves for mates.
 #pragma once
 #include <functional>
 #include <string>
@@ -63,7 +63,8 @@ struct Verdict {
 struct Executor {
     bool guarded = true;         // false: writes scratch without waiting for its old readers
     std::vector<bool> staged{};  // ranks that stage their send areas; those past the end do not
-    // Bcasts over several nodes: ranks whose scratch is an alias; those past the end have some of its own.
+    // Ranks whose scratch is an alias, in a bcast all of it, else what is left for mates; those past the end
+    // have some of its own.
     std::vector<bool> aliased{};
 };
 // The calls of a run, one after the other; they stay the caller's, who may name one several times.
