@@ -47,9 +47,11 @@ struct Parameters {
     Route route = Route::cheapest;  // route=: the way of a bcast between nodes
     std::int32_t threshold = 0;     // threshold=: how many common neighbours make ranks combine; 0: 4
     std::int32_t depth = 1;  // depth=: how often what goes to one neighbour may be combined; 0: any number
+    // window=: how many messages of a rank are under way at once each way; 0: the algorithm's usual number
+    std::int32_t window = 0;
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
-enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route, threshold, depth };
+enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route, threshold, depth, window };
 using ParameterSet = std::uint32_t;
 constexpr ParameterSet set_of(Parameter p) { return ParameterSet{1} << static_cast<int>(p); }
 // The text that a user would write for these parameters, without defaults: ":bruck,radix=4", or nothing.

@@ -75,4 +75,23 @@ void Nodes::take_from_mates(Builder& steps, std::initializer_list<Waits*> waits)
     }
 }
 
+void Nodes::exchange_within(Builder& steps) const {
+    const bool personal = shape_.exchange == Exchange::alltoall;
+    if (own_size() > 1) {
+        if (personal)
+            leave_for_mates(steps);
+        else
+            steps.copy(sent(shape_.exchange, shape_.rank, shape_.rank), {shape_.rank, Area::scratch, 0});
+        steps.raise(schedule::kArrived);
+    }
+    copy_block(steps, shape_.exchange, shape_.rank, shape_.rank);
+    Waits arrivals{shape_.rank, schedule::kArrived};
+    if (personal) return take_from_mates(steps, {&arrivals});
+    for (std::int32_t i = 1; i < own_size(); ++i) {
+        const std::int32_t mate = own_ranks()[base::index((index_on_node() + i) % own_size())];
+        arrivals.await(steps, mate);
+        steps.copy({mate, Area::scratch, 0}, received(mate, shape_.rank));
+    }
+}
+
 }  // namespace coco::algorithms

@@ -42,6 +42,11 @@ class Nodes {
     }
     std::int32_t size_of(std::int32_t node) const { return base::number(ranks_of(node).size()); }
     std::int32_t own() const { return own_; }  // the number of this rank's node
+    // The node so many places behind this rank's, or before it, if negative.
+    std::int32_t at_distance(std::int32_t distance) const {
+        COCO_CHECK_DEAR(distance > -count() && distance < count(), "nodes go round once");
+        return (own_ + count() + distance) % count();
+    }
     std::int32_t own_size() const { return size_of(own_); }
     // Whether the ranks of a node are numbered one behind the other.
     bool is_a_row(std::int32_t node) const {
@@ -70,6 +75,13 @@ class Nodes {
     // from the others' scratch, after `waits` for each of them.
     void leave_for_mates(schedule::Builder& steps) const;
     void take_from_mates(schedule::Builder& steps, std::initializer_list<Waits*> waits) const;
+    // Both parts at once, and the rank's own block, for schemes in which mates need nothing else of each
+    // other before. In an allgather a rank leaves one block for all. left_within(): the blocks of scratch
+    // that it takes.
+    void exchange_within(schedule::Builder& steps) const;
+    std::int32_t left_within() const {
+        return own_size() == 1 ? 0 : shape_.exchange == Exchange::alltoall ? own_size() : 1;
+    }
 
   private:
     const Shape& shape_;

@@ -8,7 +8,8 @@ namespace coco::algorithms {
 // Each of these functions is defined in the file that has its name.
 using Maker = schedule::Schedule(const Shape&);
 Maker make_naive, make_morton, make_numa_morton, make_eager, make_direct, make_segmented;
-Maker make_bruck, make_multinode_morton, make_leader, make_multileader, make_sloav, make_sloavx;
+Maker make_bruck, make_multinode_morton, make_leader, make_multileader, make_node_aware, make_split,
+    make_sloav, make_sloavx;
 Maker make_aggregate, make_combining;
 
 namespace {
@@ -57,6 +58,15 @@ constexpr Algorithm kRegistry[] = {
      Cut::own, make_leader},
     {"multileader", "as leader, but the ranks of a node share the other nodes between them", "libcoco",
      kExchanges, Executor::messages, kWhole, set_of(Parameter::leaders), Cut::own, make_multileader},
+    {"node_aware",
+     "each rank sends a node all it owes it, in one message to its like there, which shares it out",
+     "Bienz, Gropp, Olson 2020; Namugwanya, Bienz, Schafer, Skjellum 2023",  //
+     kExchanges, Executor::messages, kWhole, set_of(Parameter::window), Cut::own, make_node_aware},
+    {"split",
+     "a message from each rank to each of another node, while ranks of one node copy through scratch",
+     "libcoco",  //
+     set_of(Collective::alltoall), Executor::messages, kWhole, set_of(Parameter::window), Cut::own,
+     make_split},
     {"sloav", "bruck for blocks of unequal sizes, whose lengths travel along",
      "Xu, Venkata, Graham, Wang, Liu, Yu 2013, section III",  //
      kPersonalSized, Executor::messages, kWhole, set_of(Parameter::radix), Cut::own, make_sloav},
@@ -121,6 +131,7 @@ std::string text_of(const Parameters& parameters) {
         add("segment=" + std::to_string(parameters.segment_bytes));
     if (parameters.threshold != preset.threshold) add("threshold=" + std::to_string(parameters.threshold));
     if (parameters.depth != preset.depth) add("depth=" + std::to_string(parameters.depth));
+    if (parameters.window != preset.window) add("window=" + std::to_string(parameters.window));
     return text;
 }
 

@@ -44,6 +44,9 @@ std::optional<Error> read_threshold(std::string_view value, Choice& choice) {
 std::optional<Error> read_depth(std::string_view value, Choice& choice) {
     return read_number(value, 0, choice.parameters.depth);
 }
+std::optional<Error> read_window(std::string_view value, Choice& choice) {
+    return read_number(value, 1, choice.parameters.window);
+}
 std::optional<Error> read_inner(std::string_view value, Choice& choice) {
     auto inner = algorithms::inner_of(value);
     if (!inner) return Error{"must be pairwise, bruck or multinode_morton"};
@@ -71,6 +74,7 @@ constexpr Reading kReadings[] = {
     {Parameter::route, "route=", "route=WORD", read_route},
     {Parameter::threshold, "threshold=", "threshold=NUMBER", read_threshold},
     {Parameter::depth, "depth=", "depth=NUMBER", read_depth},
+    {Parameter::window, "window=", "window=NUMBER", read_window},
     {Parameter::inner, "", "pairwise, bruck or multinode_morton", read_inner},
 };
 

@@ -95,8 +95,30 @@ def multinode_morton(count, personal, **_):
 EXCHANGES = {"pairwise": pairwise, "bruck": bruck, "multinode_morton": multinode_morton}
 
 
+class OfNodes:
+    """Each rank speaks for itself, with one rank of each other node, or with all."""
+    def __init__(self, nodes, personal, with_all):
+        self.over_nodes, self.nodes, self.personal, self.with_all = True, nodes, personal, with_all
+
+    def sends(self):
+        for a, b in itertools.permutations(self.nodes, 2):
+            for sender in a:
+                pairs = [(sender, receiver) for receiver in b]
+                if self.with_all:
+                    yield from ((sender, [pair]) for pair in pairs)
+                else:
+                    yield sender, pairs if self.personal else [(sender, None)]
+
+
+def scheme_of(algorithm, nodes, personal):
+    stem = words_of(algorithm)[0]
+    if stem in ("node_aware", "split"):
+        return OfNodes(nodes, personal, stem == "split")
+    return Scheme(algorithm, nodes, personal)
+
+
 class Scheme:
-    """Who takes part, and what they send."""
+    """The participants, nodes or ranks, and their messages. sends() yields (rank, pairs of ranks whose blocks go)."""
     def __init__(self, algorithm, nodes, personal):
         stem, inner, named = words_of(algorithm)
         radix = int(named.get("radix", 2))
@@ -118,6 +140,10 @@ class Scheme:
         a, b = bundle
         return itertools.product(self.members[a], [None] if b is None else self.members[b])
 
+    def sends(self):
+        for message in self.messages:
+            yield self.rank_of(message), [pair for bundle in message.bundles for pair in self.pairs(bundle)]
+
 
 class Tally:
     def __init__(self):
@@ -134,21 +160,21 @@ class Tally:
 
 def plain(scheme, block_bytes):
     tally = Tally()
-    for message in scheme.messages:
-        tally.add(scheme.rank_of(message), block_bytes * sum(len(list(scheme.pairs(b))) for b in message.bundles))
+    for rank, pairs in scheme.sends():
+        tally.add(rank, block_bytes * len(pairs))
     return tally
 
 
 def sized(scheme, nodes, size_of, personal):
     """Head, lengths and short blocks in one message, in a second what is more than goes along; long ones straight."""
     tally = Tally()
-    for message in scheme.messages:
-        sizes = [size_of(*pair) for bundle in message.bundles for pair in scheme.pairs(bundle)]
+    for rank, pairs in scheme.sends():
+        sizes = [size_of(*pair) for pair in pairs]
         data = sum(size for size in sizes if not personal or size <= STRAIGHT_BYTES)
         lengths = -(-len(sizes) * (4 if personal else 8) // 8) * 8
         along = data <= ALONG_BYTES
         parts = [HEAD_BYTES + lengths + data] if along else [HEAD_BYTES + lengths, data]
-        tally.add(scheme.rank_of(message), *parts)
+        tally.add(rank, *parts)
     node = {rank: n for n, ranks in enumerate(nodes) for rank in ranks}
     for a, b in itertools.permutations(node, 2):
         if personal and size_of(a, b) > STRAIGHT_BYTES and not (scheme.over_nodes and node[a] == node[b]):
@@ -175,14 +201,14 @@ def expected(nodes, names):
     for size in SIZES:
         def all_alike(*_, size=size):
             return size
-        yield "MPI_Alltoall", [size], plain_name, plain(Scheme(plain_name, nodes, True), size).figures(CALLS)
-        yield "MPI_Allgather", [size], gather, plain(Scheme(gather, nodes, False), size).figures(CALLS)
+        yield "MPI_Alltoall", [size], plain_name, plain(scheme_of(plain_name, nodes, True), size).figures(CALLS)
+        yield "MPI_Allgather", [size], gather, plain(scheme_of(gather, nodes, False), size).figures(CALLS)
         yield ("MPI_Allgatherv", [size], gather,
-               sized(Scheme(gather, nodes, False), nodes, all_alike, False).figures(CALLS))
+               sized(scheme_of(gather, nodes, False), nodes, all_alike, False).figures(CALLS))
         yield ("MPI_Alltoallv", [size], sized_name,
-               sized(Scheme(sized_name, nodes, True), nodes, all_alike, True).figures(CALLS))
+               sized(scheme_of(sized_name, nodes, True), nodes, all_alike, True).figures(CALLS))
         yield "MPI_Bcast", [size], bcast, bcast_figures(bcast, nodes, size)
-    lone = sized(Scheme(sized_name, nodes, True), nodes, lambda a, b: LONE_BYTES * ((a, b) == (0, ranks - 1)), True)
+    lone = sized(scheme_of(sized_name, nodes, True), nodes, lambda a, b: LONE_BYTES * ((a, b) == (0, ranks - 1)), True)
     figures = lone.figures(1)
     yield ("MPI_Alltoallv", [0, LONE_BYTES], sized_name, {name: figures[name] for name in ("messages", "wire_bytes")})
 

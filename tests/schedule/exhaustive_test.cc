@@ -116,7 +116,7 @@ TEST_CASE("an alltoall is right where ranks show their buffers to mates", "[sche
                 for (const auto& aliased : {all, some}) check(row, map, 0, 1, {.aliased = aliased});
             }
         }
-    CHECK(with_left == std::set<std::string_view>{"leader", "multileader", "sloavx"});
+    CHECK(with_left == std::set<std::string_view>{"leader", "multileader", "node_aware", "sloavx", "split"});
 }
 
 TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[schedule][long]") {

@@ -62,6 +62,7 @@ std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& 
     spread(Parameter::radix, std::initializer_list<std::int32_t>{2, 3, 4}, &algorithms::Parameters::radix);
     spread(Parameter::leaders, std::initializer_list<std::int32_t>{0, 1, 2},
            &algorithms::Parameters::leaders);
+    spread(Parameter::window, std::initializer_list<std::int32_t>{0, 1, 2}, &algorithms::Parameters::window);
     spread(Parameter::inner,
            std::initializer_list<Inner>{Inner::pairwise, Inner::bruck, Inner::multinode_morton},
            &algorithms::Parameters::inner);
