@@ -133,9 +133,9 @@ void refused() {
 
 // Blocks that are for MPI, then such that are ours again, as soon as one call has been tried.
 void smaller() {
-    for (int i = 0; i < 40; ++i) alltoallv(50'000);
+    for (int i = 0; i < 40; ++i) alltoallv(100'000);
     for (int i = 0; i < 100; ++i) alltoallv(8);
-    for (int i = 0; i < 40; ++i) alltoallv(50'000);
+    for (int i = 0; i < 40; ++i) alltoallv(100'000);
 }
 
 // The second half of the ranks gathers what the first rank has no room for, but its mates have: so it

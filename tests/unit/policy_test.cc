@@ -99,7 +99,7 @@ TEST_CASE("choices", "[policy]") {
     CHECK(error("fast", Collective::alltoallv) ==
           "unknown algorithm 'fast': must be one of mpi, naive, morton, numa_morton, eager, leader, "
           "multileader, "
-          "sloav, sloavx");
+          "node_aware, sloav, sloavx");
     CHECK(error("morton", Collective::bcast) ==
           "morton does not serve bcast: must be one of mpi, eager, direct, segmented, leader");
     CHECK(error("eager:segment=1", Collective::bcast) == "parameter 'segment=1': eager takes none");
@@ -443,8 +443,8 @@ TEST_CASE("the built-in rules", "[policy]") {
         if (is_neighbor(collective)) continue;
         std::optional<std::uint64_t> block;
         if (collective != Collective::alltoallv && collective != Collective::alltoallw) block = 64;
-        bool sized = collective == Collective::alltoallv || collective == Collective::alltoallw;
-        CHECK(chosen(policy, facts(collective, 64, 4, 2)) == (sized ? "multileader" : "leader"));
+        const bool personal = is_personal(collective);
+        CHECK(chosen(policy, facts(collective, 64, 4, 2)) == (personal ? "multileader" : "leader"));
         CHECK(chosen(policy, facts(collective, std::uint64_t{1} << 21, 4, 2)) == "mpi");
         CHECK(chosen(policy, facts(collective, block)) != "mpi");
     }
@@ -487,6 +487,32 @@ TEST_CASE("the built-in rules for bcasts over several nodes", "[policy]") {
     CHECK(chosen_for(8, 1, 4) == "mpi");
 }
 
+TEST_CASE("the built-in rules for exchanges over several nodes of several ranks", "[policy]") {
+    Policy policy = rules_of_file(default_rules());
+    auto at = [&](Collective collective, std::uint64_t bytes, std::int32_t ranks, bool crowded) {
+        Facts some = facts(collective, bytes, ranks, 4);
+        some.crowded = crowded;
+        return chosen(policy, some);
+    };
+    for (const std::int32_t ranks : {2, 4, 8}) {
+        const bool few = ranks <= 4;
+        CHECK(at(Collective::alltoall, 4 << 10, ranks, true) == "leader");
+        CHECK(at(Collective::alltoall, 16 << 10, ranks, true) == (few ? "leader" : "node_aware"));
+        CHECK(at(Collective::alltoall, 64 << 10, ranks, true) == "node_aware");
+        CHECK(at(Collective::alltoallv, 1 << 10, ranks, true) == "multileader");
+        CHECK(at(Collective::alltoallw, 64 << 10, ranks, true) == (few ? "multileader" : "node_aware"));
+        CHECK(at(Collective::alltoall, 128, ranks, false) == "multileader");
+        CHECK(at(Collective::alltoall, 4 << 10, ranks, false) == "node_aware");
+        CHECK(at(Collective::alltoall, 8 << 10, ranks, false) == "split");
+        CHECK(at(Collective::alltoallv, 1 << 10, ranks, false) == "node_aware");
+        for (const bool crowded : {false, true}) {
+            CHECK(at(Collective::alltoall, 1 << 20, ranks, crowded) == "split");
+            CHECK(at(Collective::alltoallv, 128 << 10, ranks, crowded) == "mpi");
+            if (ranks > 2) CHECK(at(Collective::allgather, 1 << 20, ranks, crowded) == "leader");
+        }
+    }
+}
+
 TEST_CASE("over several nodes the built-in rules name one of ours to be tried, if they do not choose it",
           "[policy]") {
     Policy policy = rules_of_file(default_rules());
@@ -498,13 +524,13 @@ TEST_CASE("over several nodes the built-in rules name one of ours to be tried, i
         return has_name(rule.choice) || std::ranges::any_of(rule.also, has_name);
     };
     for (std::int32_t nodes : {4, 8, 16, 64}) {
-        for (std::int32_t ranks : {2, 4, 8}) {
-            for (std::uint64_t bytes : {8, 4 << 10, 256 << 10})
-                for (Collective c : {Collective::alltoall, Collective::allgather, Collective::bcast})
+        for (std::int32_t ranks : {2, 4, 8})
+            for (std::uint64_t bytes : {8, 4 << 10, 256 << 10}) {
+                for (Collective c : {Collective::allgather, Collective::bcast})
                     CHECK(is_tried("leader", facts(c, bytes, ranks, nodes)));
-            for (Collective c : {Collective::alltoall, Collective::allgather})
-                CHECK(is_tried("multileader", facts(c, 8, ranks, nodes)));
-        }
+                for (Collective c : {Collective::alltoallv, Collective::alltoallw})
+                    CHECK(is_tried("node_aware", facts(c, bytes, ranks, nodes)));
+            }
         for (std::uint64_t bytes : {8, 512, 32 << 10}) {
             CHECK(is_tried("bruck", facts(Collective::alltoall, bytes, 1, nodes)));
             CHECK(is_tried("bruck", facts(Collective::allgather, bytes, 1, nodes)));
