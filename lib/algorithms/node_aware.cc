@@ -10,9 +10,10 @@
 //             them, and all ranks of a node send. Ranks i, i + M, ... of a node go to rank i of one that has
 //             only M.
 // Needs:      nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:      N - 1 messages a rank each way, window= of them under way at once (4)
+// Steps:      N - 1 messages a rank each way, where nodes are alike, window= of them under way at once (4)
 // Bytes:      per rank alltoall (N - 1) L blocks sent and P copied, allgather N - 1 sent and P copied
-// Scratch:    alltoall L blocks and window + 2 messages, allgather one block and window + 2
+// Scratch:    alltoall L blocks and window + 2 messages, and window more where the ranks of some node are no
+//             row; allgather one block and window + 2 messages
 // Good for:   medium and large blocks with several ranks on a node
 // Milestones: 1 + i: what comes from the nodes i + 1 places before has come, and all that came in the turns
 //             before was taken

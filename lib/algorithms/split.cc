@@ -6,8 +6,8 @@
 //             buffers, while the messages are under way. Node after node, each rank begins with another one
 //             of the ranks there.
 // Needs:      nothing: any ranks, any nodes; scratch on the shared heap
-// Steps:      P - L messages a rank each way, those of one node under way at once, and of more as long as
-//             there are no more than window= (16)
+// Steps:      P - L messages a rank each way, at most window= (16) of them under way at once, or those of
+//             one node if these are more
 // Bytes:      per rank P - L blocks sent and L copied
 // Scratch:    L blocks
 // Good for:   blocks so large that one copy more takes longer than a message
@@ -27,29 +27,38 @@ constexpr std::int32_t kUsualWindow = 16;
 class SplitScheme {
   public:
     explicit SplitScheme(const Shape& shape)
-        : shape_(shape), nodes_(shape), turns_(nodes_.count() - 1), window_(turns_under_way()) {}
+        : shape_(shape),
+          nodes_(shape),
+          turns_(nodes_.count() - 1),
+          window_(shape.parameters.window != 0 ? shape.parameters.window : kUsualWindow) {}
 
     schedule::Schedule take() {
-        for (std::int32_t turn = 0; turn < std::min(window_, turns_); ++turn) start(turn);
+        fill_window(0);
         nodes_.exchange_within(steps_);
         for (std::int32_t turn = 0; turn < turns_; ++turn) {
-            std::int32_t later = 0;
-            for (std::int32_t i = turn + 1; i < std::min(turn + window_, turns_); ++i)
-                later += nodes_.size_of(to_node(i)) + nodes_.size_of(from_node(i));
-            steps_.complete(later);
-            if (turn + window_ < turns_) start(turn + window_);
+            fill_window(turn);
+            under_way_ -= messages_of(turn);
+            steps_.complete(under_way_);
         }
         return steps_.scratch(nodes_.left_within()).raise(schedule::kDone).take();
     }
 
   private:
-    std::int32_t turns_under_way() const {
-        const std::int32_t window = shape_.parameters.window != 0 ? shape_.parameters.window : kUsualWindow;
-        return std::max(window / nodes_.own_size(), 1);
-    }
     std::int32_t to_node(std::int32_t turn) const { return nodes_.at_distance(turn + 1); }
     std::int32_t from_node(std::int32_t turn) const { return nodes_.at_distance(-turn - 1); }
+    std::int32_t messages_of(std::int32_t turn) const {
+        return nodes_.size_of(to_node(turn)) + nodes_.size_of(from_node(turn));
+    }
 
+    // Starts the first turn that is not complete, and those behind it for which the window has room: it is
+    // for messages each way.
+    void fill_window(std::int32_t turn) {
+        for (; started_ < turns_; ++started_) {
+            if (started_ > turn && under_way_ + messages_of(started_) > 2 * window_) return;
+            start(started_);
+            under_way_ += messages_of(started_);
+        }
+    }
     void start(std::int32_t turn) {
         COCO_CHECK(turn >= 0 && turn < turns_, "there is a turn for each other node");
         for_ranks_of(from_node(turn), -1,
@@ -70,6 +79,7 @@ class SplitScheme {
     const Nodes nodes_;
     const std::int32_t turns_, window_;
     schedule::Builder steps_;
+    std::int32_t started_ = 0, under_way_ = 0;  // turns, messages
 };
 
 }  // namespace
