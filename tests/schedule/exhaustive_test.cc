@@ -119,6 +119,18 @@ TEST_CASE("an alltoall is right where ranks show their buffers to mates", "[sche
     CHECK(with_left == std::set<std::string_view>{"leader", "multileader", "node_aware", "sloavx", "split"});
 }
 
+TEST_CASE("exchanges are right where slots are filled anew on many uneven nodes", "[schedule][long]") {
+    std::vector<std::uint64_t> nodes;
+    std::uint64_t node = 0;
+    for (const int size : {3, 2, 1, 1, 1, 1, 2, 3, 1, 3, 1}) {
+        nodes.insert(nodes.end(), static_cast<std::size_t>(size), node);
+        ++node;
+    }
+    const auto map = topology::make_node_map(nodes, std::vector<std::uint64_t>(nodes.size(), 0));
+    for (const Row& row : rows())
+        if (takes(*row.algorithm, algorithms::Parameter::window)) check(row, map, 0, 1);
+}
+
 TEST_CASE("a bcast to very many nodes keeps its messages within bounds", "[schedule][long]") {
     constexpr std::uint64_t kNodes = 150;
     std::vector<std::uint64_t> nodes;
