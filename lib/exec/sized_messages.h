@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The messages of a flight whose blocks have sizes of their own: a port of messages/carrier.h, which all such
-// flights have in common. Blocks that are sent are copied into a parcel; blocks that come stay in their
-// message until the flight has taken them. Thread safety: that of the lane.
+// The messages of a flight whose blocks have sizes of their own: a port of messages/carrier.h, which all
+// such flights have in common. Blocks that are sent are copied into a parcel, unless they are a second
+// message and lie in one piece; blocks that come stay in their message until the flight has taken them.
+// Thread safety: that of the lane.
 //
 // A Flight says where blocks are:
 //   item_at(place)                       a block that is sent, as the message brings it

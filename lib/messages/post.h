@@ -20,7 +20,7 @@ namespace coco::messages {
 // One load of blocks as a message of the MPI library's: its memory and its requests.
 struct Cargo {
     std::byte* memory = nullptr;  // opening, lengths, and data if that goes along
-    std::byte* data = nullptr;    // behind the lengths; of what came, maybe where the second message is
+    std::byte* data = nullptr;    // behind the lengths, or where the second message is
     std::size_t parcel = 0;       // the parcel of a load that is sent
     mpi::Requests head = {}, rest = {};
 
