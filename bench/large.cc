@@ -285,8 +285,9 @@ int main(int argc, char** argv) {
     const int hosts = std::atoi(argv[1]), per_host = std::atoi(argv[2]);
     if (hosts < 1 || per_host < 1 || hosts * per_host < 2) stop("a machine has two ranks or more");
     const auto collective = base::collective_of(argv[3]);
-    if (!collective || base::is_neighbor(*collective) || base::is_rooted(*collective))
-        stop("the collective must be an alltoall or an allgather");
+    if (collective != base::Collective::alltoall && collective != base::Collective::alltoallv &&
+        collective != base::Collective::allgather)
+        stop("the collective must be alltoall, alltoallv or allgather");
     policy::Choice choice;
     const bool is_linear = std::string(argv[4]) == "linear";
     if (!is_linear) {
