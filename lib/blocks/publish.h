@@ -26,7 +26,7 @@ void publish_scratch(const channel::Channel& channel, channel::Slot& slot, const
 void publish_sides(const channel::Channel& channel, channel::Slot& slot, const Side& send, const Side& recv,
                    const std::byte* send_table = nullptr, const std::byte* recv_table = nullptr);
 
-// A peer's scratch in this process. Requires: its slot says inlined or staged.
+// A peer's scratch in this process. Requires: its slot says inlined, staged or shown.
 inline std::byte* scratch_of(const channel::Channel& channel, std::int32_t peer) {
     const channel::Slot& slot = channel.slot_of(peer);
     if (slot.publish == channel::Publish::shown) return channel.at(peer, slot.direct.recv.at);
