@@ -7,7 +7,7 @@ namespace coco::algorithms {
 
 // Each of these functions is defined in the file that has its name.
 using Maker = schedule::Schedule(const Shape&);
-Maker make_naive, make_morton, make_numa_morton, make_eager, make_direct, make_segmented;
+Maker make_naive, make_morton, make_numa_morton, make_tiled, make_eager, make_direct, make_segmented;
 Maker make_bruck, make_multinode_morton, make_leader, make_multileader, make_node_aware, make_split,
     make_sloav, make_sloavx;
 Maker make_aggregate, make_combining;
@@ -35,6 +35,9 @@ constexpr Algorithm kRegistry[] = {
     {"numa_morton", "as morton, but writing to the own NUMA domain only, one domain pair after another",
      "Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO)",  //
      kExchanges | kNeighbors, Executor::share, kWhole, kPlain, Cut::domain_curves, make_numa_morton},
+    {"tiled", "groups of up to 8 ranks fill their receive areas, a line of a send area at a time",
+     "libcoco, after Li, Zhang, Hoefler 2018, section 2.2",  //
+     kExchanges, Executor::share, kWhole, kPlain, Cut::own, make_tiled},
     {"eager", "every rank copies its blocks to shared scratch and goes on as soon as it has its own",
      "libcoco",  //
      kExchanges | kNeighbors | kBcast, Executor::scratch, kWhole, kPlain, Cut::own, make_eager},

@@ -61,6 +61,12 @@ TEST_CASE("every exchange among all ranks is right on every machine", "[schedule
             for (const auto& map : machines(*row.algorithm, ranks)) check(row, map, 0, 1);
 }
 
+TEST_CASE("tiles as wide as a line of many ranks are right", "[schedule][long]") {
+    for (const Row& row : rows())
+        for (std::int32_t ranks : {64, 67, 72})
+            if (row.algorithm->name == "tiled") check(row, topology::one_node(ranks), 0, 1);
+}
+
 TEST_CASE("two calls under way at once are right, in whatever order their ranks take them", "[schedule]") {
     for (std::int32_t ranks : {2, 3, 4, 6}) {
         std::vector<Call> calls;

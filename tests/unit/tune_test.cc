@@ -504,7 +504,7 @@ TEST_CASE("parameters that change nothing are not tried", "[tune]") {
         return all;
     };
     CHECK(names({Collective::alltoall, 1, 4, 1, 64}) ==
-          std::set<std::string>{"mpi", "naive", "morton", "eager"});
+          std::set<std::string>{"mpi", "naive", "morton", "tiled", "eager"});
     CHECK(names({Collective::bcast, 1, 4, 1, 1024}) ==
           std::set<std::string>{"mpi", "eager", "direct", "segmented"});
     CHECK(names({Collective::bcast, 1, 4, 1, 32768}).contains("segmented:segment=16384"));
