@@ -11,16 +11,17 @@
 
 namespace test {
 
-// Without pages of files, which are shared with jobs that run meanwhile.
-inline long proportional_kib() {
-    long total = 0, part = 0;
+// A field of /proc/self/smaps_rollup, in KiB.
+inline long rolled_up_kib(const char* field) {
+    long kib = 0;
     char line[256];
+    const std::size_t length = std::strlen(field);
     FILE* file = std::fopen("/proc/self/smaps_rollup", "r");
     while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
-        if (std::sscanf(line, "Pss_Anon: %ld", &part) == 1 || std::sscanf(line, "Pss_Shmem: %ld", &part) == 1)
-            total += part;
+        if (std::strncmp(line, field, length) == 0 && line[length] == ':')
+            std::sscanf(line + length + 1, "%ld", &kib);
     if (file != nullptr) std::fclose(file);
-    return total;
+    return kib;
 }
 
 inline int entries_of(const char* folder) {
@@ -41,7 +42,9 @@ void for_each_mapping(Take take) {
 }
 
 struct Footprint {
-    long kib = proportional_kib();
+    // Without pages of files, which are shared with jobs that run meanwhile; a shared page counts in parts.
+    long own_kib = rolled_up_kib("Pss_Anon"), shared_kib = rolled_up_kib("Pss_Shmem");
+    long kib = own_kib + shared_kib;
     int descriptors = entries_of("/proc/self/fd");
     int mappings = 0, segments = 0;  // segments: shared heaps of ranks, this one's too
 
