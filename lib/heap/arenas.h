@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// jemalloc's arenas with memory of our choice: on the own segment, or private to the process and given back
-// to the system page by page as the C library's large blocks are. Called by large.cc and libc_blocks.cc.
-// Thread safety: any thread. No malloc. Fails: by return value.
+// Blocks in jemalloc's arenas with memory of our choice: on the own segment, or private to the process and
+// given back to the system page by page as the C library's large blocks are. Called by allocator.cc, and by
+// dispatch in MPI_Init. Thread safety: any thread. No malloc. Fails: null, errno is the caller's to set.
 #pragma once
 #include <cstddef>
 
 #include "base/lock.h"
+#include "heap/block_sizes.h"
 
 namespace coco::heap {
 
@@ -18,8 +19,11 @@ enum class Arena {
     shared,  // on the segment
     libc,    // private
 };
-// jemalloc's flags for a block of an arena, which is made when it is first asked for; 0: it cannot be made.
-int arena_flags(Arena which);
+// alignment: a power of two, or 0. zeroed: the block must read as zeros.
+void* allocate_in(Arena which, std::size_t bytes, std::size_t alignment, bool zeroed);
+// Grows a block in place where it can; a large one that moves comes to where there is room behind it to grow
+// on, as glibc grows one by mremap. block: any, or null. bytes: kMiddle or more.
+void* reallocate_large(void* block, std::size_t bytes);
 
 // Whether new blocks of an arena are on the segment.
 bool is_on_segment(Arena which);

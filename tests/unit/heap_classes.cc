@@ -18,7 +18,6 @@
 
 #include "heap/arenas.h"
 #include "heap/heap.h"
-#include "heap/large.h"
 #include "heap/mapping_calls.h"
 #include "heap/parts.h"
 #include "heap/process_facts.h"
