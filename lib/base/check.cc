@@ -7,19 +7,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "base/kernel.h"
 #include "base/log.h"
 
 namespace coco::base {
 namespace {
-
-// A launcher may drop a line that comes just before a process's end.
-void let_line_through() {
-    timespec wait{.tv_sec = 0, .tv_nsec = 100'000'000};
-    kernel::call(SYS_nanosleep, static_cast<long>(reinterpret_cast<std::uintptr_t>(&wait)));
-}
 
 // A handler of the program's or of the MPI library's may allocate, and this thread may hold the allocator's
 // lock: the rank would wait for itself, and the others for it.
@@ -34,10 +27,9 @@ void drop_abort_handler() {
 
 void fail_check(const char* what, const char* file, int line) {
     const char* name = std::strrchr(file, '/');
-    log(LogLevel::error, Text() << "libcoco is broken, please report it: not true: " << what << " ("
-                                << (name != nullptr ? name + 1 : file) << ":" << line
-                                << "); COCO_DISABLE=1 switches libcoco off");
-    let_line_through();
+    log_last(Text() << "libcoco is broken, please report it: not true: " << what << " ("
+                    << (name != nullptr ? name + 1 : file) << ":" << line
+                    << "); COCO_DISABLE=1 switches libcoco off");
     drop_abort_handler();
     std::abort();
 }

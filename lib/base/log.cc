@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/log.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <ctime>
 
 #include "base/env.h"
 #include "base/kernel.h"
@@ -64,6 +67,12 @@ void log(LogLevel level, const Text& line) {
         out << "pid " << kernel::getpid();
     out << "]: " << kNames[static_cast<int>(level)] << ": " << line.view();
     write_line(out);
+}
+
+void log_last(const Text& line) {
+    log(LogLevel::error, line);
+    timespec wait{.tv_sec = 0, .tv_nsec = 100'000'000};
+    kernel::call(SYS_nanosleep, static_cast<long>(reinterpret_cast<std::uintptr_t>(&wait)));
 }
 
 }  // namespace coco::base

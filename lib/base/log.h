@@ -15,6 +15,9 @@ void set_log_level(LogLevel level);
 LogLevel log_level();
 // Writes the line if `level` is on.
 void log(LogLevel level, const Text& line);
+// Writes the last line before a process's end, at level error. It waits 0.1 s then, as a launcher may drop
+// what was printed just before a job is killed: once in some fifty runs of MPICH's.
+void log_last(const Text& line);
 // Writes the line without prefix or level, for reports.
 void write_line(const Text& line);
 

@@ -32,8 +32,7 @@ std::byte* fetch_shared(Room& room, std::uint64_t bytes) {
 
 // Ending the process is the only way: the other ranks are in the call, and do not check for a refusal here.
 void stop_without_memory(std::uint64_t bytes) {
-    base::log(base::LogLevel::error, base::Text()
-                                         << "out of memory: " << bytes << " bytes to pack a datatype");
+    base::log_last(base::Text() << "out of memory: " << bytes << " bytes to pack a datatype");
     std::abort();
 }
 

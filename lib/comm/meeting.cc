@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/meeting.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "base/check.h"
 #include "base/index.h"
-#include "base/log.h"
 #include "channel/control_pool.h"
 #include "comm/told.h"
 #include "comm/world.h"
@@ -19,12 +16,9 @@ namespace coco::comm {
 namespace {
 
 [[noreturn]] void stop_without_control(const Comm& comm) {
-    base::log(base::LogLevel::error,
-              base::Text() << "no shared memory is left for a communicator of " << comm.ranks
-                           << " ranks, of which too many are in use at once: COCO_DISABLE=1 helps");
-    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
-    mpi::lib().Abort(comm.handle, mpi::lib().constants.err_no_mem);
-    __builtin_trap();
+    mpi::stop_job(comm.handle, mpi::lib().constants.err_no_mem,
+                  base::Text() << "no shared memory is left for a communicator of " << comm.ranks
+                               << " ranks, of which too many are in use at once: COCO_DISABLE=1 helps");
 }
 
 }  // namespace

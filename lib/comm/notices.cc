@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/notices.h"
 
-#include <unistd.h>
-
 #include <cstring>
 
 #include "base/check.h"
 #include "base/index.h"
-#include "base/log.h"
 #include "mpi/library.h"
 #include "mpi/progress.h"
 
@@ -19,13 +16,10 @@ constexpr std::uint32_t kSignature = 0x6e6f7469;  // no call of a program has th
 constexpr std::uint64_t kMostBytes = channel::kStageBytes / 2;
 
 [[noreturn]] void stop_apart(const Comm& comm, std::int32_t peer) {
-    base::log(base::LogLevel::error, base::Text() << "ranks " << comm.rank << " and " << peer
-                                                  << " of a communicator of " << comm.ranks
-                                                  << " ranks are in different collectives: the program is "
-                                                  << "wrong (COCO_DISABLE=1 leaves the check to MPI)");
-    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
-    mpi::lib().Abort(comm.handle, mpi::lib().constants.err_arg);
-    __builtin_trap();
+    mpi::stop_job(comm.handle, mpi::lib().constants.err_arg,
+                  base::Text() << "ranks " << comm.rank << " and " << peer << " of a communicator of "
+                               << comm.ranks << " ranks are in different collectives: the program is "
+                               << "wrong (COCO_DISABLE=1 leaves the check to MPI)");
 }
 
 // Publishes the number of words, then the words; 0 words: they were too many.

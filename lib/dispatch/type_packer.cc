@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 
-#include "base/log.h"
 #include "dispatch/datatype.h"
 #include "mpi/library.h"
 
@@ -15,10 +13,8 @@ namespace {
 
 // In the midst of a call there is no way back to MPI: the other ranks are in it.
 [[noreturn]] void stop_at(const char* what) {
-    base::log(base::LogLevel::error, base::Text()
-                                         << what << ": libcoco cannot go on (COCO_DISABLE=1 leaves it out)");
-    mpi::lib().Abort(mpi::lib().comm_world, mpi::lib().constants.err_other);
-    std::abort();
+    mpi::stop_job(mpi::lib().comm_world, mpi::lib().constants.err_other,
+                  base::Text() << what << ": libcoco cannot go on (COCO_DISABLE=1 leaves it out)");
 }
 
 // MPI_Pack and MPI_Unpack take an int of elements, and an int of bytes, at a time. Only the functions with _c

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exec/signature.h"
 
-#include <unistd.h>
-
-#include "base/log.h"
 #include "mpi/library.h"
 
 namespace coco::exec {
@@ -12,11 +9,7 @@ namespace {
 
 [[noreturn]] void stop_wrong(const comm::Comm& comm, base::Text& what) {
     what << ": the program is wrong (COCO_DISABLE=1 leaves the check to MPI)";
-    base::log(base::LogLevel::error, what);
-    // A launcher may drop what was printed just before a job is killed: once in some fifty runs of MPICH's.
-    usleep(100'000);
-    mpi::lib().Abort(comm.handle, mpi::lib().constants.err_arg);
-    __builtin_trap();
+    mpi::stop_job(comm.handle, mpi::lib().constants.err_arg, what);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heap/heap.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -226,9 +224,8 @@ constinit thread_local const char* t_undivided = nullptr;
 
 void stop_undivided(std::size_t bytes) {
     COCO_CHECK(t_undivided != nullptr, "a function that must not be left half done has a name");
-    base::log(base::LogLevel::error, base::Text() << "out of memory, " << bytes << " bytes, in the midst of "
-                                                  << t_undivided << ", where other ranks wait for this one");
-    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
+    base::log_last(base::Text() << "out of memory, " << bytes << " bytes, in the midst of " << t_undivided
+                                << ", where other ranks wait for this one");
     std::abort();
 }
 

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -210,10 +209,9 @@ bool follow(View& view, std::uint64_t& growths) {
 }
 
 [[noreturn]] void stop_without_space(const View& peer) {
-    base::log(base::LogLevel::error, base::Text() << "no address space for more of the heap of process "
-                                                  << header_of(peer.base()).pid << ": errno " << errno
-                                                  << "; a limit (ulimit -v, RLIMIT_AS) leaves none");
-    usleep(100'000);  // a launcher may drop what was printed just before a job is killed
+    base::log_last(base::Text() << "no address space for more of the heap of process "
+                                << header_of(peer.base()).pid << ": errno " << errno
+                                << "; a limit (ulimit -v, RLIMIT_AS) leaves none");
     std::abort();
 }
 

@@ -227,6 +227,12 @@ void stop_lacking(const char* name) {
     _exit(kLoaderFails);
 }
 
+void stop_job(Comm comm, int error, const base::Text& line) {
+    base::log_last(line);
+    lib().Abort(comm, error);
+    __builtin_trap();
+}
+
 Combiner combiner_of(int number) {
     const auto& numbers = lib().constants.combiner;
     const auto found = std::find(std::begin(numbers), std::end(numbers), number);

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "mpi/family.h"
 #include "mpi/functions.h"
 #include "os/symbols.h"
@@ -76,6 +77,8 @@ void* next_function(const char* name);
 void* left_alone(const char* name, const void* caller);
 // Ends the process with a line, as the loader would: the library has no such function.
 [[noreturn]] void stop_lacking(const char* name);
+// Ends the job of a communicator with a line: MPI_Abort gets this error class.
+[[noreturn]] void stop_job(Comm comm, int error, const base::Text& line);
 
 // The family of a library that defines MPI functions, by what it defines and by the name of its file; null:
 // none that libcoco knows.
