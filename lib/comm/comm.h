@@ -22,6 +22,7 @@
 #include "comm/schedules.h"
 #include "messages/post.h"
 #include "mpi/wire.h"
+#include "policy/policy.h"
 #include "stats/stats.h"
 #include "topology/node_map.h"
 
@@ -62,6 +63,16 @@ struct Comm {
     std::vector<std::int32_t> mates;       // the other ranks of this rank's node
     std::unique_ptr<mpi::Wire> wire;       // several nodes: the messages between them
     std::unique_ptr<Neighbors> neighbors;  // null until asked for: comm/neighbors.h
+    // The facts by which policies choose, as far as they are the communicator's and of all collectives.
+    policy::Facts facts() const {
+        return {.collective = {},
+                .nodes = map.nodes(),
+                .ranks_per_node = map.ranks_per_node(),
+                .domains = map.domains(),
+                .block_bytes = std::nullopt,
+                .crowded = crowded,
+                .calls = 0};
+    }
     // Edges from a rank to other nodes, the mean. Requires: neighbors.
     std::uint64_t degree() const {
         COCO_CHECK_DEAR(neighbors != nullptr && ranks > 0, "a degree is that of ranks with neighbours");

@@ -21,14 +21,7 @@ void tell_known_choices(const Comm& comm, std::span<std::int64_t> room) {
     room[0] = 0;
     choose::Journal* journal = g_journal.load(std::memory_order_acquire);  // pairs with set_journal()
     if (journal == nullptr) return;
-    journal->tell({.collective = {},
-                   .nodes = comm.map.nodes(),
-                   .ranks_per_node = comm.map.ranks_per_node(),
-                   .domains = comm.map.domains(),
-                   .block_bytes = {},
-                   .crowded = comm.crowded,
-                   .calls = 0},
-                  room);
+    journal->tell(comm.facts(), room);
 }
 
 void hear_known_choices(Comm& comm) {

@@ -34,13 +34,8 @@ bool is_bounded(const CommonArguments& common, const comm::Comm& comm) {
 }
 
 policy::Facts choice_facts_of(const comm::Comm& comm, const CommonArguments& common) {
-    policy::Facts facts{.collective = common.facts.collective,
-                        .nodes = comm.map.nodes(),
-                        .ranks_per_node = comm.map.ranks_per_node(),
-                        .domains = comm.map.domains(),
-                        .block_bytes = std::nullopt,
-                        .crowded = comm.crowded,
-                        .calls = 0};
+    policy::Facts facts = comm.facts();
+    facts.collective = common.facts.collective;
     if (common.has_block) facts.block_bytes = common.block_bytes;
     if (!is_neighbor(common.facts.collective)) return facts;
     facts.block_is_own = !comm.neighbors->sizes_agree;

@@ -37,10 +37,7 @@ bool choose_instead(mpi::Comm handle, std::string_view collective, std::string_v
 bool facts_of(mpi::Comm handle, policy::Facts& facts) {
     const comm::Comm* comm = open_comm(handle);
     if (comm == nullptr) return false;
-    facts.nodes = comm->map.nodes();
-    facts.ranks_per_node = comm->map.ranks_per_node();
-    facts.domains = comm->map.domains();
-    facts.crowded = comm->crowded;
+    facts = comm->facts();
     if (comm->neighbors != nullptr && comm->neighbors->closed == stats::Reason::none)
         facts.degree = comm->degree();
     return true;
