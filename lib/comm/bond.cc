@@ -109,6 +109,8 @@ void part(std::unique_ptr<Comm> comm, Members& members) {
     members.give_idle(std::move(comm));
 }
 
+}  // namespace
+
 std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
     mpi::Group world, group;
     int ranks = 0;
@@ -122,8 +124,6 @@ std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle) {
     mpi::lib().Group_free(&group);
     return {there.begin(), there.end()};
 }
-
-}  // namespace
 
 WithoutCopies::WithoutCopies() : outer_(std::exchange(t_copies_nothing, true)) {}
 WithoutCopies::~WithoutCopies() { t_copies_nothing = outer_; }

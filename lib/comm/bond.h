@@ -87,6 +87,9 @@ class WithoutCopies {
     const bool outer_;
 };
 
+// The numbers of a communicator's ranks in MPI_COMM_WORLD; MPI_UNDEFINED for ranks of another world.
+std::vector<std::int32_t> ranks_in_world_of(mpi::Comm handle);
+
 // The bond of a communicator. Returns: null if it has none; `valid` tells whether the handle is one at all.
 Bond* find_bond(mpi::Comm handle, bool* valid = nullptr);
 // Hangs a bond on a communicator. Returns: null if the library refuses.

@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
-#include "base/index.h"
 #include "base/of_thread.h"
 #include "comm/bond.h"
 #include "comm/handles.h"
@@ -93,18 +90,8 @@ Comm* find_or_make(mpi::Comm handle) {
 // Whether there are ranks of another world. Spawned or connected ranks have agreed on settings among
 // themselves only. The answer is the same on all ranks.
 bool spans_worlds(const Comm& comm) {
-    int initialized = 0;
-    mpi::lib().Initialized(&initialized);
-    if (!initialized) return false;  // a session: there is no world
-    mpi::Group world, group;
-    mpi::lib().Comm_group(mpi::lib().comm_world, &world);
-    mpi::lib().Comm_group(comm.handle, &group);
-    std::vector<int> ranks(base::index(comm.ranks)), there(ranks.size());
-    std::iota(ranks.begin(), ranks.end(), 0);
-    mpi::lib().Group_translate_ranks(group, comm.ranks, ranks.data(), world, there.data());
-    mpi::lib().Group_free(&world);
-    mpi::lib().Group_free(&group);
-    return std::ranges::find(there, mpi::lib().constants.undefined) != there.end();
+    if (!mpi::has_world()) return false;  // a session
+    return std::ranges::count(ranks_in_world_of(comm.handle), mpi::lib().constants.undefined) != 0;
 }
 
 void settle(Comm& comm) {

@@ -32,22 +32,6 @@ struct Card : RankCard {
 
 std::atomic<std::uint64_t> g_choice_hash{0};
 
-struct WorldSeat {
-    std::int32_t rank, ranks;
-};
-
-// Sessions have no world: then the communicator itself is dealt to the invented machine.
-WorldSeat world_seat(const Comm& comm) {
-    int initialized = 0;
-    mpi::lib().Initialized(&initialized);
-    WorldSeat seat{comm.rank, comm.ranks};
-    if (initialized) {
-        mpi::lib().Comm_rank(mpi::lib().comm_world, &seat.rank);
-        mpi::lib().Comm_size(mpi::lib().comm_world, &seat.ranks);
-    }
-    return seat;
-}
-
 // The parts of its channel that a rank gathers until it opens it.
 struct Parts {
     channel::Control* control = nullptr;
@@ -55,10 +39,12 @@ struct Parts {
 };
 
 Card make_card(const Comm& comm, const channel::Control* control) {
-    const WorldSeat world = world_seat(comm);
     Card card{};
+    // Sessions have no world: then the communicator itself is dealt to the invented machine.
+    const bool world = mpi::has_world();
     static_cast<RankCard&>(card) =
-        make_rank_card(g_choice_hash.load(std::memory_order_relaxed), world.rank, world.ranks);
+        make_rank_card(g_choice_hash.load(std::memory_order_relaxed), world ? mpi::world_rank() : comm.rank,
+                       world ? mpi::world_ranks() : comm.ranks);
     if (control != nullptr) {
         card.control_at =
             static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(control) - heap::own().base);

@@ -88,9 +88,8 @@ bool all_can_meet(World& world) {
 bool acquaint(std::uint64_t choice_hash, bool takes_part) {
     World& world = the_world();
     COCO_CHECK(world.ranks.empty(), "the ranks of the world are made known once");
-    int ranks = 0;
-    mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
-    mpi::lib().Comm_rank(mpi::lib().comm_world, &world.rank);
+    const int ranks = mpi::world_ranks();
+    world.rank = mpi::world_rank();
     if (ranks > kRanksMost) return agree_by_least(choice_hash);
     const WorldRank mine = make_own_card(world, choice_hash, takes_part, ranks);
     world.ranks.resize(base::index(ranks));

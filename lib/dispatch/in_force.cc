@@ -30,10 +30,8 @@ std::atomic<bool> g_session{false}, g_ended{false}, g_awake{false}, g_disagreed{
     constexpr useconds_t kPrecedence_us = 3'000'000;  // Open MPI may take 2 s to end a job
     constexpr useconds_t kForwarding_us =
         200'000;  // launchers drop what they have not read when a job is aborted
-    int rank = 0;
-    bool world = has_world();
-    if (world) mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
-    if (rank != 0) usleep(kPrecedence_us);
+    const bool world = mpi::has_world();
+    if (world && mpi::world_rank() != 0) usleep(kPrecedence_us);
     base::write_line(base::Text() << "coco: error: " << line);
     usleep(kForwarding_us);
     if (world) mpi::lib().Abort(mpi::lib().comm_world, 2);
@@ -82,17 +80,11 @@ bool is_switched_off() {
 }
 void switch_off() { g_disagreed.store(true, std::memory_order_relaxed); }
 
-bool has_world() {
-    int initialized = 0;
-    mpi::lib().Initialized(&initialized);
-    return initialized;
-}
-
 bool mpi_runs() {
     int finalized = 0;
     mpi::lib().Finalized(&finalized);
     const bool has_ended = finalized || g_ended.load(std::memory_order_relaxed);
-    return (has_world() || has_session()) && !has_ended;
+    return (mpi::has_world() || has_session()) && !has_ended;
 }
 
 void note_session() { g_session.store(true, std::memory_order_relaxed); }
@@ -108,11 +100,7 @@ bool wake() {
     read_settings();
     if (!mpi_runs()) return false;
     if (settings_error()) stop_job(*settings_error());
-    if (has_world()) {
-        int rank = 0;
-        mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
-        base::set_log_rank(rank);
-    }
+    if (mpi::has_world()) base::set_log_rank(mpi::world_rank());
     g_awake.store(true, std::memory_order_release);
     return true;
 }

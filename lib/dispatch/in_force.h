@@ -16,8 +16,6 @@ namespace coco::dispatch {
 bool is_switched_off();
 // Switches off for good, as ranks have unequal settings.
 void switch_off();
-// Whether MPI_COMM_WORLD is there.
-bool has_world();
 // Whether MPI may be called.
 bool mpi_runs();
 // Makes ready for calls. Returns: false while MPI is not initialised, or when it is finalised.

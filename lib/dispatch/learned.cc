@@ -36,21 +36,9 @@ void tell(const settings::Settings& settings, const std::string& trouble) {
         COCO_LOG(warn, "learned rules: " << trouble);
 }
 
-int world_rank() {
-    int rank = 0;
-    mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
-    return rank;
-}
-
-std::uint64_t world_ranks() {
-    int ranks = 1;
-    mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
-    return static_cast<std::uint64_t>(ranks);
-}
-
 // Rank 0's text to all ranks, or no text if one of them cannot use it.
 void broadcast(std::string& text, bool can_use) {
-    const bool is_first = world_rank() == 0;
+    const bool is_first = mpi::world_rank() == 0;
     std::int64_t mine = is_first ? std::ssize(text) : std::numeric_limits<std::int64_t>::max(), bytes = 0;
     if (!can_use) mine = 0;
     mpi::lib().Allreduce(&mine, &bytes, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
@@ -63,14 +51,14 @@ void broadcast(std::string& text, bool can_use) {
 
 void fetch_learned_rules(settings::Settings& settings, bool may_have_chosen) {
     std::string text;
-    if (world_rank() == 0) {
+    if (mpi::world_rank() == 0) {
         const policy::LearnedKey& key = key_of(settings);
         std::string trouble;
         // No communicator that calls are taken on is larger: those with ranks of another world are left to
         // MPI.
         const std::vector<policy::Rule> rules = choose::rules_for_job(
             settings::read_learned(settings::learned_path(settings.learn.file, key), key, trouble),
-            world_ranks());
+            base::index(mpi::world_ranks()));
         if (!trouble.empty()) tell(settings, trouble);
         if (!rules.empty()) text = policy::text_of({key, rules});
     }

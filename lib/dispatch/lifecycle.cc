@@ -32,7 +32,7 @@ bool g_sessions_choose = false;  // a session begins, or has begun; guarded by g
 // ranks only, must not run a call of ours together.
 void get_acquainted() {
     if (comm::acquaint(choice_hash(), !is_switched_off())) {
-        if (learning_in_force().reads && !is_switched_off() && has_world()) {
+        if (learning_in_force().reads && !is_switched_off() && mpi::has_world()) {
             {
                 std::scoped_lock lock(g_rules_mutex);
                 fetch_learned_rules(settings_in_force(), g_sessions_choose);
@@ -48,9 +48,8 @@ void get_acquainted() {
     }
     switch_off();
     comm::forget_handles();  // sessions may have called before
-    int rank = 0;
-    mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
-    if (rank == 0) COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: all calls are left to MPI");
+    if (mpi::world_rank() == 0)
+        COCO_LOG(warn, "ranks have unequal COCO_ settings or policies: all calls are left to MPI");
 }
 
 // Has the doors leave all calls, if nothing of ours runs and nothing is counted. (Both can change from a
@@ -105,15 +104,13 @@ int end_communicator(int (*pass_on)(void*), void* comm) {
 void before_idup() { mpi::Wire::have_no_more(); }
 
 void before_finalize() {
-    if (!mpi_runs() || !has_world()) return;
+    if (!mpi_runs() || !mpi::has_world()) return;
     let_world_report();
     read_what_counts();
     report_world();
-    if (const settings::Learn& learn = learning_in_force(); learn.is_on && learn.reads) {
-        int rank = 0;
-        mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
-        if (rank == 0) leave_learned_rules(settings_in_force(), the_journal());
-    }
+    if (const settings::Learn& learn = learning_in_force();
+        learn.is_on && learn.reads && mpi::world_rank() == 0)
+        leave_learned_rules(settings_in_force(), the_journal());
     mpi::end_progress();
     mpi::end_wires();
     note_end();

@@ -74,9 +74,7 @@ void report_world() {
     std::uint64_t mine = stats::enabled(), all = 0;
     mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
     if (!all) return;
-    int rank = 0, ranks = 0;
-    mpi::lib().Comm_rank(mpi::lib().comm_world, &rank);
-    mpi::lib().Comm_size(mpi::lib().comm_world, &ranks);
+    const int rank = mpi::world_rank(), ranks = mpi::world_ranks();
     std::vector<stats::Row> rows = stats::rows(rank);
     int bytes = static_cast<int>(rows.size() * sizeof(stats::Row));
     std::vector<int> sizes(base::index(ranks)), starts(sizes.size());

@@ -239,6 +239,24 @@ Combiner combiner_of(int number) {
     return found == std::end(numbers) ? Combiner::other : static_cast<Combiner>(found - std::begin(numbers));
 }
 
+bool has_world() {
+    int initialized = 0;
+    lib().Initialized(&initialized);
+    return initialized != 0;
+}
+
+int world_rank() {
+    int rank = 0;
+    lib().Comm_rank(lib().comm_world, &rank);
+    return rank;
+}
+
+int world_ranks() {
+    int ranks = 1;
+    lib().Comm_size(lib().comm_world, &ranks);
+    return ranks;
+}
+
 std::string version_of(const Library& library) {
     constexpr std::size_t kMostBytes = 8192;  // the largest MPI_MAX_LIBRARY_VERSION_STRING of all families
     std::string text(kMostBytes, '\0');

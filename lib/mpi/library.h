@@ -92,6 +92,12 @@ inline int status_member(const void* status, std::size_t at) {
     return value;
 }
 
+// Whether MPI_COMM_WORLD is there; a program of sessions alone has none.
+bool has_world();
+// The number of this process in MPI_COMM_WORLD, and how many there are. Requires: has_world().
+int world_rank();
+int world_ranks();
+
 // The text of MPI_Get_library_version, in one line.
 std::string version_of(const Library& library);
 

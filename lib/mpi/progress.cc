@@ -28,10 +28,9 @@ constexpr int kRareTag = 32'749;
 bool make_own() {
     std::lock_guard lock(g_making);
     if (g_ready.load(std::memory_order_relaxed)) return true;
-    int initialized = 0, finalized = 0;
-    lib().Initialized(&initialized);
+    int finalized = 0;
     lib().Finalized(&finalized);
-    if (!initialized || finalized) return false;
+    if (!has_world() || finalized) return false;
     // Not a duplicate: that would copy the program's attributes, and freeing it would run its delete
     // functions.
     if (lib().Comm_split(lib().comm_self, 0, 0, &g_own) != kSuccess) return false;
