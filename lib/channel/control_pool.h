@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "channel/control.h"
@@ -74,17 +73,6 @@ class ControlPool {
 
 // The pool of this process.
 ControlPool& control_pool();
-
-inline Control* take_control() { return control_pool().take(); }
-inline void retire_control(Control* control, std::vector<Pending> pending, std::vector<void*> memory = {}) {
-    control_pool().retire(control, std::move(pending), std::move(memory));
-}
-inline void retire_control(Control* control, const LeaveInfo& leave, std::vector<void*> memory) {
-    control_pool().retire(control, leave, std::move(memory));
-}
-inline bool show(Directory& own_directory, std::uint64_t id, const ControlCard& card) {
-    return control_pool().show(own_directory, id, card);
-}
 
 // Makes a block in private memory, for a rank that is alone on its node; frees such a block.
 Control* make_lone_control();

@@ -21,7 +21,7 @@ Comm::~Comm() {
         return;
     }
     std::vector<channel::Pending> pending = channel.pending();
-    channel::retire_control(channel.close(), std::move(pending), std::move(memory));
+    channel::control_pool().retire(channel.close(), std::move(pending), std::move(memory));
 }
 
 }  // namespace coco::comm

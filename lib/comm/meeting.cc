@@ -26,7 +26,7 @@ namespace {
 void show_control(Comm& comm) {
     COCO_CHECK(comm.id != 0 && comm.world_ranks != nullptr, "ranks meet on a communicator with an identity");
     std::byte* segment = heap::own().base;
-    channel::Control* control = channel::take_control();
+    channel::Control* control = channel::control_pool().take();
     if (control == nullptr) stop_without_control(comm);
     if (comm.rank == 0 && comm.map.nodes() == 1) tell_known_choices(comm, control->told);
     const channel::ControlCard card{
@@ -48,7 +48,7 @@ void show_control(Comm& comm) {
     peers[base::index(comm.rank)] = {
         .segment = segment, .control = control, .epoch_base = card.epoch_base, .tape_at = card.tape_at};
     comm.lane.channel.open(comm.id, comm.rank, std::move(peers), comm.mates);
-    if (!channel::show(own_directory(), comm.id, card)) stop_without_control(comm);
+    if (!channel::control_pool().show(own_directory(), comm.id, card)) stop_without_control(comm);
 }
 
 void leave_mates(Comm& comm) {
@@ -61,7 +61,7 @@ void leave_mates(Comm& comm) {
                                    .first_segment = segment_of(first),
                                    .own_directory = &own_directory()};
     std::vector<void*> memory = comm.lane.post.leave();
-    channel::retire_control(comm.lane.channel.close(), leave, std::move(memory));
+    channel::control_pool().retire(comm.lane.channel.close(), leave, std::move(memory));
 }
 
 }  // namespace coco::comm

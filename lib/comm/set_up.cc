@@ -168,7 +168,7 @@ stats::Reason settle_nodes(Comm& comm, std::vector<Card>& cards, Parts& parts) {
 // The ranks exchange their cards by collectives of the MPI library, and map each other.
 stats::Reason meet_by_cards(Comm& comm, Parts& parts) {
     os::caches();  // MPI_Init has looked them up, unless there is no such call, or the world is too large
-    if (heap::own().bytes != 0) parts.control = channel::take_control();
+    if (heap::own().bytes != 0) parts.control = channel::control_pool().take();
     Card mine = make_card(comm, parts.control);
     std::vector<Card> cards(base::index(comm.ranks));
     int rc = mpi::lib().Allgather(&mine, sizeof mine, mpi::lib().byte, cards.data(), sizeof mine,
@@ -231,7 +231,7 @@ void leave_to_mpi(Comm& comm, channel::Control* control, stats::Reason reason) {
     if (comm.lane.control_is_lone)
         channel::end_lone_control(control);
     else if (control != nullptr)
-        channel::retire_control(control, {});
+        channel::control_pool().retire(control, {});
     comm.wire.reset();
     comm.lane.post.wire = nullptr;
     comm.mates.clear();

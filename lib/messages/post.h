@@ -84,7 +84,7 @@ class Post {
     std::vector<Element> received;
     Loads<Cargo> loads;
 
-    // Gives up all memory that mates may still read. Returns: that memory, for channel::retire_control().
+    // Gives up all memory that mates may still read. Returns: that memory, for ControlPool::retire().
     std::vector<void*> leave();
 
   private:

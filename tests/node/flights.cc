@@ -367,7 +367,7 @@ class World {
         const std::vector<std::uint64_t> node(static_cast<std::size_t>(ranks)), domain(node);
         std::vector<channel::Control*> controls;
         for (std::size_t i = 0; i < kLanes * static_cast<std::size_t>(ranks); ++i)
-            controls.push_back(channel::take_control());
+            controls.push_back(channel::control_pool().take());
         for (std::int32_t r = 0; r < ranks; ++r) {
             comm::Comm& comm = *comms_.emplace_back(std::make_unique<comm::Comm>());
             comm.rank = r;
