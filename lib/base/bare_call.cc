@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 
 namespace coco::kernel {
@@ -32,11 +33,9 @@ long call(long number, long a, long b, long c, long d, long e, long f) {
                      : "memory");
     return first;
 #else
-    const int saved = errno;
+    const base::KeptErrno kept;
     const long result = syscall(number, a, b, c, d, e, f);  // which has no door there
-    const long outcome = result == -1 ? -static_cast<long>(errno) : result;
-    errno = saved;
-    return outcome;
+    return result == -1 ? -static_cast<long>(errno) : result;
 #endif
 }
 

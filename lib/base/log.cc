@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "base/env.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "base/one_line.h"
 #include "base/write_signals.h"
@@ -40,7 +41,7 @@ LogLevel log_level() {
 }
 
 void write_line(const Text& line) {
-    int saved = errno;
+    const KeptErrno kept;
     Text shown, out;
     show_on_one_line(line.view(), Letters::all, [&](std::string_view part) { shown << part; });
     out << shown.view().substr(0, Text::kCapacity - 1) << '\n';
@@ -52,7 +53,6 @@ void write_line(const Text& line) {
         if (n <= 0) break;
         rest.remove_prefix(static_cast<std::size_t>(n));
     }
-    errno = saved;
 }
 
 void log(LogLevel level, const Text& line) {

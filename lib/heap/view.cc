@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "os/cpu.h"
 #include "os/process.h"
@@ -96,9 +97,8 @@ bool View::open(int fd, const Areas& areas, In in) {
             place != 0 ? std::min(kFirstBytes, areas.bytes_of(area)) : areas.bytes_of(area);
         if (place == 0) kernel::munmap(base_ + areas.begin[area], bytes);
         if (bytes == 0 || map(area, areas.begin[area] + bytes, fd)) continue;
-        const int why = errno;
+        const base::KeptErrno kept;
         close();
-        errno = why;
         return false;
     }
     return true;

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/index.h"
+#include "base/kept_errno.h"
 #include "os/process.h"
 #include "os/process_memory.h"
 
@@ -99,7 +100,7 @@ bool has_cuda_context(const Cuda& cuda) {
 
 // What is mapped while it looks is looked at the next time. A thread that comes meanwhile looks for itself.
 bool find_devices() {
-    const int saved = errno;
+    const base::KeptErrno kept;
     auto state = Devices::expected;
     g_devices.compare_exchange_strong(state, Devices::looking, std::memory_order_relaxed);
     LoadedRuntimes loaded;
@@ -117,12 +118,11 @@ bool find_devices() {
         g_devices.store(Devices::present, std::memory_order_release);  // pairs with may_have_devices()
     else
         g_devices.compare_exchange_strong(state, Devices::none, std::memory_order_relaxed);
-    errno = saved;
     return found;
 }
 
 bool is_on_device(const void* address) {
-    const int saved = errno;
+    const base::KeptErrno kept;
     const Cuda* cuda = g_cuda.load(std::memory_order_acquire);  // pairs with find_devices()
     bool is = false, asks_kernel = g_asks_kernel.load(std::memory_order_relaxed);
     if (cuda != nullptr && cuda->pointer_attribute != nullptr) {
@@ -133,9 +133,7 @@ bool is_on_device(const void* address) {
         asks_kernel |= result != kSuccess && result != kInvalidValue && result != kNotInitialized &&
                        result != kDeinitialized;
     }
-    is = is || (asks_kernel && is_out_of_reach(address));
-    errno = saved;
-    return is;
+    return is || (asks_kernel && is_out_of_reach(address));
 }
 
 bool uses_device() {

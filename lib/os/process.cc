@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -19,6 +18,7 @@
 
 #include "base/env.h"
 #include "base/index.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "os/clock.h"
 
@@ -171,20 +171,18 @@ std::uint64_t online_cpus() {
 std::uint64_t host_identity() {
     constexpr std::uint64_t kBegin = 0xcbf29ce484222325u;
     if (const auto name = base::env("COCO_TEST_HOST"); !name.empty()) return mix(kBegin, name);
-    int saved = errno;
+    const base::KeptErrno kept;
     std::uint64_t hash = mix_file(kBegin, "/proc/sys/kernel/random/boot_id");
     hash = mix_link(hash, "/proc/self/ns/pid");
     hash = mix_link(hash, "/proc/self/ns/user");
-    errno = saved;
     return hash;
 }
 
 std::uint64_t random_cookie() {
     std::uint64_t cookie = 0;
-    int saved = errno;
+    const base::KeptErrno kept;
     if (kernel::getrandom(&cookie, sizeof cookie, GRND_NONBLOCK) != sizeof cookie)
         cookie = now_ns() * 0x9e3779b97f4a7c15u ^ static_cast<std::uint64_t>(kernel::getpid());
-    errno = saved;
     return cookie != 0 ? cookie : 1;
 }
 

@@ -8,13 +8,13 @@
 #include <cerrno>
 
 #include "base/index.h"
+#include "base/kept_errno.h"
 
 namespace coco::os {
 
 void let_others_read() {
-    const int saved = errno;
+    const base::KeptErrno kept;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // refused where there is no Yama
-    errno = saved;
 }
 
 bool read_process(pid_t pid, const void* from, void* to, std::size_t bytes) {

@@ -16,6 +16,7 @@
 
 #include "base/bits.h"
 #include "base/index.h"
+#include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "base/text.h"
 #include "base/write_signals.h"
@@ -61,9 +62,8 @@ bool advice_is_heeded() {
     enum { kUnasked, kHeeded, kIgnored };
     static constinit std::atomic<int> answer{kUnasked};        // relaxed: nothing else goes with it
     if (answer.load(std::memory_order_relaxed) == kUnasked) {  // two threads find out the same
-        int saved = errno;
+        const base::KeptErrno kept;
         answer.store(try_advice() ? kHeeded : kIgnored, std::memory_order_relaxed);
-        errno = saved;
     }
     return answer.load(std::memory_order_relaxed) == kHeeded;
 }
@@ -93,10 +93,9 @@ MemoryObject make_memory_object(std::uint64_t bytes, Via via) {
     }
     object.fd = move_up(object.fd);
     if (object.fd >= 0 && kernel::ftruncate(object.fd, bytes) != 0) {
-        int why = errno;
+        const base::KeptErrno kept;
         kernel::close(object.fd);
         object.fd = -1;
-        errno = why;
     }
     return object;
 }
@@ -116,9 +115,8 @@ bool reserve_pages(int fd, std::uint64_t offset, std::uint64_t bytes) {
 
 void populate(void* address, std::uint64_t bytes) {
     constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers lack
-    const int saved = errno;
+    const base::KeptErrno kept;
     kernel::madvise(address, bytes, kPopulateWrite);
-    errno = saved;
 }
 
 void Written::look_up(std::uint64_t from) {
@@ -152,24 +150,21 @@ bool is_in_force(const char* path, std::string_view wanted) {
 }  // namespace
 
 bool can_collapse(void* address) {
-    const int saved = errno;
+    const base::KeptErrno kept;
     if (page_bytes() != 4096 || kernel::call(SYS_prctl, PR_GET_THP_DISABLE) > 0 ||
         is_in_force("/sys/kernel/mm/transparent_hugepage/enabled", "[never]"))
-        return errno = saved, false;
+        return false;
     // A page alone is no huge page to make, but the kernel looks at the mapping.
-    const bool can = kernel::madvise(address, page_bytes(), kCollapse) == 0;
-    errno = saved;
-    return can;
+    return kernel::madvise(address, page_bytes(), kCollapse) == 0;
 }
 
 void make_huge(void* begin, std::uint64_t bytes) {
-    const int saved = errno;
+    const base::KeptErrno kept;
     auto* first = static_cast<std::byte*>(begin);
     // One page of each has to be there.
     for (std::byte* at = first; at < first + bytes; at += kHugePageBytes)
         reinterpret_cast<std::atomic<std::uint8_t>*>(at)->fetch_or(0, std::memory_order_relaxed);
     kernel::madvise(begin, bytes, kCollapse);
-    errno = saved;
 }
 
 void ask_for_huge_pages(void* begin, std::uint64_t bytes) {
@@ -178,9 +173,8 @@ void ask_for_huge_pages(void* begin, std::uint64_t bytes) {
     const std::uint64_t from = base::round_up(first, kHugePageBytes),
                         end = (first + bytes) / kHugePageBytes * kHugePageBytes;
     if (from + kWorthIt > end) return;
-    const int saved = errno;
+    const base::KeptErrno kept;
     kernel::madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
-    errno = saved;
 }
 
 }  // namespace coco::os
