@@ -17,6 +17,7 @@
 #include <set>
 
 #include "base/env.h"
+#include "base/hash.h"
 #include "os/probe.h"
 #include "policy/learned.h"
 #include "settings/settings.h"
@@ -73,12 +74,12 @@ std::vector<Offer> offers_of(const std::vector<Statement>& statements) {
 
 std::string hash_of_file(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
-    std::uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a
+    base::Hash hash;
     for (std::istreambuf_iterator<char> at(in), end; at != end; ++at)
-        hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001B3u;
+        hash.add(std::uint64_t{static_cast<unsigned char>(*at)});
     constexpr int kDigits = 17;
     char text[kDigits];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash.value()));
     return text;
 }
 

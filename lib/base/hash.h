@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FNV-1a over whole numbers, or over the bytes of texts: the same on all machines. Thread safety: that of its
-// owner. Never fails.
+// FNV-1a over whole numbers, or over the bytes of texts: the same on all machines. Works below malloc. Thread
+// safety: that of its owner. Never fails.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "base/env.h"
+#include "base/hash.h"
 #include "base/index.h"
 #include "base/kept_errno.h"
 #include "base/kernel.h"
@@ -25,24 +26,18 @@
 namespace coco::os {
 namespace {
 
-// FNV-1a.
-std::uint64_t mix(std::uint64_t hash, std::string_view text) {
-    for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return hash;
-}
-
-std::uint64_t mix_file(std::uint64_t hash, const char* path) {
+void add_file(base::Hash& hash, const char* path) {
     char text[128];
     const int fd = kernel::open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd >= 0 ? kernel::read(fd, text, sizeof text) : 0;
     if (fd >= 0) kernel::close(fd);
-    return mix(hash, {text, base::index(n > 0 ? n : 0)});
+    hash.add(std::string_view(text, base::index(n > 0 ? n : 0)));
 }
 
-std::uint64_t mix_link(std::uint64_t hash, const char* path) {
+void add_link(base::Hash& hash, const char* path) {
     char text[128];
     const ssize_t n = kernel::readlink(path, text, sizeof text);
-    return mix(hash, {text, base::index(n > 0 ? n : 0)});
+    hash.add(std::string_view(text, base::index(n > 0 ? n : 0)));
 }
 
 // libmpi.so.40, libmpich.so.12, libmpi_cxx.so.40, ...
@@ -59,12 +54,12 @@ constexpr const char* kRankProcess = "COCO_RANK_PROCESS";
 
 // The launcher's variables that tell ranks and jobs apart: a job that a rank starts has others.
 std::uint64_t launch_hash() {
-    std::uint64_t hash = 0xcbf29ce484222325u;
+    base::Hash hash;
     for (const char* name :
          {"PMI_RANK", "PMI_ID", "PMI_FD", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE", "PMIX_ID",
           "OMPI_COMM_WORLD_RANK", "SLURM_JOBID", "SLURM_STEPID", "PALS_RANKID", "PALS_APID"})
-        hash = mix(mix(hash, base::env(name)), ";");
-    return hash;
+        hash.add(base::env(name));
+    return hash.value();
 }
 
 // A rank that replaces its own program stays a rank.
@@ -169,13 +164,16 @@ std::uint64_t online_cpus() {
 }
 
 std::uint64_t host_identity() {
-    constexpr std::uint64_t kBegin = 0xcbf29ce484222325u;
-    if (const auto name = base::env("COCO_TEST_HOST"); !name.empty()) return mix(kBegin, name);
+    base::Hash hash;
+    if (const auto name = base::env("COCO_TEST_HOST"); !name.empty()) {
+        hash.add(name);
+        return hash.value();
+    }
     const base::KeptErrno kept;
-    std::uint64_t hash = mix_file(kBegin, "/proc/sys/kernel/random/boot_id");
-    hash = mix_link(hash, "/proc/self/ns/pid");
-    hash = mix_link(hash, "/proc/self/ns/user");
-    return hash;
+    add_file(hash, "/proc/sys/kernel/random/boot_id");
+    add_link(hash, "/proc/self/ns/pid");
+    add_link(hash, "/proc/self/ns/user");
+    return hash.value();
 }
 
 std::uint64_t random_cookie() {

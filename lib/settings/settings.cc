@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/env.h"
+#include "base/hash.h"
 #include "base/heap_mode.h"
 #include "base/one_line.h"
 #include "os/probe.h"
@@ -24,11 +25,6 @@ std::string wrong(const char* name, const std::string& why = {}) {
 bool is_log_level(std::string_view text) {
     constexpr std::string_view kLevels[] = {"error", "warn", "info", "debug"};
     return std::ranges::find(kLevels, text) != std::end(kLevels);
-}
-
-std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
-    for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;  // FNV-1a
-    return hash * 31 + text.size();
 }
 
 }  // namespace
@@ -78,11 +74,11 @@ bool is_own_affair(std::string_view name) {
 }
 
 std::uint64_t choice_hash(const policy::Policy& policy) {
-    std::uint64_t hash = 0xCBF29CE484222325u;
-    for (const policy::Rule& rule : policy.rules) hash = hash_text(hash, rule.text);
+    base::Hash hash;
+    for (const policy::Rule& rule : policy.rules) hash.add(rule.text);
     for (const base::Setting& s : base::settings())
-        if (!is_own_affair(s.name)) hash = hash_text(hash, base::env(s.name));
-    return hash;
+        if (!is_own_affair(s.name)) hash.add(base::env(s.name));
+    return hash.value();
 }
 
 }  // namespace coco::settings
