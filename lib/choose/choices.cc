@@ -77,7 +77,7 @@ std::unique_ptr<Lessons> lessons_for(const Cell& cell, const policy::Policy& pol
 }
 
 // Goes on learning with this call, which the cell has counted. Returns: the candidate to take.
-Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learning& learning) {
+Learner::Span go_on_learning(Cell& cell, const Learning& learning) {
     Learner& learner = cell.lessons->learner;
     if (learner.must_meet(cell.calls)) {
         std::span<std::int64_t> board = learner.board(learning.agreement->now_ns());
@@ -87,8 +87,7 @@ Learner::Span go_on_learning(Cell& cell, const policy::Facts& facts, const Learn
         }
         const std::uint64_t results = learner.known().results;
         learner.decide(cell.calls, board, learning.agreement->now_ns());
-        if (learning.journal != nullptr && learner.known().results != results)
-            learning.journal->note(facts, cell);
+        if (learning.journal != nullptr && learner.known().results != results) learning.journal->note(cell);
     }
     return learner.span(cell.calls);
 }
@@ -159,8 +158,7 @@ bool Choices::lengths_agree(const Learning& learning) {
 void Choices::leave_lessons() {
     if (journal_ == nullptr) return;
     for (const auto& cell : cells_)
-        if (cell->lessons != nullptr && !cell->lessons->learner.gave_up())
-            journal_->note(cell->lessons->facts, *cell);
+        if (cell->lessons != nullptr && !cell->lessons->learner.gave_up()) journal_->note(*cell);
 }
 
 // Puts another candidate in the place of the rule's choice for this call, which has been counted, and says
@@ -183,7 +181,7 @@ void Choices::learn(const policy::Policy& policy, const policy::Facts& facts, bo
     if (cell.lessons == nullptr) cell.lessons = lessons_for(cell, policy, verdict, facts, learning);
     if (is_rooted(facts.collective) && saw_other_length_) cell.lessons->learner.ask_to_give_up();
     journal_ = learning.journal;
-    const Learner::Span span = go_on_learning(cell, facts, learning);
+    const Learner::Span span = go_on_learning(cell, learning);
     if (span.candidate != 0) take(choice, cell.lessons->candidates[base::index(span.candidate)]);
     choice.last_of_cell = span.last_call;
     choice.is_measured = span.is_measured;

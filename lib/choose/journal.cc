@@ -34,7 +34,8 @@ std::uint64_t kind_of(const policy::Facts& facts, int size_class, int rule) {
     return hash.value();
 }
 
-void Journal::note(const policy::Facts& facts, const Cell& cell) {
+void Journal::note(const Cell& cell) {
+    const policy::Facts& facts = cell.lessons->facts;
     const Knowledge knowledge = cell.lessons->learner.knowledge_before(cell.calls + 1);
     const std::uint64_t kind = kind_of(facts, cell.size_class, cell.rule);
     std::scoped_lock hold(lock_);
@@ -43,7 +44,6 @@ void Journal::note(const policy::Facts& facts, const Cell& cell) {
         known = lessons_.insert(known, {kind, facts, cell.size_class, cell.rule, cell.lessons->candidates});
     auto weight = [](const Knowledge& one) { return std::pair(one.results, one.calls); };
     if (weight(known->knowledge) > weight(knowledge)) return;
-    known->facts = facts;
     known->knowledge = knowledge;
     known->noted = ++noted_;
 }

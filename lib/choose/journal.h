@@ -32,7 +32,7 @@ std::span<const std::int64_t> find_knowledge(std::span<const std::int64_t> told,
 class Journal {
   public:
     // Requires: the cell has lessons.
-    void note(const policy::Facts& facts, const Cell& cell);
+    void note(const Cell& cell);
     // Writes what is known of communicators of this arrangement (nodes, ranks of a node, domains, crowded or
     // not), of those kinds that were noted last where there is too little room. Requires: room for a number.
     void tell(const policy::Facts& arrangement, std::span<std::int64_t> room);
