@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "heap/process_facts.h"
 #include "heap/segment_size.h"
 #include "os/cpu.h"
 #include "os/numa.h"
@@ -28,8 +28,6 @@
 namespace coco::tools {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::uint64_t kLeastHeapBytes = 4u << 20;  // heap/segment.cc makes no smaller one.
 
 // Makes, fills and empties an object of the size of a heap, as a rank does. Returns: 0, or errno of what
 // failed.
@@ -57,7 +55,7 @@ Answers answers_of_mount(const std::string& why_no_memfd) {
         std::string(has_call_filter() ? "let the container's system call filter (seccomp) pass memfd_create"
                                       : "use a kernel that has memfd_create") +
         ", or make /dev/shm larger (docker --shm-size=8g)";
-    if (!can_write || bytes < kLeastHeapBytes)
+    if (!can_write || bytes < heap::kLeastSegmentBytes)
         return problem({why, can_write ? in_words(bytes) : "no room", advice},
                        "{}, and /dev/shm has {} for the heap of a rank -> {}");
     return note({why, in_words(bytes), advice},
@@ -65,10 +63,10 @@ Answers answers_of_mount(const std::string& why_no_memfd) {
 }
 
 Answers ask_shared_memory(Patient&) {
-    const std::uint64_t bytes = heap_bytes();
+    const std::uint64_t bytes = heap::wanted_heap_bytes();
     const int fd = memfd_create("coco-doctor", MFD_CLOEXEC);
     if (fd < 0) return answers_of_mount(std::strerror(errno));
-    const int error = bytes >= kLeastHeapBytes ? try_object(fd, bytes) : 0;
+    const int error = bytes >= heap::kLeastSegmentBytes ? try_object(fd, bytes) : 0;
     close(fd);
     if (error != 0)
         return problem({in_words(bytes), std::strerror(error)},
@@ -83,7 +81,7 @@ Answers ask_shared_memory(Patient&) {
 
 // Empty: there is none.
 std::string limit_in_words(int resource) {
-    const std::uint64_t limit = limit_of(resource);
+    const std::uint64_t limit = heap::limit_of(resource);
     return limit != UINT64_MAX ? in_words(limit) : "";
 }
 
@@ -106,17 +104,17 @@ Answers answers_of_heap_limits() {
     if (const std::string limit = limit_in_words(RLIMIT_FSIZE); !limit.empty())
         limits.push_back(filled({limit}, "files to {} (ulimit -f)"));
     if (limits.empty()) return {};
-    const std::uint64_t bytes = heap_bytes();
+    const std::uint64_t bytes = heap::wanted_heap_bytes();
     const std::string what =
         filled({joined(limits, " and "), in_words(bytes)}, "the system limits {}: the heap of a rank has {}");
     const std::string advice = "ulimit -v unlimited; ulimit -f unlimited";
-    return bytes < kLeastHeapBytes ? problem({what, advice}, "{}, which is too little -> {}")
-                                   : note({what, advice}, "{} at most -> {}");
+    return bytes < heap::kLeastSegmentBytes ? problem({what, advice}, "{}, which is too little -> {}")
+                                            : note({what, advice}, "{} at most -> {}");
 }
 
 Answers ask_limits(Patient& patient) {
     constexpr std::uint64_t kFewFiles = 256;
-    const std::uint64_t files = limit_of(RLIMIT_NOFILE);
+    const std::uint64_t files = heap::limit_of(RLIMIT_NOFILE);
     Answers answers;
     if (files < kFewFiles)
         answers = note({files},
@@ -190,9 +188,7 @@ Answers ask_domains(Patient&) {
 
 Answers ask_memory(Patient&) {
     constexpr std::uint64_t kTightBytes = 1u << 30;  // four times what a rank may keep of freed blocks
-    struct sysinfo memory {};
-    sysinfo(&memory);
-    const std::uint64_t bytes = memory.totalram * memory.mem_unit, granted = os::granted_memory_bytes();
+    const std::uint64_t bytes = heap::node_memory_bytes(), granted = os::granted_memory_bytes();
     if (granted >= bytes) return ok(in_words(bytes));
     const std::string what =
         filled({in_words(bytes), in_words(granted)}, "{}, of which the control group grants {}");

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "base/env.h"
+#include "heap/process_facts.h"
 #include "settings/learned_file.h"
 #include "tools/doctor_check.h"
 #include "tools/words.h"
@@ -61,8 +62,7 @@ Answers answers_of_effects() {
     const std::string disabled(base::env("COCO_DISABLE"));
     if (!disabled.empty() && disabled != "0")
         answers += note({disabled}, "COCO_DISABLE leaves {} to the MPI library -> unset COCO_DISABLE");
-    std::uint64_t bytes = 1;
-    if (base::parse_bytes(base::env("COCO_HEAP_LIMIT"), bytes) && bytes == 0)
+    if (heap::heap_limit() == 0u)
         answers += problem(
             "COCO_HEAP_LIMIT=0 shares no memory: calls on one node are left to the MPI "
             "library -> unset COCO_HEAP_LIMIT");

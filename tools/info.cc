@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/env.h"
+#include "heap/process_facts.h"
 #include "os/probe.h"
 #include "settings/learned_file.h"
 #include "settings/settings.h"
@@ -44,7 +45,7 @@ std::string huge_pages(const char* file) {
 
 std::string heap() {
     const std::string_view mode = base::env("COCO_HEAP");
-    const std::uint64_t bytes = heap_bytes();
+    const std::uint64_t bytes = heap::wanted_heap_bytes();
     if (bytes == 0) return "no shared memory for a rank, by COCO_HEAP_LIMIT or a limit of the system's";
     return std::string(mode.empty() ? base::setting("COCO_HEAP").preset : mode) + ", at most " +
            in_words(bytes) + " for each rank";

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/words.h"
 
-#include <sys/resource.h>
-#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -11,9 +9,7 @@
 #include <fstream>
 
 #include "base/env.h"
-#include "heap/segment_size.h"
 #include "os/probe.h"
-#include "os/process.h"
 
 namespace coco::tools {
 
@@ -70,24 +66,6 @@ bool has_call_filter() {
     for (std::string line; std::getline(in, line);)
         if (line.starts_with("Seccomp:")) return line.find_first_of("12") != std::string::npos;
     return false;
-}
-
-std::uint64_t limit_of(int resource) {
-    rlimit limit{};
-    const bool is_known = getrlimit(static_cast<__rlimit_resource>(resource), &limit) == 0;
-    return is_known && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
-}
-
-std::uint64_t heap_bytes() {
-    std::uint64_t asked = 0;
-    const bool is_asked = base::parse_bytes(base::env("COCO_HEAP_LIMIT"), asked);
-    struct sysinfo memory {};
-    if ((is_asked && asked == 0) || sysinfo(&memory) != 0) return 0;
-    return heap::segment_bytes({.memory_bytes = memory.totalram * memory.mem_unit,
-                                .asked_bytes = asked,
-                                .node_ranks = os::node_ranks(),
-                                .address_space_bytes = limit_of(RLIMIT_AS),
-                                .file_bytes = limit_of(RLIMIT_FSIZE)});
 }
 
 std::vector<std::string> settings_in_force() {

@@ -26,11 +26,6 @@ std::vector<std::int64_t> own_cpus();
 std::string own_namespace(const std::string& kind);
 // Whether seccomp filters the system calls of this process.
 bool has_call_filter();
-// What limits a process's use of a resource (RLIMIT_AS, say); UINT64_MAX: nothing does.
-std::uint64_t limit_of(int resource);
-// How large the shared heap of a rank would be here, by COCO_HEAP_LIMIT, the memory, the limits and the ranks
-// of this node, as heap/segment.cc has it; 0: there would be none.
-std::uint64_t heap_bytes();
 // "COCO_STATS=1": the settings that are set.
 std::vector<std::string> settings_in_force();
 

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/env.h"
 #include "base/log.h"
+#include "heap/process_facts.h"
 #include "heap/segment.h"
 
 namespace coco::comm {
@@ -58,16 +58,11 @@ base::Text reason_of(bool has_control) {
     return line;
 }
 
-bool wants_no_heap() {
-    std::uint64_t bytes = 1;
-    return base::parse_bytes(base::env("COCO_HEAP_LIMIT"), bytes) && bytes == 0;
-}
-
 }  // namespace
 
 void complain_unmapped(const Comm& comm, std::int32_t speaker, bool has_control) noexcept {
     COCO_CHECK(speaker >= 0 && speaker < comm.ranks, "a rank of the communicator speaks");
-    if (g_said.exchange(true) || comm.rank != speaker || wants_no_heap()) return;
+    if (g_said.exchange(true) || comm.rank != speaker || heap::heap_limit() == 0u) return;
     COCO_LOG(warn, "calls are left to MPI: " << reason_of(has_control).view());
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/kernel.h"
+#include "heap/segment_size.h"
 #include "os/process.h"
 
 namespace coco::heap {
@@ -19,10 +20,23 @@ constinit std::atomic<std::uint64_t> g_memory_bytes{UINT64_MAX};  // relaxed: no
 }  // namespace
 
 bool wants_shared_heap() {
-    std::uint64_t limit_bytes = 1;
-    base::parse_bytes(base::env("COCO_HEAP_LIMIT"), limit_bytes);
-    return base::env("COCO_DISABLE") != "1" && limit_bytes != 0 && os::is_mpi_rank() &&
+    return base::env("COCO_DISABLE") != "1" && heap_limit() != 0u && os::is_mpi_rank() &&
            !os::is_under_valgrind();
+}
+
+std::optional<std::uint64_t> heap_limit() {
+    std::uint64_t bytes = 0;
+    return base::parse_bytes(base::env("COCO_HEAP_LIMIT"), bytes) ? std::optional(bytes) : std::nullopt;
+}
+
+std::uint64_t wanted_heap_bytes() {
+    const std::optional<std::uint64_t> limit = heap_limit();
+    if (limit == 0u) return 0;
+    return segment_bytes({.memory_bytes = node_memory_bytes(),
+                          .asked_bytes = limit.value_or(0),
+                          .node_ranks = os::node_ranks(),
+                          .address_space_bytes = limit_of(RLIMIT_AS),
+                          .file_bytes = limit_of(RLIMIT_FSIZE)});
 }
 
 base::HeapMode mode() {

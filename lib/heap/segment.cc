@@ -17,7 +17,6 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "base/env.h"
 #include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "base/lock.h"
@@ -54,7 +53,6 @@ struct Header {
 };
 constexpr std::uint64_t kMagic = 0x6f636f6362696c00u;  // "\0libcoco"
 constexpr std::uint32_t kVersion = 2;
-constexpr std::uint64_t kSmallest = 2 * kFirstSpan;
 // Behind the heap: room for the library itself.
 constexpr std::uint64_t kRoomBytes = std::uint64_t{24} << 30;
 
@@ -82,18 +80,6 @@ constinit base::Lock g_peers_lock;
 constinit Refusal g_refusal;  // written while the segment is made, then under g_peers_lock
 
 Header& header_of(std::byte* segment) { return *reinterpret_cast<Header*>(segment); }
-
-// A wrong COCO_HEAP_LIMIT counts as unset here; MPI_Init refuses it.
-std::uint64_t wanted_bytes() {
-    if (!wants_shared_heap()) return 0;
-    std::uint64_t asked = 0;
-    base::parse_bytes(base::env("COCO_HEAP_LIMIT"), asked);
-    return segment_bytes({.memory_bytes = node_memory_bytes(),
-                          .asked_bytes = asked,
-                          .node_ranks = os::node_ranks(),
-                          .address_space_bytes = limit_of(RLIMIT_AS),
-                          .file_bytes = limit_of(RLIMIT_FSIZE)});
-}
 
 // The heap, and what lies behind it where no limit could meet that.
 Areas areas_for(const os::MemoryObject& object, std::uint64_t heap_bytes) {
@@ -136,7 +122,7 @@ bool try_make(std::uint64_t bytes) {
     if (object.fd < 0) return false;
     if (object.on_mount) bytes = within_mount(object.fd, bytes);
     const Areas areas = areas_for(object, bytes);
-    if (bytes >= kSmallest && kernel::ftruncate(object.fd, areas.bytes()) == 0 &&
+    if (bytes >= kLeastSegmentBytes && kernel::ftruncate(object.fd, areas.bytes()) == 0 &&
         g_view.open(object.fd, areas, View::In::owner)) {
         if (publish(object)) return true;
         g_view.close();
@@ -147,9 +133,9 @@ bool try_make(std::uint64_t bytes) {
 
 void make_own() {
     const base::KeptErrno kept;
-    std::uint64_t bytes = wanted_bytes();
+    std::uint64_t bytes = wants_shared_heap() ? wanted_heap_bytes() : 0;
     bool wanted = bytes != 0;
-    while (bytes >= kSmallest && !try_make(bytes)) bytes = (bytes / 2) & ~(os::kHugePageBytes - 1);
+    while (bytes >= kLeastSegmentBytes && !try_make(bytes)) bytes = (bytes / 2) & ~(os::kHugePageBytes - 1);
     if (wanted && g_own.bytes == 0) {
         g_refusal = {"no shared memory of 4 MiB or more for the heap (memfd, /dev/shm)", 0, errno};
         COCO_LOG(info, "no shared heap: errno " << errno << "; allocation is private");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How large a segment may be, as arithmetic. Called by segment.cc when the segment is made. Thread safety:
-// any thread. Fails: no; 0 where there is room for none.
+// How large a segment may be, as arithmetic. Called by this room when the segment is made, and by the
+// command. Thread safety: any thread. Fails: no; 0 where there is room for none.
 #pragma once
 #include <cstdint>
 
@@ -9,6 +9,7 @@ namespace coco::heap {
 
 // First byte that may be carved; below it is the segment's header.
 constexpr std::uint64_t kFirstSpan = 2u << 20;
+constexpr std::uint64_t kLeastSegmentBytes = 2 * kFirstSpan;
 
 struct SizeFacts {
     std::uint64_t memory_bytes;                      // the memory of the node
