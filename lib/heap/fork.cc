@@ -142,7 +142,7 @@ bool read_all(int fd, std::uint64_t offset, std::uint64_t bytes, std::byte* targ
     return true;
 }
 
-// Makes private what the segment still shows of the heap.
+// Puts what the segment still shows of the heap into private memory at the same addresses.
 class Privatizer {
   public:
     explicit Privatizer(const Segment& segment)
@@ -150,6 +150,7 @@ class Privatizer {
 
     // A mapping of the program's over the segment stays, and pages that it has shut stay shut.
     bool all(std::uint64_t end) {
+        COCO_CHECK(end <= segment_.bytes, "what was carved lies in the segment");
         const std::byte* stop = segment_.base + end;
         for (PageRun run = run_at(segment_.base, stop); run.begin != run.end; run = run_at(run.end, stop)) {
             if ((run.changes & kGone) != 0) continue;
@@ -219,15 +220,6 @@ class Privatizer {
     os::Written written_;
 };
 
-// Puts the heap up to `end` into private memory at the same addresses, with nothing mapped beyond, so that
-// the child is charged for no more (strict overcommit, RLIMIT_DATA).
-bool make_private(const Segment& segment, std::uint64_t end) {
-    COCO_CHECK(end <= segment.bytes, "what was carved lies in the segment");
-    if (!Privatizer(segment).all(end)) return false;
-    unmap_own_from(end);
-    return true;
-}
-
 // No handler may see the heap in between.
 class WithoutSignals {
   public:
@@ -249,13 +241,13 @@ void child() {
     if (own().bytes != 0) {
         const WithoutSignals held;
         const std::uint64_t carved_end = base::round_up(taken_end(), os::page_bytes());
-        if (!make_private(own(), carved_end)) {
+        if (!Privatizer(own()).all(carved_end)) {
             COCO_LOG(error,
                      "fork: cannot copy the heap for the child: errno " << errno << "; the child ends");
             _exit(127);
         }
-        end_copy();
         forget_segments(carved_end);
+        end_copy();
     }
     unlock_all(g_allocator_child);
 }

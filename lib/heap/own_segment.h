@@ -35,10 +35,8 @@ bool must_reserve_pages();
 // Makes a range of the segment read as zeros and gives its pages back. Returns: false with the pages as they
 // were, as where the program has mapped something else.
 bool punch_shared(void* address, std::uint64_t bytes);
-// In a forked child: unmaps what is mapped of the segment from an offset on.
-void unmap_own_from(std::uint64_t offset);
 // In a forked child: this process has no segment and no peers any more, but a private copy of so much of the
-// heap.
+// heap. Nothing is mapped beyond, so that the child is charged for no more (strict overcommit, RLIMIT_DATA).
 void forget_segments(std::uint64_t heap_bytes);
 
 }  // namespace coco::heap

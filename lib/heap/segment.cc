@@ -394,17 +394,14 @@ bool punch_shared(void* address, std::uint64_t bytes) {
 
 bool must_reserve_pages() { return g_on_mount; }
 
-void unmap_own_from(std::uint64_t offset) {
-    COCO_CHECK(offset % os::page_bytes() == 0, "whole pages are unmapped");
+void forget_segments(std::uint64_t heap_bytes) {
+    COCO_CHECK(heap_bytes % os::page_bytes() == 0, "whole pages are unmapped");
     for (int i = 0; i < kAreas; ++i) {
         const auto area = static_cast<Area>(i);
-        const std::uint64_t begin = std::max(offset, g_view.areas().begin[area]),
+        const std::uint64_t begin = std::max(heap_bytes, g_view.areas().begin[area]),
                             end = g_view.mapped_to(area);
         if (begin < end) kernel::munmap(g_view.base() + begin, end - begin);
     }
-}
-
-void forget_segments(std::uint64_t heap_bytes) {
     if (is_own_descriptor(g_own.fd)) kernel::close(g_own.fd);
     g_own = {};
     g_id = {};
