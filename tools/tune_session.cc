@@ -98,7 +98,7 @@ class Session {
     };
 
     bool is_rank_0() const { return job_.rank() == 0; }
-    bool on_all_ranks(bool mine) const;
+    bool on_all_ranks(bool mine) const { return mpi::on_all_ranks(job_.world(), mine); }
     bool can_write_all();
     bool prepare(Subject& subject);
     bool prepare_all();
@@ -128,12 +128,6 @@ class Session {
     bool is_interrupted_ = false;
     std::string trouble_;  // in writing, on rank 0
 };
-
-bool Session::on_all_ranks(bool mine) const {
-    std::uint64_t failed[] = {mine ? 0u : 1u};
-    job_.agree_on_largest(failed);
-    return failed[0] == 0;
-}
 
 bool Session::can_write_all() {
     const bool can = !is_rank_0() || (can_write(plan_.policy_path, trouble_) &&

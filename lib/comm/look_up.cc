@@ -117,9 +117,7 @@ bool is_whole(const Lists& lists, const std::vector<std::int32_t>& came) {
 // Whether every rank sends as many blocks as it receives. Where one does not, MPICH 4.0's alltoallw receives
 // nothing, or hangs: it is not asked, and what it should do is what alltoallv does.
 bool all_are_even(const Comm& comm, const Lists& lists) {
-    std::uint64_t even = lists.sources.size() == lists.destinations.size(), all_even = 0;
-    mpi::lib().Allreduce(&even, &all_even, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
-    return all_even != 0;
+    return mpi::on_all_ranks(comm.handle, lists.sources.size() == lists.destinations.size());
 }
 
 Neighborhood join(const Comm& comm, const Lists& lists, const std::vector<std::int32_t>& came) {
@@ -219,8 +217,7 @@ std::vector<std::int32_t> list_nobody(const std::vector<int>& peers) {
 
 stats::Reason make_wire(Comm& comm, Neighbors& near) {
     near.wire = mpi::Wire::make(comm.handle);
-    std::uint64_t made = near.wire != nullptr, all_made = 0;
-    mpi::lib().Allreduce(&made, &all_made, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
+    const bool all_made = mpi::on_all_ranks(comm.handle, near.wire != nullptr);
     if (!all_made) near.wire.reset();
     comm.lane.post.wire = near.wire.get();
     return all_made ? stats::Reason::none : stats::Reason::many_communicators;

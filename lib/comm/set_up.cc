@@ -210,12 +210,11 @@ stats::Reason wire_up(Comm& comm, Parts& parts) {
     mpi::lib().Allreduce(&mine, &most, 2, mpi::lib().int64, mpi::lib().max, comm.handle);
     if (most.uses_device != 0) return stats::Reason::device_memory;
     if (most.wires >= mpi::Wire::kMost) return stats::Reason::many_communicators;
-    std::uint64_t ready = comm.mates.empty() ? stand_alone(comm, parts) : true, all_ready = 0;
+    const bool ready = !comm.mates.empty() || stand_alone(comm, parts);
     comm.wire = mpi::Wire::make(comm.handle);
     comm.lane.post.wire = comm.wire.get();
-    ready = ready && comm.wire != nullptr;
-    mpi::lib().Allreduce(&ready, &all_ready, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
-    return all_ready ? stats::Reason::none : stats::Reason::no_shared_heap;
+    return mpi::on_all_ranks(comm.handle, ready && comm.wire != nullptr) ? stats::Reason::none
+                                                                         : stats::Reason::no_shared_heap;
 }
 
 // Mates that know one another since MPI_Init find each other's control blocks when they first wait.

@@ -78,9 +78,7 @@ bool map_mates(World& world) {
 
 bool all_can_meet(World& world) {
     const bool mapped = map_mates(world), wired = mpi::Wire::open_world();
-    std::uint64_t mine = mapped && wired && world.has_control, all = 0;
-    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
-    return all != 0;
+    return mpi::on_all_ranks(mpi::lib().comm_world, mapped && wired && world.has_control);
 }
 
 }  // namespace

@@ -71,9 +71,7 @@ void plan_report(mpi::Session session) {
 }  // namespace
 
 void report_world() {
-    std::uint64_t mine = stats::enabled(), all = 0;
-    mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, mpi::lib().comm_world);
-    if (!all) return;
+    if (!mpi::on_all_ranks(mpi::lib().comm_world, stats::enabled())) return;
     const int rank = mpi::world_rank(), ranks = mpi::world_ranks();
     std::vector<stats::Row> rows = stats::rows(rank);
     int bytes = static_cast<int>(rows.size() * sizeof(stats::Row));

@@ -20,8 +20,8 @@ bool agree_on_scratch(mpi::Comm comm, channel::Channel& channel, Post& post, Fit
     if (block_bytes > fit.fitting_block_bytes) {
         std::uint64_t most = std::bit_ceil(block_bytes);
         std::uint64_t bytes = base::round_up(base::index(blocks) * most, heap::kSurelyShared);
-        std::uint64_t mine = post.grow(channel, post.scratch, Post::kHalves * bytes, shared), all = 0;
-        mpi::lib().Allreduce(&mine, &all, 1, mpi::lib().int64, mpi::lib().min, comm);
+        const bool all =
+            mpi::on_all_ranks(comm, post.grow(channel, post.scratch, Post::kHalves * bytes, shared));
         (all ? fit.fitting_block_bytes : fit.failing_block_bytes) = all ? most : block_bytes;
         if (!all) return false;
     }

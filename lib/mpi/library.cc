@@ -257,6 +257,12 @@ int world_ranks() {
     return ranks;
 }
 
+bool on_all_ranks(Comm comm, bool mine) {
+    std::uint64_t least = mine ? 1 : 0, of_all = 0;
+    lib().Allreduce(&least, &of_all, 1, lib().int64, lib().min, comm);
+    return of_all != 0;
+}
+
 std::string version_of(const Library& library) {
     constexpr std::size_t kMostBytes = 8192;  // the largest MPI_MAX_LIBRARY_VERSION_STRING of all families
     std::string text(kMostBytes, '\0');

@@ -97,6 +97,8 @@ bool has_world();
 // The number of this process in MPI_COMM_WORLD, and how many there are. Requires: has_world().
 int world_rank();
 int world_ranks();
+// Whether something is so on all ranks of a communicator, which all call this; false if the library fails.
+bool on_all_ranks(Comm comm, bool mine);
 
 // The text of MPI_Get_library_version, in one line.
 std::string version_of(const Library& library);
