@@ -239,26 +239,13 @@ void list_readers(const Comm& comm, Neighbors& near) {
     near.has_readers = !runs.empty();
 }
 
-// Facts that every rank knows of the neighbourhood once the blocks are joined.
-struct CommonNeighborFacts {
-    bool has_rank_without_edges, sizes_agree, one_size;
-    std::uint64_t edges_between_nodes;
-    std::int32_t most_blocks;
-};
-
-CommonNeighborFacts common_of(std::span<const std::int32_t> sides, bool has_rank_without_edges,
-                              std::uint64_t edges_between_nodes, std::int32_t most_blocks) {
-    const std::int32_t groups = schedule::groups_of_all(sides);
-    return {has_rank_without_edges, groups != 0, groups == 1, edges_between_nodes, most_blocks};
-}
-
-void fill(const Comm& comm, const Lists& lists, const CommonNeighborFacts& common, Neighbors& near) {
+// Fills in what follows from this rank's graphs and lists, and from the sides of all ranks
+// (schedule/sides.h).
+void fill(const Comm& comm, const Lists& lists, std::span<const std::int32_t> sides, Neighbors& near) {
     COCO_CHECK(!near.graphs.empty(), "neighbours are known by a graph");
-    near.has_rank_without_edges = common.has_rank_without_edges;
-    near.sizes_agree = common.sizes_agree;
-    near.one_size = common.one_size;
-    near.edges_between_nodes = common.edges_between_nodes;
-    near.most_blocks = common.most_blocks;
+    const std::int32_t groups = schedule::groups_of_all(sides);
+    near.sizes_agree = groups != 0;
+    near.one_size = groups == 1;
     list_readers(comm, near);
     near.to_nobody = list_nobody(lists.destinations);
     near.sends_nothing = near.to_nobody.size() == lists.destinations.size();
@@ -285,10 +272,10 @@ stats::Reason make_by_library(Comm& comm, const Lists& lists, Neighbors& near) {
     if (!all.joined) return stats::Reason::bad_arguments;
     if (!all.uses_no_device) return stats::Reason::device_memory;
     if (all.forms_agree) near.graphs.resize(1);
-    fill(comm, lists,
-         common_of(all.sides(), !all.has_edges, all.edges_between_nodes,
-                   base::number(Facts::kManyBlocks - all.blocks_missing)),
-         near);
+    near.has_rank_without_edges = !all.has_edges;
+    near.edges_between_nodes = all.edges_between_nodes;
+    near.most_blocks = base::number(Facts::kManyBlocks - all.blocks_missing);
+    fill(comm, lists, all.sides(), near);
     if (comm.wire != nullptr) return stats::Reason::none;
     return all.has_wires ? make_wire(comm, near) : stats::Reason::many_communicators;
 }
@@ -370,7 +357,6 @@ std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Nei
     if (std::ranges::max(numbers) >= mpi::Wire::kNumbersMost || !join_all(all, joined)) return {};
     if (std::ranges::any_of(all, &Read::uses_device)) return stats::Reason::device_memory;
     schedule::Sides sides;
-    bool has_rank_without_edges = false;
     std::size_t most_blocks = 0;
     for (std::int32_t r = 0; r < comm.ranks; ++r) {
         const Read& read = all[base::index(r)];
@@ -381,13 +367,13 @@ std::optional<stats::Reason> make_by_notices(Comm& comm, const Lists& lists, Nei
         else
             schedule::join_sides(known, sides);
         auto has_edge = [](std::int32_t to) { return to >= 0; };
-        has_rank_without_edges =
-            has_rank_without_edges ||
-            (graph.incoming.empty() && std::ranges::none_of(graph.destinations, has_edge));
+        near.has_rank_without_edges |=
+            graph.incoming.empty() && std::ranges::none_of(graph.destinations, has_edge);
         most_blocks = std::max({most_blocks, read.sources.size(), read.destinations.size()});
         if (r == comm.rank) near.graphs.push_back(std::move(graph));
     }
-    fill(comm, lists, common_of(sides, has_rank_without_edges, 0, base::number(most_blocks)), near);
+    near.most_blocks = base::number(most_blocks);
+    fill(comm, lists, sides, near);
     near.wire = mpi::Wire::within_world(*comm.world_ranks, comm.rank, std::move(numbers));
     comm.lane.post.wire = near.wire.get();
     return stats::Reason::none;
