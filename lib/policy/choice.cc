@@ -14,6 +14,7 @@ std::string choices_for(algorithms::Collective collective) {
 }
 
 using algorithms::Parameter;
+using algorithms::Parameters;
 
 std::optional<Error> read_bytes(std::string_view value, Choice& choice) {
     std::uint64_t bytes = 0;
@@ -23,29 +24,14 @@ std::optional<Error> read_bytes(std::string_view value, Choice& choice) {
     return std::nullopt;
 }
 
-std::optional<Error> read_number(std::string_view value, std::uint64_t least, std::int32_t& number) {
+template <std::int32_t Parameters::*number, std::uint64_t least>
+std::optional<Error> read_number(std::string_view value, Choice& choice) {
     constexpr std::uint64_t kMost = 1 << 20;
     std::uint64_t read = 0;
     if (!base::parse_number(value, read) || read < least || read > kMost)
         return Error{"must be a number from " + std::to_string(least) + " to " + std::to_string(kMost)};
-    number = static_cast<std::int32_t>(read);
+    choice.parameters.*number = static_cast<std::int32_t>(read);
     return std::nullopt;
-}
-
-std::optional<Error> read_radix(std::string_view value, Choice& choice) {
-    return read_number(value, 2, choice.parameters.radix);
-}
-std::optional<Error> read_leaders(std::string_view value, Choice& choice) {
-    return read_number(value, 0, choice.parameters.leaders);
-}
-std::optional<Error> read_threshold(std::string_view value, Choice& choice) {
-    return read_number(value, 1, choice.parameters.threshold);
-}
-std::optional<Error> read_depth(std::string_view value, Choice& choice) {
-    return read_number(value, 0, choice.parameters.depth);
-}
-std::optional<Error> read_window(std::string_view value, Choice& choice) {
-    return read_number(value, 1, choice.parameters.window);
 }
 std::optional<Error> read_inner(std::string_view value, Choice& choice) {
     auto inner = algorithms::inner_of(value);
@@ -69,12 +55,12 @@ struct Reading {
 // The word without a key comes last, as it matches whatever the others do not.
 constexpr Reading kReadings[] = {
     {Parameter::segment, "segment=", "segment=BYTES", read_bytes},
-    {Parameter::radix, "radix=", "radix=NUMBER", read_radix},
-    {Parameter::leaders, "leaders=", "leaders=NUMBER", read_leaders},
+    {Parameter::radix, "radix=", "radix=NUMBER", read_number<&Parameters::radix, 2>},
+    {Parameter::leaders, "leaders=", "leaders=NUMBER", read_number<&Parameters::leaders, 0>},
     {Parameter::route, "route=", "route=WORD", read_route},
-    {Parameter::threshold, "threshold=", "threshold=NUMBER", read_threshold},
-    {Parameter::depth, "depth=", "depth=NUMBER", read_depth},
-    {Parameter::window, "window=", "window=NUMBER", read_window},
+    {Parameter::threshold, "threshold=", "threshold=NUMBER", read_number<&Parameters::threshold, 1>},
+    {Parameter::depth, "depth=", "depth=NUMBER", read_number<&Parameters::depth, 0>},
+    {Parameter::window, "window=", "window=NUMBER", read_number<&Parameters::window, 1>},
     {Parameter::inner, "", "pairwise, bruck or multinode_morton", read_inner},
 };
 
