@@ -34,7 +34,6 @@ Predefined object(const char* name) { return {.object = name}; }
 // The values in mpi.h.in of MPICH 3.2 to 5.0.1.
 Family mpich() {
     return {
-        .key = "mpich",
         .name = "MPICH",
         .library_names = kMpichNames,
         .marker = "MPI_UNWEIGHTED",  // an object by its mpi.h; a constant elsewhere
@@ -48,18 +47,15 @@ Family mpich() {
                     .min = is(0x58000002),
                     .max = is(0x58000001),
                     .errors_return = is(0x54000001),
-                    .errors_are_fatal = is(0x54000000),
-                    .request_null = is(0x2c000000)},
+                    .errors_are_fatal = is(0x54000000)},
         .constants = {.in_place = address(-1),
                       .bottom = address(0),
                       .status_ignore = status_at(1),
                       .statuses_ignore = status_at(1),
                       .undefined = -32766,
-                      .proc_null = -1,
                       .any_source = -2,
                       .any_tag = -1,
                       .keyval_invalid = 0x24000000,
-                      .thread_multiple = 3,
                       .cart = 2,
                       .graph = 1,
                       .dist_graph = 3,
@@ -72,7 +68,7 @@ Family mpich() {
                       .err_other = 15,
                       .err_no_mem = 34,
                       .combiner = {kNone, 1, 2, 3, 4, 6, 7, 9, 10, 19, 12, 13, 18, 15, 16, 17}},
-        .status = {.bytes = 20, .source_at = 8, .tag_at = 12, .error_at = 16},
+        .status = {.bytes = 20, .tag_at = 12},
         .manners = kMpichManners,
     };
 }
@@ -80,7 +76,6 @@ Family mpich() {
 // The values in mpi.h.in of Open MPI 3.1 to 6.0.
 Family open_mpi() {
     return {
-        .key = "openmpi",
         .name = "Open MPI",
         .library_names = kOpenMpiNames,
         .marker = "ompi_mpi_comm_world",
@@ -94,18 +89,15 @@ Family open_mpi() {
                     .min = object("ompi_mpi_op_min"),
                     .max = object("ompi_mpi_op_max"),
                     .errors_return = object("ompi_mpi_errors_return"),
-                    .errors_are_fatal = object("ompi_mpi_errors_are_fatal"),
-                    .request_null = object("ompi_request_null")},
+                    .errors_are_fatal = object("ompi_mpi_errors_are_fatal")},
         .constants = {.in_place = address(1),
                       .bottom = address(0),
                       .status_ignore = status_at(0),
                       .statuses_ignore = status_at(0),
                       .undefined = -32766,
-                      .proc_null = -2,
                       .any_source = -1,
                       .any_tag = -1,
                       .keyval_invalid = -1,
-                      .thread_multiple = 3,
                       .cart = 1,
                       .graph = 2,
                       .dist_graph = 3,
@@ -118,7 +110,7 @@ Family open_mpi() {
                       .err_other = 16,
                       .err_no_mem = 39,
                       .combiner = {kNone, 0, 1, 2, 3, 5, 6, 8, 9, 18, 11, 12, 17, 14, 15, 16}},
-        .status = {.bytes = 24, .source_at = 0, .tag_at = 4, .error_at = 8},
+        .status = {.bytes = 24, .tag_at = 4},
         .manners = kOpenMpiManners,
     };
 }
@@ -126,7 +118,6 @@ Family open_mpi() {
 // The values that the MPI Forum publishes for MPI 5.0: chapter 20 of the standard, and the Forum's own mpi.h.
 Family standard() {
     return {
-        .key = "standard",
         .name = "MPI standard ABI",
         .library_names = kStandardNames,
         .marker = nullptr,
@@ -140,18 +131,15 @@ Family standard() {
                     .min = is(0x22),
                     .max = is(0x23),
                     .errors_return = is(0x143),
-                    .errors_are_fatal = is(0x141),
-                    .request_null = is(0x180)},
+                    .errors_are_fatal = is(0x141)},
         .constants = {.in_place = address(1),
                       .bottom = address(0),
                       .status_ignore = status_at(0),
                       .statuses_ignore = status_at(0),
                       .undefined = -32766,
-                      .proc_null = -3,
                       .any_source = -1,
                       .any_tag = -2,
                       .keyval_invalid = 0,
-                      .thread_multiple = 4096,
                       .cart = 211,
                       .graph = 212,
                       .dist_graph = 213,
@@ -165,7 +153,7 @@ Family standard() {
                       .err_no_mem = 39,
                       .combiner = {kNone, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 116, 113,
                                    114, 115}},
-        .status = {.bytes = 32, .source_at = 0, .tag_at = 4, .error_at = 8},
+        .status = {.bytes = 32, .tag_at = 4},
         .manners = kMpichManners,
     };
 }

@@ -43,23 +43,23 @@ struct Predefined {
 
 struct PredefinedHandles {
     Predefined comm_world, comm_self, comm_null, byte, int64, datatype_null, min, max, errors_return,
-        errors_are_fatal, request_null;
+        errors_are_fatal;
 };
 
 // The values of MPI's constants other than handles.
 struct Constants {
     const void *in_place, *bottom;
     void *status_ignore, *statuses_ignore;
-    int undefined, proc_null, any_source, any_tag, keyval_invalid, thread_multiple;
+    int undefined, any_source, any_tag, keyval_invalid;
     int cart, graph, dist_graph;
     int order_c, order_fortran;
     int err_buffer, err_count, err_arg, err_truncate, err_other, err_no_mem;
     int combiner[kCombiners];  // by Combiner; that of `other` is a number that no library has
 };
 
-// Where MPI_Status has its public members, in bytes.
+// How large MPI_Status is, and where its tag lies, in bytes.
 struct StatusLayout {
-    std::size_t bytes, source_at, tag_at, error_at;
+    std::size_t bytes, tag_at;
 };
 
 // How a library behaves where the standard leaves it open, or where it does not keep to it. Libraries of the
@@ -73,7 +73,6 @@ struct Manners {
 };
 
 struct Family {
-    const char* key;   // in lower case, for files and options
     const char* name;  // for people
     // The names of its library, of the versions that are known. A library of another name is found, too, by
     // what it defines.

@@ -22,7 +22,6 @@ using UserFunction = void(void* in, void* inout, int* count, Datatype* type);
     X(Finalize, ())                                                                                          \
     X(Finalized, (int*))                                                                                     \
     X(Abort, (Comm, int))                                                                                    \
-    X(Query_thread, (int*))                                                                                  \
     X(Get_library_version, (char*, int*))                                                                    \
     X(Alltoall, (const void*, int, Datatype, void*, int, Datatype, Comm))                                    \
     X(Alltoallv,                                                                                             \

@@ -106,7 +106,6 @@ void fill_handles(Library& library, void* handle) {
     fill(library.max, handles.max);
     fill(library.errors_return, handles.errors_return);
     fill(library.errors_are_fatal, handles.errors_are_fatal);
-    fill(library.request_null, handles.request_null);
 }
 
 // Returns: the name of a function that the library lacks, or null.

@@ -32,7 +32,6 @@ struct Library {
     Datatype byte, int64, datatype_null;
     Op min, max;
     Errhandler errors_return, errors_are_fatal;
-    Request request_null;
     Constants constants;
     StatusLayout status;
     Manners manners;
@@ -85,12 +84,6 @@ void* left_alone(const char* name, const void* caller);
 const Family* family_of(const char* file, void* handle);
 // The sort of a combiner that the library gave.
 Combiner combiner_of(int number);
-// A member of a status that the library wrote.
-inline int status_member(const void* status, std::size_t at) {
-    int value;
-    std::memcpy(&value, static_cast<const std::byte*>(status) + at, sizeof value);
-    return value;
-}
 
 // Whether MPI_COMM_WORLD is there; a program of sessions alone has none.
 bool has_world();

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -198,7 +199,9 @@ int Wire::tag_of_status(std::size_t index) const {
     COCO_CHECK_DEAR((index + 1) * lib().status.bytes <= statuses_.size(),
                     "a status was written for each request");
     const StatusLayout& layout = lib().status;
-    return status_member(statuses_.data() + index * layout.bytes, layout.tag_at);
+    int tag;
+    std::memcpy(&tag, statuses_.data() + index * layout.bytes + layout.tag_at, sizeof tag);
+    return tag;
 }
 
 // Not by MPI_Test nor MPI_Testall: MPICH's look at the network even when there is nothing to wait for, and a
