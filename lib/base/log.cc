@@ -32,7 +32,6 @@ int level_from_environment() {
 }  // namespace
 
 void set_log_rank(int rank) { g_rank.store(rank, std::memory_order_relaxed); }
-void set_log_level(LogLevel level) { g_level.store(static_cast<int>(level), std::memory_order_relaxed); }
 
 LogLevel log_level() {
     int level = g_level.load(std::memory_order_relaxed);

@@ -11,7 +11,6 @@ enum class LogLevel { error, warn, info, debug };
 
 // Sets the rank shown in front of each line; -1 (the default) shows the process id.
 void set_log_rank(int rank);
-void set_log_level(LogLevel level);
 LogLevel log_level();
 // Writes the line if `level` is on.
 void log(LogLevel level, const Text& line);

@@ -79,18 +79,6 @@ std::int64_t morton_position(Matrix matrix, Cell cell) {
     return position;
 }
 
-Cell morton_cell(Matrix matrix, std::int64_t position) {
-    COCO_CHECK_DEAR(position >= 0 && position < matrix.cells(), "a position of a cell is on the curve");
-    Box box{{0, 0}, matrix};
-    while (!box.single()) {
-        Box first = box.half(false);
-        bool second = position >= first.size.cells();
-        if (second) position -= first.size.cells();
-        box = second ? box.half(true) : first;
-    }
-    return box.corner;
-}
-
 std::vector<Cell> morton_range(Matrix matrix, std::int64_t first, std::int64_t count) {
     COCO_CHECK(first >= 0 && count >= 0 && count <= matrix.cells() - first,
                "a range of positions is on the curve");

@@ -28,8 +28,6 @@ struct Cell {
 
 // The position of a cell on the curve, counted from 0, in O(log cells). Requires: the cell is in the matrix.
 std::int64_t morton_position(Matrix matrix, Cell cell);
-// The cell at `position`, in O(log cells). Requires: 0 <= position < cells.
-Cell morton_cell(Matrix matrix, std::int64_t position);
 // The cells at positions first, ..., first + count - 1, in O(count + log cells); by the CPU's bit extraction
 // if it has that and the matrix is such a square. Requires: the positions are on the curve.
 std::vector<Cell> morton_range(Matrix matrix, std::int64_t first, std::int64_t count);
