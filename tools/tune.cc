@@ -36,13 +36,6 @@ struct TuneWords {
 // All ranks have the same words and fail alike: one of them says so.
 int fail_alike(const std::string& line) { return os::launched_rank() <= 0 ? tell_error("tune: " + line) : 2; }
 
-std::string list_of_collectives() {
-    std::string list;
-    for (const base::CollectiveFacts& row : base::kCollectiveTable)
-        list.append(list.empty() ? "" : ", ").append(row.name);
-    return list;
-}
-
 std::optional<std::string> read_collectives(std::string_view words, std::vector<Collective>& collectives) {
     for (std::size_t comma = 0; comma != std::string_view::npos; words.remove_prefix(comma + 1)) {
         comma = words.find(',');
@@ -50,7 +43,7 @@ std::optional<std::string> read_collectives(std::string_view words, std::vector<
         const auto collective = base::collective_of(word);
         if (!collective)
             return "--collectives: unknown collective '" + std::string(word) + "': must be a list of " +
-                   list_of_collectives();
+                   policy::list_of_collectives();
         if (std::ranges::find(collectives, *collective) == collectives.end())
             collectives.push_back(*collective);
         if (comma == std::string_view::npos) break;

@@ -8,7 +8,7 @@
 
 #include "base/env.h"
 #include "os/clock.h"
-#include "os/probe.h"
+#include "settings/learned_file.h"
 #include "tools/tune_candidates.h"
 #include "tools/tune_measure.h"
 #include "tools/tune_write.h"
@@ -25,13 +25,6 @@ std::string today() {
     std::tm parts{};
     std::strftime(text, sizeof text, "%Y-%m-%d", gmtime_r(&now, &parts));
     return text;
-}
-
-std::string machine_text() {
-    std::string machine = os::processors();
-    if (auto invented = base::env("COCO_TOPOLOGY"); !invented.empty())
-        machine.append(", as ").append(invented);
-    return machine;
 }
 
 // Memory that programs can have; plenty where the kernel does not tell.
@@ -74,7 +67,7 @@ class Session {
     Session(const Job& job, const TunePlan& plan, const policy::Policy& policy)
         : job_(job), plan_(plan), policy_(policy) {
         report_.mpi = mpi::version_of(mpi::lib());
-        report_.machine = machine_text();
+        report_.machine = settings::machine();
         report_.date = today();
         report_.ranks = job.ranks();
     }

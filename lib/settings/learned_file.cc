@@ -176,13 +176,16 @@ std::string transport() {
 
 }  // namespace
 
+std::string machine() {
+    std::string text = os::processors();
+    if (auto invented = base::env("COCO_TOPOLOGY"); !invented.empty()) text.append(", as ").append(invented);
+    return text;
+}
+
 policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule> rules) {
-    std::string machine = os::processors();
-    if (auto invented = base::env("COCO_TOPOLOGY"); !invented.empty())
-        machine.append(", as ").append(invented);
     // TOML is UTF-8, and what names itself here need not be.
     using base::Letters;
-    return {COCO_VERSION, base::one_line(mpi, Letters::ascii), base::one_line(machine, Letters::ascii),
+    return {COCO_VERSION, base::one_line(mpi, Letters::ascii), base::one_line(machine(), Letters::ascii),
             base::one_line(transport(), Letters::ascii), policy::hash_of(rules)};
 }
 

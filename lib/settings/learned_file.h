@@ -14,6 +14,8 @@
 
 namespace coco::settings {
 
+// What the node's processors are, and what machine COCO_TOPOLOGY invents of them, in words.
+std::string machine();
 // The key of jobs with such an MPI library (mpi/library.h) that begin with these rules, on this machine.
 policy::LearnedKey key_for(const std::string& mpi, std::span<const policy::Rule> rules);
 // The folder of the cache; empty: there is no home for one.
