@@ -15,8 +15,9 @@ namespace coco::comm {
 struct RankCard {
     heap::SegmentId segment;
     std::uint64_t choice_hash;
-    std::uint64_t node_label;  // equal on ranks of one node
-    std::uint64_t domain_label;
+    // Equal on ranks of one node, and on those of a node that are in one domain: the real ones, or those of a
+    // machine that COCO_TOPOLOGY invents.
+    std::uint64_t node_label, domain_label;
     FoldedCpus cpus;
     std::int32_t job_crowds_node;  // 0 or 1
 };
