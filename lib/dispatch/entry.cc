@@ -14,6 +14,7 @@
 #include "dispatch/in_force.h"
 #include "dispatch/known.h"
 #include "dispatch/read.h"
+#include "dispatch/side_args.h"
 #include "exec/call.h"
 #include "heap/heap.h"
 #include "mpi/library.h"
@@ -98,9 +99,7 @@ std::uint64_t sent_bytes(const exec::Call& call, const comm::Comm& comm) {
     if (call.common.collective == Collective::bcast)
         return comm.rank == call.common.root ? call.local.bytes : 0;
     bool personal = base::is_personal(call.common.collective);
-    auto blocks = static_cast<std::uint64_t>(
-        is_neighbor(call.common.collective) ? comm.neighbors->graph_of(call.common.collective).send_blocks()
-                                            : comm.ranks);
+    const std::uint64_t blocks = base::index(send_blocks_of(call.common.collective, comm));
     if (!call.common.sized) return blocks * call.common.block_bytes;
     std::uint64_t total = 0;
     for (const blocks::BlockAt& block : call.local.send.blocks) total += block.bytes;
