@@ -184,14 +184,7 @@ class LeaderCourier final : public Courier {
     }
 
     void use(const ArrivedBundle& bundle) {
-        auto senders = team_.members_of(bundle.node);
-        if (all_.personal) return nodes_.take_column(steps_, senders, bundle.at);
-        Place source = bundle.at;
-        for (std::int32_t sender : senders) {
-            bool own = sender == shape_.rank;
-            steps_.copy(own ? sent(shape_.exchange, sender, sender) : source, received(sender, shape_.rank));
-            source = behind(source, 1);
-        }
+        nodes_.take_blocks(steps_, team_.members_of(bundle.node), bundle.at);
     }
 
     const Shape& shape_;

@@ -158,15 +158,7 @@ class MultileaderScheme {
         for (; taken_ <= last; ++taken_) {
             const Partner& p = partners_[base::index(taken_)];
             if (p.leader != shape_.rank) steps_.wait(p.leader, kFirstBundle + static_cast<Milestone>(p.turn));
-            if (personal_) {
-                nodes_.take_column(steps_, nodes_.ranks_of(p.from), p.incoming);
-                continue;
-            }
-            Place source = p.incoming;
-            for (std::int32_t sender : nodes_.ranks_of(p.from)) {
-                steps_.copy(source, received(sender, shape_.rank));
-                source = behind(source, 1);
-            }
+            nodes_.take_blocks(steps_, nodes_.ranks_of(p.from), p.incoming);
         }
     }
 

@@ -49,12 +49,14 @@ void Nodes::fill_row(Builder& steps, std::int32_t node, Place bundle, std::int32
     }
 }
 
-void Nodes::take_column(Builder& steps, std::span<const std::int32_t> senders, Place bundle) const {
+void Nodes::take_blocks(Builder& steps, std::span<const std::int32_t> senders, Place bundle) const {
     COCO_CHECK(!senders.empty(), "a bundle comes from ranks");
-    Place source = behind(bundle, index_on_node());
+    const bool personal = shape_.exchange == Exchange::alltoall;
+    Place source = personal ? behind(bundle, index_on_node()) : bundle;
     for (std::int32_t sender : senders) {
-        steps.copy(source, received(sender, shape_.rank));
-        source = behind(source, own_size());
+        const bool own = sender == shape_.rank;
+        steps.copy(own ? sent(shape_.exchange, sender, sender) : source, received(sender, shape_.rank));
+        source = behind(source, personal ? own_size() : 1);
     }
 }
 

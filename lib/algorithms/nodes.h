@@ -67,8 +67,9 @@ class Nodes {
     // scratch.
     void fill_row(schedule::Builder& steps, std::int32_t node, schedule::Place bundle,
                   std::int32_t row) const;
-    // Copies this rank's column out of a bundle whose rows belong to `senders`.
-    void take_column(schedule::Builder& steps, std::span<const std::int32_t> senders,
+    // Copies this rank's blocks out of a bundle whose rows belong to `senders`. They are its column; in an
+    // allgather they are all, and its own comes from its send buffer.
+    void take_blocks(schedule::Builder& steps, std::span<const std::int32_t> senders,
                      schedule::Place bundle) const;
     // The exchange among the ranks of the node, in two parts. Before it raises kArrived, each rank leaves its
     // blocks in its scratch from index 0 on, one for each rank of the node. Later it takes its own blocks
