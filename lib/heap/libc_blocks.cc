@@ -2,12 +2,12 @@
 #include "heap/libc_blocks.h"
 
 #include <gnu/libc-version.h>
-#include <link.h>
 
 #include <algorithm>
 #include <atomic>
 
 #include "heap/segment.h"
+#include "os/symbols.h"
 
 namespace coco::heap {
 namespace {
@@ -16,20 +16,20 @@ namespace {
 // caller is libc yet.
 constinit std::atomic<std::uintptr_t> g_libc{0}, g_libc_bytes{0};
 
-int find_libc(dl_phdr_info* object, std::size_t, void*) {
+bool find_libc(const dl_phdr_info& object) {
     auto inside = reinterpret_cast<std::uintptr_t>(&gnu_get_libc_version);
     std::uintptr_t bytes = 0;
-    for (int i = 0; i < object->dlpi_phnum; ++i)
-        if (object->dlpi_phdr[i].p_type == PT_LOAD)
-            bytes = std::max(bytes, object->dlpi_phdr[i].p_vaddr + object->dlpi_phdr[i].p_memsz);
-    if (inside - object->dlpi_addr >= bytes) return 0;
-    g_libc.store(object->dlpi_addr, std::memory_order_relaxed);
+    for (int i = 0; i < object.dlpi_phnum; ++i)
+        if (object.dlpi_phdr[i].p_type == PT_LOAD)
+            bytes = std::max(bytes, object.dlpi_phdr[i].p_vaddr + object.dlpi_phdr[i].p_memsz);
+    if (inside - object.dlpi_addr >= bytes) return false;
+    g_libc.store(object.dlpi_addr, std::memory_order_relaxed);
     g_libc_bytes.store(bytes, std::memory_order_relaxed);
-    return 1;
+    return true;
 }
 
 __attribute__((constructor)) void look_for_libc() {
-    if (own().bytes != 0) dl_iterate_phdr(find_libc, nullptr);
+    if (own().bytes != 0) os::any_object(find_libc);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include "base/kept_errno.h"
 #include "os/process.h"
 #include "os/process_memory.h"
+#include "os/symbols.h"
 
 namespace coco::os {
 namespace {
@@ -34,20 +34,23 @@ constinit std::atomic<unsigned long long> g_looked_at{0};
 struct LoadedRuntimes {
     const char* cuda = nullptr;  // the file of CUDA's driver
     bool other = false;
-    unsigned long long objects = 0;  // loaded so far, in all
+    unsigned long long objects = 0;  // loaded so far, in all; 0: as many as were looked at last
 };
 
 // Stops where no object was loaded since it looked last, and there was no runtime.
-int look_at_object(dl_phdr_info* object, std::size_t, void* to) {
-    auto& loaded = *static_cast<LoadedRuntimes*>(to);
-    if (object->dlpi_adds == g_looked_at.load(std::memory_order_relaxed)) return 1;
-    loaded.objects = object->dlpi_adds;
-    std::string_view name = object->dlpi_name != nullptr ? object->dlpi_name : "";
-    name.remove_prefix(name.rfind('/') + 1);
-    const Runtime runtime = runtime_of(name);
-    if (runtime == Runtime::cuda) loaded.cuda = object->dlpi_name;
-    loaded.other |= runtime == Runtime::other;
-    return 0;
+LoadedRuntimes loaded_runtimes() {
+    LoadedRuntimes loaded;
+    any_object([&loaded](const dl_phdr_info& object) {
+        if (object.dlpi_adds == g_looked_at.load(std::memory_order_relaxed)) return true;
+        loaded.objects = object.dlpi_adds;
+        std::string_view name = object.dlpi_name != nullptr ? object.dlpi_name : "";
+        name.remove_prefix(name.rfind('/') + 1);
+        const Runtime runtime = runtime_of(name);
+        if (runtime == Runtime::cuda) loaded.cuda = object.dlpi_name;
+        loaded.other |= runtime == Runtime::other;
+        return false;
+    });
+    return loaded;
 }
 
 // Requires: the driver is loaded. (It is never unloaded then.)
@@ -103,8 +106,7 @@ bool find_devices() {
     const base::KeptErrno kept;
     auto state = Devices::expected;
     g_devices.compare_exchange_strong(state, Devices::looking, std::memory_order_relaxed);
-    LoadedRuntimes loaded;
-    dl_iterate_phdr(look_at_object, &loaded);
+    const LoadedRuntimes loaded = loaded_runtimes();
     if (loaded.cuda == nullptr && !loaded.other && loaded.objects != 0)
         g_looked_at.store(loaded.objects, std::memory_order_relaxed);
     if (loaded.cuda != nullptr) g_cuda.store(find_cuda(loaded.cuda), std::memory_order_release);

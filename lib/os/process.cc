@@ -2,7 +2,6 @@
 #include "os/process.h"
 
 #include <fcntl.h>
-#include <link.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "base/kept_errno.h"
 #include "base/kernel.h"
 #include "os/clock.h"
+#include "os/symbols.h"
 
 namespace coco::os {
 namespace {
@@ -41,13 +41,10 @@ void add_link(base::Hash& hash, const char* path) {
 }
 
 // libmpi.so.40, libmpich.so.12, libmpi_cxx.so.40, ...
-int find_mpi_library(dl_phdr_info* info, std::size_t, void* found) {
-    const char* slash = std::strrchr(info->dlpi_name, '/');
-    std::string_view name(slash ? slash + 1 : info->dlpi_name);
-    if (!name.starts_with("libmpi.") && !name.starts_with("libmpi_") && !name.starts_with("libmpich"))
-        return 0;
-    *static_cast<bool*>(found) = true;
-    return 1;
+bool is_mpi_library(const dl_phdr_info& object) {
+    const char* slash = std::strrchr(object.dlpi_name, '/');
+    std::string_view name(slash ? slash + 1 : object.dlpi_name);
+    return name.starts_with("libmpi.") || name.starts_with("libmpi_") || name.starts_with("libmpich");
 }
 
 constexpr const char* kRankProcess = "COCO_RANK_PROCESS";
@@ -195,9 +192,7 @@ std::int64_t launched_rank() {
 }
 
 bool is_mpi_rank() {
-    bool found = false;
-    dl_iterate_phdr(find_mpi_library, &found);
-    if (found) return true;
+    if (any_object(is_mpi_library)) return true;
     if (is_child_of_rank()) return false;
     for (const char* name :
          {"PMI_RANK", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "PALS_RANKID"})

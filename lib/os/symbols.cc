@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/symbols.h"
 
-#include <link.h>
 #include <sys/auxv.h>
 
 #include <cstdint>
@@ -84,66 +83,37 @@ const ElfW(Sym) * find(const dl_phdr_info& object, const char* name) {
     return tables.hash != nullptr ? find_by_hash(tables, name) : nullptr;
 }
 
-struct Search {
-    const char* name;
-    Object after;
-    Object found;
-};
-
-int look(dl_phdr_info* object, std::size_t, void* argument) {
-    Search& search = *static_cast<Search*>(argument);
-    if (search.after != nullptr) {
-        if (object->dlpi_phdr == search.after) search.after = nullptr;
-        return 0;
-    }
-    if (find(*object, search.name) == nullptr) return 0;
-    search.found = object->dlpi_phdr;
-    return 1;
-}
-
-struct Naming {
-    Object object;
-    const char* file;
-};
-
-int look_for(dl_phdr_info* object, std::size_t, void* argument) {
-    Naming& naming = *static_cast<Naming*>(argument);
-    if (object->dlpi_phdr != naming.object) return 0;
-    naming.file = object->dlpi_name;
-    return 1;
-}
-
 }  // namespace
 
 Object own_object() { return reinterpret_cast<const char*>(&coco_object) + coco_object.e_phoff; }
 
-namespace {
-
-int find_data(dl_phdr_info* object, std::size_t, void* argument) {
-    if (object->dlpi_phdr != own_object()) return 0;
-    Range& data = *static_cast<Range*>(argument);
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-        const ElfW(Phdr)& part = object->dlpi_phdr[i];
-        if (part.p_type != PT_LOAD || (part.p_flags & PF_W) == 0) continue;
-        const ElfW(Addr) begin = object->dlpi_addr + part.p_vaddr;
-        data = {reinterpret_cast<void*>(base::round_up(begin, sizeof(void*))),
-                reinterpret_cast<void*>((begin + part.p_memsz) / sizeof(void*) * sizeof(void*))};
-    }
-    return 1;
-}
-
-}  // namespace
-
 Range own_data() {
     Range data{nullptr, nullptr};
-    dl_iterate_phdr(find_data, &data);
+    any_object([&data](const dl_phdr_info& object) {
+        if (object.dlpi_phdr != own_object()) return false;
+        for (int i = 0; i < object.dlpi_phnum; ++i) {
+            const ElfW(Phdr)& part = object.dlpi_phdr[i];
+            if (part.p_type != PT_LOAD || (part.p_flags & PF_W) == 0) continue;
+            const ElfW(Addr) begin = object.dlpi_addr + part.p_vaddr;
+            data = {reinterpret_cast<void*>(base::round_up(begin, sizeof(void*))),
+                    reinterpret_cast<void*>((begin + part.p_memsz) / sizeof(void*) * sizeof(void*))};
+        }
+        return true;
+    });
     return data;
 }
 
 Object definer(const char* name, Object after) {
-    Search search{name, after, nullptr};
-    dl_iterate_phdr(look, &search);
-    return search.found;
+    Object found = nullptr;
+    any_object([&](const dl_phdr_info& object) {
+        if (after != nullptr) {
+            if (object.dlpi_phdr == after) after = nullptr;
+        } else if (find(object, name) != nullptr) {
+            found = object.dlpi_phdr;
+        }
+        return found != nullptr;
+    });
+    return found;
 }
 
 const void* kernels_own(const char* name) {
@@ -159,9 +129,12 @@ const void* kernels_own(const char* name) {
 }
 
 const char* file_of(Object object) {
-    Naming naming{object, nullptr};
-    dl_iterate_phdr(look_for, &naming);
-    return naming.file;
+    const char* file = nullptr;
+    any_object([&](const dl_phdr_info& each) {
+        if (each.dlpi_phdr == object) file = each.dlpi_name;
+        return each.dlpi_phdr == object;
+    });
+    return file;
 }
 
 }  // namespace coco::os

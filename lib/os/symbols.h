@@ -6,10 +6,22 @@
 // allocation, and by mpi, when it looks for MPI libraries. Works below malloc and before libc's constructors.
 // Thread safety: any thread. Fails: an object without a hash table defines nothing.
 #pragma once
+#include <link.h>
+
+#include <cstddef>
 
 namespace coco::os {
 
 using Object = const void*;  // a loaded object; null: none
+
+// Calls `act` with loaded objects, in the order of that search, until it says true. Returns: whether it did.
+template <typename Act>
+bool any_object(Act act) {
+    auto call = [](dl_phdr_info* object, std::size_t, void* to) -> int {
+        return static_cast<int>((*static_cast<Act*>(to))(*object));
+    };
+    return dl_iterate_phdr(call, &act) != 0;
+}
 
 // The object that this is linked into.
 Object own_object();
