@@ -234,13 +234,13 @@ class BcastFlight final {
     Outcome outcome;
 
     // first: a reader's record that opens the call.
-    BcastFlight(const Order& order, const algorithms::Parameters& parameters, channel::Record first)
+    BcastFlight(const Order& order, channel::Record first)
         : order_(order),
           channel_(order.lane.channel),
           is_root_(order.comm.rank == order.call.common.root),
           user_(is_root_ ? order.call.local.send : order.call.local.recv),
           bytes_(order.call.local.bytes),
-          wanted_segment_bytes_(parameters.segment_bytes),
+          wanted_segment_bytes_(order.parameters.segment_bytes),
           first_(first) {}
 
     void run() {
@@ -322,7 +322,7 @@ class BcastFlight final {
 }  // namespace
 
 // Calls with small buffers are over before a flight would be made.
-Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters) {
+Outcome run_bcast(const Order& order) {
     channel::Record first;
     channel::Channel& channel = order.lane.channel;
     Outcome outcome{.ran = &row_that_moves(Publish::inlined)};
@@ -336,7 +336,7 @@ Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters) 
         publish_on_tape(channel, order.call.local.send, order.call.local.bytes);
         return outcome;
     }
-    return fly<BcastFlight>(order, parameters, first);
+    return fly<BcastFlight>(order, first);
 }
 
 }  // namespace coco::exec

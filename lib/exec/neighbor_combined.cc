@@ -145,9 +145,9 @@ class CombinedFlight final : public NeighborFlight {
 }  // namespace
 
 // The pattern is made in the first call whatever the sizes, which ranks may think of unlike.
-Outcome run_combined(const Order& order, const algorithms::Parameters& parameters) {
+Outcome run_combined(const Order& order) {
     const CommonFacts& common = order.call.common;
-    const schedule::Combining& all = comm::make_combining(order.comm, common.collective, parameters);
+    const schedule::Combining& all = comm::make_combining(order.comm, common.collective, order.parameters);
     auto combines = [&](const blocks::Buffer& side) {
         return common.sized || side.block_bytes <= kCombinedBytes;
     };

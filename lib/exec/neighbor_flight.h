@@ -27,7 +27,7 @@ struct NeighborPlan {
 comm::ScheduleKey neighbor_key(const Order& order, const algorithms::Algorithm& algorithm);
 NeighborPlan neighbor_plan(const Order& order, const comm::ScheduleKey& key);
 // neighbor_combined.cc. Requires: the algorithm combines.
-Outcome run_combined(const Order& order, const algorithms::Parameters& parameters);
+Outcome run_combined(const Order& order);
 
 class NeighborFlight : public ExchangeFlight {
   public:

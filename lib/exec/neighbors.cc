@@ -156,9 +156,9 @@ void NeighborFlight::look_for_truncation() {
     }
 }
 
-Outcome run_neighbors(const Order& order, const algorithms::Parameters& parameters) {
+Outcome run_neighbors(const Order& order) {
     COCO_CHECK_DEAR(order.comm.neighbors != nullptr, "a call on neighbours runs where these are known");
-    if (order.algorithm.combines()) return run_combined(order, parameters);
+    if (order.algorithm.combines()) return run_combined(order);
     return fly<NeighborFlight>(order, neighbor_plan(order, neighbor_key(order, order.algorithm)));
 }
 

@@ -146,7 +146,8 @@ comm::ScheduleKey key_of(const Order& order, const algorithms::Parameters& param
 }
 
 // The parameters that fit the call: where no node has more ranks than may lead, all ranks lead.
-algorithms::Parameters fitting(const Order& order, algorithms::Parameters parameters) {
+algorithms::Parameters fitting(const Order& order) {
+    algorithms::Parameters parameters = order.parameters;
     if (order.algorithm.needs_bundles() && parameters.leaders >= order.comm.map.ranks_per_node())
         parameters.leaders = 0;
     return parameters;
@@ -154,11 +155,11 @@ algorithms::Parameters fitting(const Order& order, algorithms::Parameters parame
 
 }  // namespace
 
-Outcome run_over_nodes(const Order& order, const algorithms::Parameters& parameters) {
+Outcome run_over_nodes(const Order& order) {
     COCO_CHECK_DEAR(order.lane.post.wire != nullptr, "an exchange over nodes has a wire");
     const CommonFacts& common = order.call.common;
-    if (common.sized && !is_neighbor(common.collective)) return run_sized_over_nodes(order, parameters);
-    comm::Schedules::Kept& kept = order.comm.kept_schedule(key_of(order, fitting(order, parameters)));
+    if (common.sized && !is_neighbor(common.collective)) return run_sized_over_nodes(order);
+    comm::Schedules::Kept& kept = order.comm.kept_schedule(key_of(order, fitting(order)));
     if (common.sized) return run_sized_bundles(order, kept);
     if (!messages::agree_on_scratch(
             order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane.number).plain,

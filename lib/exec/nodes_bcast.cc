@@ -178,13 +178,13 @@ class NodesBcastFlight final {
     Outcome outcome;
 
     // Requires: the buffers are not empty.
-    NodesBcastFlight(const Order& order, const algorithms::Parameters& parameters)
+    explicit NodesBcastFlight(const Order& order)
         : order_(order),
           channel_(order.lane.channel),
           is_root_(order.comm.rank == order.call.common.root),
           user_(is_root_ ? order.call.local.send : order.call.local.recv),
           bytes_(order.call.local.bytes),
-          key_{&order.algorithm, algorithms::Exchange::bcast, order.call.common.root, 1, parameters},
+          key_{&order.algorithm, algorithms::Exchange::bcast, order.call.common.root, 1, order.parameters},
           leader_(leader_of(order.comm, order.call.common.root)),
           leads_(leader_ == order.comm.rank || order.comm.mates.empty()) {
         COCO_CHECK_DEAR(bytes_ != 0, "an empty bcast is over before it begins");
@@ -200,7 +200,8 @@ class NodesBcastFlight final {
         outcome.ran = &order.algorithm;
         whole_ = {side_.base, 1, 1, 1, Publish::staged, bytes_};
         if (!leads_) return;
-        std::uint64_t unit_bytes = unit_bytes_for(bytes_, parameters, base::index(order.comm.map.nodes()));
+        std::uint64_t unit_bytes =
+            unit_bytes_for(bytes_, order.parameters, base::index(order.comm.map.nodes()));
         whole_ = {side_.base,
                   bytes_,
                   unit_bytes,
@@ -258,10 +259,10 @@ class NodesBcastFlight final {
 
 }  // namespace
 
-Outcome run_bcast_over_nodes(const Order& order, const algorithms::Parameters& parameters) {
+Outcome run_bcast_over_nodes(const Order& order) {
     COCO_CHECK_DEAR(order.lane.post.wire != nullptr, "a bcast over nodes has a wire");
     if (order.call.local.bytes == 0) return run_nothing(order, stats::Reason::none);  // on all ranks
-    return fly<NodesBcastFlight>(order, parameters);
+    return fly<NodesBcastFlight>(order);
 }
 
 }  // namespace coco::exec

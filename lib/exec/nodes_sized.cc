@@ -281,11 +281,11 @@ class SizedNodesFlight final : public ElementFlight {
 
 }  // namespace
 
-Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters) {
+Outcome run_sized_over_nodes(const Order& order) {
     COCO_CHECK_DEAR(order.call.common.sized && order.lane.post.wire != nullptr,
                     "a sized exchange over nodes has a wire");
     comm::Schedules::Kept& kept = order.comm.kept_schedule(
-        {&order.algorithm, base::exchange_of(order.call.common.collective), 0, 1, parameters});
+        {&order.algorithm, base::exchange_of(order.call.common.collective), 0, 1, order.parameters});
     // A board, and an element for each block.
     if (!messages::agree_on_scratch(
             order.comm.handle, order.lane.channel, order.lane.post, kept.fits_on(order.lane.number).sized,

@@ -55,7 +55,7 @@ Outcome exchange_on_device(const Order& order) {
         side->packer = &nothing;
         side->layouts = {};
     }
-    return exchange({order.comm, order.lane, call, order.algorithm});
+    return exchange({order.comm, order.lane, call, order.algorithm, order.parameters});
 }
 
 // Whether some rank has asked to hand the exchange back that this rank has come through.
@@ -76,7 +76,7 @@ Outcome exchange_on_node(const Order& order) {
     return outcome;
 }
 
-Outcome run_on(const Order& order, const algorithms::Parameters& parameters) {
+Outcome run_on(const Order& order) {
     const CommonFacts& common = order.call.common;
     comm::Comm& comm = order.comm;
     COCO_CHECK(order.lane.channel.is_open(), "calls run on communicators that are set up");
@@ -87,15 +87,16 @@ Outcome run_on(const Order& order, const algorithms::Parameters& parameters) {
     order.lane.channel.begin_epoch();
     mpi::set_current(comm.handle);
     if (base::is_neighbor(common.collective)) {
-        if (!order.algorithm.needs_bundles()) return run_neighbors(order, parameters);
-        if (common.sized || is_of_one_size(comm, order.call)) return run_over_nodes(order, parameters);
-        return run_neighbors({comm, order.lane, order.call, plain_pull(common.collective)}, {});
+        if (!order.algorithm.needs_bundles()) return run_neighbors(order);
+        if (common.sized || is_of_one_size(comm, order.call)) return run_over_nodes(order);
+        return run_neighbors({comm, order.lane, order.call, plain_pull(common.collective), order.parameters});
     }
     const bool over_nodes = comm.wire != nullptr;
     if (common.collective == algorithms::Collective::bcast)
-        return (over_nodes ? run_bcast_over_nodes : run_bcast)(order, parameters);
-    if (over_nodes) return run_over_nodes(order, parameters);
-    return exchange_on_node({comm, order.lane, order.call, fitting(order.algorithm, comm, common)});
+        return (over_nodes ? run_bcast_over_nodes : run_bcast)(order);
+    if (over_nodes) return run_over_nodes(order);
+    return exchange_on_node(
+        {comm, order.lane, order.call, fitting(order.algorithm, comm, common), order.parameters});
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ Outcome run_nothing(const Order& order, stats::Reason reason) {
 
 Outcome run(comm::Comm& comm, comm::Lane& lane, const Call& call, const algorithms::Algorithm& algorithm,
             const algorithms::Parameters& parameters) noexcept {
-    return run_on({comm, lane, call, algorithm}, parameters);
+    return run_on({comm, lane, call, algorithm, parameters});
 }
 
 void refuse_together(comm::Comm& comm, algorithms::Collective collective) {

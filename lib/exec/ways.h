@@ -23,6 +23,7 @@ struct Order {
     comm::Lane& lane;
     const Call& call;
     const algorithms::Algorithm& algorithm;
+    const algorithms::Parameters& parameters;
 };
 
 // The row that reads peers' buffers and writes only its own.
@@ -39,16 +40,16 @@ Outcome run_small_sized(const Order& order, const schedule::Schedule& schedule);
 Outcome run_uniform(const Order& order);
 Outcome run_sized(const Order& order);
 // neighbors.cc. Requires: comm.neighbors is there, and open.
-Outcome run_neighbors(const Order& order, const algorithms::Parameters& parameters);
+Outcome run_neighbors(const Order& order);
 // nodes.cc and nodes_sized.cc. Requires: comm spans several nodes.
-Outcome run_over_nodes(const Order& order, const algorithms::Parameters& parameters);
-Outcome run_sized_over_nodes(const Order& order, const algorithms::Parameters& parameters);
+Outcome run_over_nodes(const Order& order);
+Outcome run_sized_over_nodes(const Order& order);
 // bundles_sized.cc: v and w forms of neighbours. Requires: kept is of a schedule made from bundles.
 Outcome run_sized_bundles(const Order& order, comm::Schedules::Kept& kept);
 // bcast.cc and nodes_bcast.cc, over several nodes; each takes further epochs itself, one for each train of
 // segments.
-Outcome run_bcast(const Order& order, const algorithms::Parameters& parameters);
-Outcome run_bcast_over_nodes(const Order& order, const algorithms::Parameters& parameters);
+Outcome run_bcast(const Order& order);
+Outcome run_bcast_over_nodes(const Order& order);
 
 // Ends a call at once: it is handed back on all ranks, for a reason that all have agreed on.
 Outcome run_nothing(const Order& order, stats::Reason reason);
