@@ -35,9 +35,10 @@ constexpr Algorithm kRegistry[] = {
     {"numa_morton", "as morton, but writing to the own NUMA domain only, one domain pair after another",
      "Li, Zhang, Hoefler 2018, section 2.4 (SH-NUMA-CO)",  //
      kExchanges | kNeighbors, Executor::share, kWhole, kPlain, Cut::domain_curves, make_numa_morton},
-    {"tiled", "groups of up to 8 ranks fill their receive areas, a line of a send area at a time",
+    {"tiled", "bands of 8 ranks copy for one another, a line with all its blocks at a time",
      "libcoco, after Li, Zhang, Hoefler 2018, section 2.2",  //
-     kExchanges, Executor::share, kWhole, kPlain, Cut::own, make_tiled},
+     set_of(Collective::alltoall) | set_of(Collective::allgather), Executor::share, kWhole,
+     set_of(Parameter::width), Cut::own, make_tiled},
     {"eager", "every rank copies its blocks to shared scratch and goes on as soon as it has its own",
      "libcoco",  //
      kExchanges | kNeighbors | kBcast, Executor::scratch, kWhole, kPlain, Cut::own, make_eager},
@@ -135,6 +136,7 @@ std::string text_of(const Parameters& parameters) {
     if (parameters.threshold != preset.threshold) add("threshold=" + std::to_string(parameters.threshold));
     if (parameters.depth != preset.depth) add("depth=" + std::to_string(parameters.depth));
     if (parameters.window != preset.window) add("window=" + std::to_string(parameters.window));
+    if (parameters.width != preset.width) add("width=" + std::to_string(parameters.width));
     return text;
 }
 

@@ -2,76 +2,109 @@
 //
 // Source:     libcoco, after Li, Zhang, Hoefler 2018, section 2.2
 // Idea:       All blocks are a matrix, with a row for each receiver and a column for each sender. The ranks
-//             are cut into groups of up to 8 with consecutive numbers. The members of a group fill the
-//             receive areas of the group: each copies the blocks of its share of the senders. So a rank reads
-//             each line of a send area once, with all the blocks for its group, and writes runs of P/8
-//             blocks. Morton's squares are as high as wide, whether or not lines have so many blocks.
+//             are cut into bands of `width` ranks, and the matrix into tiles of a band by a band. In an
+//             alltoall a band copies the tiles of its receive areas, in an allgather it sends its blocks to
+//             all. With as many ranks in a band as a cache line has blocks (1 to 8), a rank reads and writes
+//             each line once. Morton's squares are as wide as they are high, whatever the size of a line.
 // Needs:      one node; send and receive buffers on the shared heap
-// Steps:      per rank 8 copies of P/8 blocks, 2 raises, about 2 (8 + P/8) waits
+// Steps:      per rank P copies, 2 raises, about 2 (width + P / width) waits
 // Bytes:      per rank P blocks
 // Scratch:    none
-// Good for:   blocks up to half a cache line and many ranks; larger blocks share no lines: naive
+// Good for:   blocks below a cache line on 16 and more ranks; an allgather of any size with width=1
 #include <algorithm>
 #include <vector>
 
 #include "algorithms/blocks.h"
 #include "base/index.h"
-#include "topology/share.h"
 
 namespace coco::algorithms {
 namespace {
 
-// The ranks of a group, which share the senders.
-struct Tile {
-    std::int32_t first, members, ranks;
-
-    std::int32_t copier_of(std::int32_t sender) const {
-        return first + static_cast<std::int32_t>(topology::part_of(ranks, members, sender));
-    }
+struct Band {
+    std::int32_t first, members;
 };
 
-// As wide as a line has blocks of 8 bytes; narrower where a member would have fewer senders than that.
-constexpr std::int32_t width_for(std::int32_t ranks) {
-    std::int32_t width = 1;
-    while (width < 8 && 4 * width * width <= ranks) width *= 2;
-    return width;
+Band band_of(const Shape& shape, std::int32_t rank) {
+    const std::int32_t width = shape.parameters.width, first = rank / width * width;
+    return {first, std::min(width, shape.map->ranks() - first)};
 }
 
-Tile tile_of(std::int32_t rank, std::int32_t ranks) {
-    const std::int32_t width = width_for(ranks), first = rank / width * width;
-    return {first, std::min(width, ranks - first), ranks};
+// The place of a column in a row, and the other way round: every second row goes back, so that what was
+// touched last comes first.
+std::int32_t back_and_forth(std::int32_t row, std::int32_t column, std::int32_t columns) {
+    return row % 2 == 0 ? column : columns - 1 - column;
 }
+
+// Who copies a block. In an alltoall the blocks for a band are tiles, one for each band of senders, its own
+// first, and each member takes an equal share of them. In an allgather a member serves every so many ranks,
+// itself first.
+std::int32_t copier_of(const Shape& shape, std::int32_t sender, std::int32_t receiver) {
+    const std::int32_t ranks = shape.map->ranks();
+    const Band from = band_of(shape, sender), to = band_of(shape, receiver);
+    if (shape.exchange != Exchange::alltoall)
+        return from.first + (receiver - from.first + ranks) % ranks % from.members;
+    const std::int32_t row = receiver - to.first, senders_before = (from.first - to.first + ranks) % ranks;
+    const std::int32_t place = senders_before * to.members + row * from.members +
+                               back_and_forth(row, sender - from.first, from.members);
+    return to.first + place / ranks;
+}
+
+class Tiles {
+  public:
+    explicit Tiles(const Shape& shape) : shape_(shape), here_(base::index(shape.map->ranks())) {
+        here_[base::index(shape.rank)] = true;
+    }
+
+    schedule::Schedule take() {
+        steps_.raise(schedule::kArrived);
+        shape_.exchange == Exchange::alltoall ? fill_band() : serve_from_band();
+        steps_.raise(schedule::kDone);
+        std::vector<bool> touching(here_.size());
+        for (std::int32_t rank = 0; rank < ranks_; ++rank) {
+            touching[base::index(copier_of(shape_, rank, shape_.rank))] = true;
+            touching[base::index(copier_of(shape_, shape_.rank, rank))] = true;
+        }
+        for (std::int32_t rank = 0; rank < ranks_; ++rank)
+            if (touching[base::index(rank)] && rank != shape_.rank) steps_.wait(rank, schedule::kDone);
+        return steps_.take();
+    }
+
+  private:
+    void await(std::int32_t rank) {
+        if (!here_[base::index(rank)]) steps_.wait(rank, schedule::kArrived);
+        here_[base::index(rank)] = true;
+    }
+    // A row of a tile, as far as it is this rank's.
+    void copy_row(std::int32_t row, const Band& senders, std::int32_t receiver) {
+        for (std::int32_t i = 0; i < senders.members; ++i) {
+            const std::int32_t sender = senders.first + back_and_forth(row, i, senders.members);
+            if (copier_of(shape_, sender, receiver) != shape_.rank) continue;
+            await(receiver);
+            await(sender);
+            copy_block(steps_, shape_.exchange, sender, receiver);
+        }
+    }
+    void fill_band() {
+        for (std::int32_t before = 0; before < ranks_;) {
+            const Band senders = band_of(shape_, (band_.first + before) % ranks_);
+            for (std::int32_t row = 0; row < band_.members; ++row) copy_row(row, senders, band_.first + row);
+            before += senders.members;
+        }
+    }
+    void serve_from_band() {
+        for (std::int32_t at = shape_.rank - band_.first, row = 0; at < ranks_; at += band_.members)
+            copy_row(row++, band_, (band_.first + at) % ranks_);
+    }
+
+    const Shape& shape_;
+    const std::int32_t ranks_ = shape_.map->ranks();
+    const Band band_ = band_of(shape_, shape_.rank);
+    std::vector<bool> here_;  // by rank: whose arrival is known
+    schedule::Builder steps_;
+};
 
 }  // namespace
 
-schedule::Schedule make_tiled(const Shape& shape) {
-    const std::int32_t ranks = shape.map->ranks();
-    const Tile own = tile_of(shape.rank, ranks);
-    const topology::Share senders = topology::share_of(ranks, own.members, shape.rank - own.first);
-    schedule::Builder steps;
-    std::vector<bool> here(base::index(ranks));  // whose arrival is known
-    here[base::index(shape.rank)] = true;
-    auto await = [&](std::int32_t rank) {
-        if (!here[base::index(rank)]) steps.wait(rank, schedule::kArrived);
-        here[base::index(rank)] = true;
-    };
-    steps.raise(schedule::kArrived);
-    for (std::int32_t i = 0; i < own.members; ++i) {  // each member begins with its own receive area
-        const std::int32_t receiver = own.first + (shape.rank - own.first + i) % own.members;
-        await(receiver);
-        for (std::int64_t k = senders.first; k < senders.first + senders.count; ++k) {
-            const auto sender = static_cast<std::int32_t>(k);
-            await(sender);
-            copy_block(steps, shape.exchange, sender, receiver);
-        }
-    }
-    steps.raise(schedule::kDone);
-    for (std::int32_t rank = 0; rank < ranks; ++rank) {
-        const Tile tile = tile_of(rank, ranks);
-        const bool touches = tile.first == own.first || tile.copier_of(shape.rank) == rank;
-        if (touches && rank != shape.rank) steps.wait(rank, schedule::kDone);
-    }
-    return steps.take();
-}
+schedule::Schedule make_tiled(const Shape& shape) { return Tiles(shape).take(); }
 
 }  // namespace coco::algorithms

@@ -90,11 +90,11 @@ struct Comm {
     // The schedules of this rank (schedules.h).
     Schedules::Kept& kept_schedule(const ScheduleKey& key) { return schedules.of_exchange(key, {map, rank}); }
     const schedule::Schedule& schedule_for(const ScheduleKey& key) { return *kept_schedule(key).schedule; }
-    const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm,
+    const schedule::Schedule& exchange_schedule(const algorithms::Algorithm& algorithm, std::int32_t width,
                                                 algorithms::Exchange exchange) {
         COCO_CHECK_DEAR(algorithm.one_node() && map.nodes() == 1,
                         "an exchange on one node runs an algorithm of one node");
-        return schedules.of_exchange_on_node(algorithm, exchange, {map, rank});
+        return schedules.of_exchange_on_node(algorithm, width, exchange, {map, rank});
     }
     std::shared_ptr<const schedule::Schedule> bcast_schedule_for(const ScheduleKey& key) {
         return schedules.of_bcast(key, {map, rank});

@@ -58,13 +58,14 @@ class Schedules {
     // until the communicator ends: all ranks must have the same Fits there, by which they know when to ask
     // each other.
     Kept& of_exchange(const ScheduleKey& key, const Seat& seat);
-    // The same for an exchange on one node, whose key is these two alone. Every call of such an exchange asks
-    // for it.
-    const schedule::Schedule& of_exchange_on_node(const algorithms::Algorithm& algorithm,
+    // The same for an exchange on one node, whose key is these three alone (Parameters::width). Every call of
+    // such an exchange asks for it.
+    const schedule::Schedule& of_exchange_on_node(const algorithms::Algorithm& algorithm, std::int32_t width,
                                                   algorithms::Exchange exchange, const Seat& seat) {
         Last& last = last_on_node_[base::index(exchange)];
-        if (last.algorithm != &algorithm) [[unlikely]]
-            last = {&algorithm, of_exchange({&algorithm, exchange, 0, 1}, seat).schedule.get()};
+        if (last.algorithm != &algorithm || last.width != width) [[unlikely]]
+            last = {&algorithm, width,
+                    of_exchange({&algorithm, exchange, 0, 1, {.width = width}}, seat).schedule.get()};
         return *last.schedule;
     }
     // Of a bcast. Each root and each number of segments has a schedule of its own, so these are kept in a
@@ -84,6 +85,7 @@ class Schedules {
     // What of_exchange_on_node() gave last.
     struct Last {
         const algorithms::Algorithm* algorithm = nullptr;
+        std::int32_t width = 0;
         const schedule::Schedule* schedule = nullptr;
     };
 

@@ -29,7 +29,8 @@ using schedule::Place;
 
 const schedule::Schedule& schedule_of(comm::Comm& comm, const CommonFacts& common,
                                       const algorithms::Algorithm& algorithm) {
-    return comm.exchange_schedule(algorithm, base::exchange_of(common.collective));
+    return comm.exchange_schedule(algorithm, algorithms::Parameters{}.width,
+                                  base::exchange_of(common.collective));
 }
 
 class SizedFlight final : public ExchangeFlight, private PipedBlocks {

@@ -229,8 +229,8 @@ class UniformFlight final : public ExchangeFlight, private PipedBlocks {
 Outcome run_uniform(const Order& order) {
     const CommonFacts& common = order.call.common;
     COCO_CHECK_DEAR(!common.sized, "blocks of a uniform exchange have one size");
-    const schedule::Schedule& schedule =
-        order.comm.exchange_schedule(order.algorithm, base::exchange_of(common.collective));
+    const schedule::Schedule& schedule = order.comm.exchange_schedule(order.algorithm, order.parameters.width,
+                                                                      base::exchange_of(common.collective));
     bool dense = order.call.local.send.packer == nullptr && order.call.local.recv.packer == nullptr;
     if (dense && order.algorithm.is_eager() &&
         base::index(schedule.scratch_blocks) * common.block_bytes <= channel::kInlineBytes)

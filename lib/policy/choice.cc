@@ -61,6 +61,7 @@ constexpr Reading kReadings[] = {
     {Parameter::threshold, "threshold=", "threshold=NUMBER", read_number<&Parameters::threshold, 1>},
     {Parameter::depth, "depth=", "depth=NUMBER", read_number<&Parameters::depth, 0>},
     {Parameter::window, "window=", "window=NUMBER", read_number<&Parameters::window, 1>},
+    {Parameter::width, "width=", "width=NUMBER", read_number<&Parameters::width, 1>},
     {Parameter::inner, "", "pairwise, bruck or multinode_morton", read_inner},
 };
 

@@ -97,7 +97,7 @@ TEST_CASE("choices", "[policy]") {
         return e ? e->line : "";
     };
     CHECK(error("fast", Collective::alltoallv) ==
-          "unknown algorithm 'fast': must be one of mpi, naive, morton, numa_morton, tiled, eager, leader, "
+          "unknown algorithm 'fast': must be one of mpi, naive, morton, numa_morton, eager, leader, "
           "multileader, node_aware, sloav, sloavx");
     CHECK(error("morton", Collective::bcast) ==
           "morton does not serve bcast: must be one of mpi, eager, direct, segmented, leader");
