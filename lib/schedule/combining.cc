@@ -2,7 +2,7 @@
 #include "schedule/combining.h"
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -58,33 +58,26 @@ CombiningMaker::CombiningMaker(const topology::NodeMap& map, std::int32_t rank,
                                const Neighborhood& neighborhood, std::int32_t threshold, std::int32_t depth)
     : rank_(rank),
       threshold_(threshold == 0 ? kUsualThreshold : threshold),
-      depth_(depth == 0 ? INT32_MAX : depth) {
+      depth_(depth == 0 ? INT32_MAX : depth),
+      wished_(base::index(map.ranks())) {
     COCO_CHECK(threshold >= 0 && depth >= 0, "a threshold and a depth are counts");
     for (const auto& [to, blocks] : blocks_to(map, rank, neighborhood)) out_[to].loads = {{rank, blocks}};
     for (const auto& [from, blocks] : blocks_from(map, rank, neighborhood)) in_[from] = {{from, blocks}};
 }
 
 std::vector<Letter> CombiningMaker::speak() {
-    switch (stage_) {
-        case Stage::sources: {
-            std::vector<std::int32_t> sources;
-            for (const auto& [source, loads] : in_) sources.push_back(source);
-            std::vector<Letter> letters;
-            for (std::int32_t source : sources) letters.push_back({source, sources});
-            return letters;
-        }
-        case Stage::choices:
-            if (state_ != State::looking) return {};
-            choose();
-            return tell_friends(choice_);
-        case Stage::states:
-            return std::exchange(settled_now_, false) ? tell_friends(kNobody) : std::vector<Letter>{};
-        case Stage::outcomes:
-            return state_ == State::paired ? divide() : std::vector<Letter>{};
-        case Stage::done:
-            break;
+    std::vector<Letter> letters;
+    if (stage_ == Stage::sources) {
+        std::vector<std::int32_t> sources;
+        for (const auto& [source, loads] : in_) sources.push_back(source);
+        for (std::int32_t source : sources) letters.push_back({source, sources});
     }
-    return {};
+    for (const auto& [partner, common] : chosen_)
+        if (stage_ == Stage::choices)
+            letters.push_back({partner, common});
+        else if (stage_ == Stage::outcomes)
+            divide(partner, common, letters);
+    return letters;
 }
 
 void CombiningMaker::hear(std::span<const Letter> letters) {
@@ -96,17 +89,10 @@ void CombiningMaker::hear(std::span<const Letter> letters) {
                                 "a neighbour knows that this rank sends to it");
                 out_.at(letter.rank).sources = letter.words;
             }
-            find_friends();
+            choose();
             break;
         case Stage::choices:
             hear_choices(letters);
-            break;
-        case Stage::states:
-            for (const Letter& letter : letters) {
-                Friend& settled = friends_.at(letter.rank);
-                settled.settled = true;
-                settled.candidate = false;
-            }
             break;
         case Stage::outcomes:
             hear_outcomes(letters);
@@ -116,11 +102,6 @@ void CombiningMaker::hear(std::span<const Letter> letters) {
     }
 }
 
-bool CombiningMaker::wants_more() const {
-    if (stage_ == Stage::sources) return !friends_.empty();
-    return stage_ == Stage::states && state_ == State::looking;
-}
-
 void CombiningMaker::turn(bool any_wants_more) {
     COCO_CHECK(stage_ != Stage::done, "a finished pattern has no more rounds");
     switch (stage_) {
@@ -128,10 +109,7 @@ void CombiningMaker::turn(bool any_wants_more) {
             stage_ = any_wants_more ? Stage::choices : Stage::done;
             break;
         case Stage::choices:
-            stage_ = Stage::states;
-            break;
-        case Stage::states:
-            stage_ = any_wants_more ? Stage::choices : Stage::outcomes;
+            stage_ = Stage::outcomes;
             break;
         default:
             stage_ = Stage::sources;
@@ -153,96 +131,63 @@ Combining CombiningMaker::take() {
     return std::move(made_);
 }
 
-std::vector<Letter> CombiningMaker::tell_friends(std::int32_t word) const {
-    std::vector<Letter> letters;
-    for (const auto& [rank, one] : friends_)
-        if (!one.settled) letters.push_back({rank, {word}});
-    return letters;
-}
-
-void CombiningMaker::find_friends() {
-    friends_.clear();
-    std::map<std::int32_t, std::int32_t> common;
-    for (const auto& [to, outgoing] : out_)
-        for (std::int32_t source : outgoing.sources) ++common[source];
-    for (auto [source, count] : common)
-        if (source != rank_ && count >= threshold_) friends_[source] = {.common = count};
-    state_ = friends_.empty() ? State::terminal : State::looking;
-    choice_ = kNobody;
-    settled_now_ = false;
-}
-
-// Algorithm 2, lines 3 to 22.
+// The friend with most neighbours in common comes first. These do not count for the next one.
 void CombiningMaker::choose() {
-    if (choice_ == kNobody) {
-        choice_ = best_candidate();
-        return;
+    chosen_.clear();
+    std::vector<std::int32_t> common(wished_.size());  // by rank
+    std::vector<std::pair<std::int32_t, std::span<const std::int32_t>>> left;
+    for (const auto& [to, outgoing] : out_) {
+        left.emplace_back(to, outgoing.sources);
+        for (std::int32_t source : outgoing.sources) ++common[base::index(source)];
     }
-    if (!friends_.at(choice_).settled && rank_ < choice_) return;
-    if (std::int32_t lower = lower_one_that_chose_me(); lower != kNobody) {
-        choice_ = lower;
-        return;
+    common[base::index(rank_)] = 0;
+    // A strict order of friends. Both ranks of a pair give the pair the same weight.
+    auto weight = [&](std::int32_t other) {
+        auto at = base::index(other);
+        return std::pair(common[at] * (wished_[at] ? 5 : 4), -(rank_ ^ other));
+    };
+    while (chosen_.size() < kMostChoices) {
+        std::int32_t best = rank_;
+        for (std::int32_t other = 0; other < base::number(common.size()); ++other)
+            if (common[base::index(other)] >= needed() && weight(other) > weight(best)) best = other;
+        if (best == rank_) return;
+        std::erase_if(left, [&](const auto& row) {
+            if (!std::ranges::binary_search(row.second, best)) return false;
+            chosen_[best].push_back(row.first);
+            for (std::int32_t source : row.second) --common[base::index(source)];
+            return true;
+        });
     }
-    friends_.at(choice_).candidate = false;
-    choice_ = best_candidate();
-    if (choice_ != kNobody) return;
-    state_ = State::terminal;
-    settled_now_ = true;
 }
 
-// A strict order of a rank's friends. Both ranks of a pair give the pair the same key, so the pair with the
-// highest key is the choice of both.
-bool CombiningMaker::counts_for_more(std::int32_t a, std::int32_t b) const {
-    auto key = [&](std::int32_t other) { return std::pair(friends_.at(other).common, -(rank_ ^ other)); };
-    return key(a) > key(b);
-}
-
-std::int32_t CombiningMaker::best_candidate() const {
-    std::int32_t best = kNobody;
-    for (const auto& [rank, one] : friends_)
-        if (one.candidate && (best == kNobody || counts_for_more(rank, best))) best = rank;
-    return best;
-}
-
-std::int32_t CombiningMaker::lower_one_that_chose_me() const {
-    for (const auto& [rank, one] : friends_)
-        if (rank < rank_ && one.candidate && one.choice == rank_) return rank;
-    return kNobody;
-}
-
+// Keeps the friends that have chosen this rank too, and of their common neighbours those chosen by both.
 void CombiningMaker::hear_choices(std::span<const Letter> letters) {
-    for (auto& [rank, one] : friends_) one.choice = kNobody;
+    wished_.assign(wished_.size(), false);
+    for (const auto& [partner, common] : chosen_) wished_[base::index(partner)] = true;
+    auto mine = std::exchange(chosen_, {});
     for (const Letter& letter : letters) {
-        COCO_CHECK(letter.words.size() == 1, "a friend makes one choice");
-        friends_.at(letter.rank).choice = letter.words[0];
+        wished_[base::index(letter.rank)] = true;
+        std::vector<std::int32_t> both;
+        std::ranges::set_intersection(mine[letter.rank], letter.words, std::back_inserter(both));
+        if (base::number(both.size()) >= needed()) chosen_[letter.rank] = std::move(both);
     }
-    COCO_CHECK(state_ != State::looking || choice_ != kNobody,
-               "a rank that looks for a partner has chosen a friend");
-    if (state_ != State::looking || friends_.at(choice_).choice != rank_) return;
-    state_ = State::paired;
-    settled_now_ = true;
 }
 
 // Algorithm 1, lines 8 to 22. The lower rank of the pair keeps the first half of their common neighbours.
-std::vector<Letter> CombiningMaker::divide() {
-    std::vector<std::int32_t> common;
-    for (const auto& [to, outgoing] : out_)
-        if (std::ranges::binary_search(outgoing.sources, choice_)) common.push_back(to);
-    COCO_CHECK(std::ssize(common) == friends_.at(choice_).common,
-               "partners share the neighbours that made them friends");
+void CombiningMaker::divide(std::int32_t partner, std::span<const std::int32_t> common,
+                            std::vector<Letter>& letters) {
     const std::size_t half = (common.size() + 1) / 2;
     Trade& trade = made_.sends.trades.emplace_back(
-        Trade{.iteration = iteration_, .partner = choice_, .level = 0, .given = {}, .taken = {}});
-    Letter to_partner{choice_, {kGiven, 0}};
-    std::vector<Letter> letters;
+        Trade{.iteration = iteration_, .partner = partner, .level = 0, .given = {}, .taken = {}});
+    Letter to_partner{partner, {kGiven, 0}};
     for (std::size_t i = 0; i < common.size(); ++i) {
         auto at = out_.find(common[i]);
-        if ((i < half) == (rank_ < choice_)) {
+        if ((i < half) == (rank_ < partner)) {
             bool for_good = at->second.times + 1 >= depth_;
-            letters.push_back({common[i], {for_good ? kOnloadedForGood : kOnloaded, choice_}});
+            letters.push_back({common[i], {for_good ? kOnloadedForGood : kOnloaded, partner}});
             continue;
         }
-        letters.push_back({common[i], {kOffloaded, choice_}});
+        letters.push_back({common[i], {kOffloaded, partner}});
         auto& words = to_partner.words;
         words.push_back(common[i]);
         words.push_back(base::number(at->second.loads.size()));
@@ -253,7 +198,6 @@ std::vector<Letter> CombiningMaker::divide() {
     }
     to_partner.words[1] = trade.level;
     letters.push_back(std::move(to_partner));
-    return letters;
 }
 
 // Offloads are read first: they add to what a neighbour will send, and an onload for good ends that.
@@ -267,7 +211,7 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
             in_.erase(from);
         }
     for (const Letter& letter : letters) {
-        if (letter.words[0] == kGiven) take_over(std::span(letter.words).subspan(1));
+        if (letter.words[0] == kGiven) take_over(letter.rank, std::span(letter.words).subspan(1));
         if (letter.words[0] != kOnloadedForGood) continue;
         auto from = in_.find(letter.rank);
         COCO_CHECK(from != in_.end(), "an active neighbour is onloaded");
@@ -277,10 +221,13 @@ void CombiningMaker::hear_outcomes(std::span<const Letter> letters) {
 }
 
 // words: the highest level of what the partner gives, then its cargo for our half of the common neighbours.
-void CombiningMaker::take_over(std::span<const std::int32_t> words) {
-    COCO_CHECK(!made_.sends.trades.empty(), "a rank takes over from its partner in a trade");
+void CombiningMaker::take_over(std::int32_t partner, std::span<const std::int32_t> words) {
+    auto same = std::ranges::find_if(made_.sends.trades, [&](const Trade& t) {
+        return t.partner == partner && t.iteration == iteration_;
+    });
+    COCO_CHECK(same != made_.sends.trades.end(), "a rank takes over from its partner in a trade");
     COCO_CHECK(!words.empty(), "a partner tells the level of what it gives");
-    Trade& trade = made_.sends.trades.back();
+    Trade& trade = *same;
     trade.level = 1 + std::max(trade.level, words[0]);
     words = words.subspan(1);
     while (!words.empty()) {

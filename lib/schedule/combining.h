@@ -9,18 +9,17 @@
 // Source: Mirsadeghi, Traeff, Balaji, Afsahi, Exploiting Common Neighborhoods to Optimize MPI Neighborhood
 // Collectives, HiPC 2017: section IV (algorithms 1 and 2). Differences from the paper:
 // - All ranks take part in all rounds and end together, so that no rank has to say that it is done.
-// - A rank that has dropped a friend, or was dropped by it, still hears when that friend is settled. Else it
-//   could wait for the friend for ever.
-// - Among friends with equally many common neighbours a rank prefers the one whose number differs from its
-//   own in lower bits. Both ranks of a pair see this preference alike, so in regular graphs all ranks find a
-//   partner at once. (If the lower rank came first, ranks would pair along long chains, one pair after the
-//   other. In an order without a pattern many ranks would find no partner, and these would be the slowest.)
+// - In place of algorithm 2, a rank chooses several friends at once. Two ranks that choose each other are a
+//   pair, and share the neighbours that both have set aside for the other. An iteration takes three rounds.
+// - Both ranks of a pair weigh it alike: by the common neighbours, a quarter more if one of them chose the
+//   other before. Of equal friends the one comes first whose number differs in lower bits only. So in regular
+//   graphs all ranks find a partner at once.
+// - The longer it takes, the more common neighbours a pair needs: what is left is not worth the rounds.
 // - A neighbour that was onloaded may take part again, up to `depth` times: what a rank carries for its
 //   partners goes on with its own blocks. Depth 1 is the paper's.
-// Why it ends: each iteration pairs at least the two friends that prefer each other most, and takes one
-// neighbour from one of them for good, so there are at most as many iterations as edges. Within an iteration,
-// follow the choices upwards from rank to rank: the last rank on this way was chosen by a lower one and must
-// accept some candidate. So each round makes a pair, or a rank drops a friend.
+// Why it ends: the pair that weighs most is the first choice of both, so each iteration makes a pair, which
+// takes a neighbour from one of the two for good. And ranks with d neighbours each have no friends any more
+// after 15 d / threshold iterations.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -80,7 +79,7 @@ std::int32_t blocks_arriving(const CombinedReceives& receives, bool personal);
 // The number of common neighbours that makes two ranks friends, if the user names none.
 inline constexpr std::int32_t kUsualThreshold = 4;
 
-// Words from or to a rank. In a round at most one letter goes from one rank to another.
+// Words from or to a rank.
 struct Letter {
     std::int32_t rank;
     std::vector<std::int32_t> words;
@@ -101,7 +100,7 @@ class CombiningMaker {
     bool done() const { return stage_ == Stage::done; }
     std::vector<Letter> speak();
     void hear(std::span<const Letter> letters);
-    bool wants_more() const;
+    bool wants_more() const { return !chosen_.empty(); }
     void turn(bool any_wants_more);
     // Requires (both): done().
     std::size_t pairs() const {
@@ -111,9 +110,9 @@ class CombiningMaker {
     Combining take();
 
   private:
-    enum class Stage : std::uint8_t { sources, choices, states, outcomes, done };
-    enum class State : std::uint8_t { looking, paired, terminal };
-    static constexpr std::int32_t kNobody = -1;
+    enum class Stage : std::uint8_t { sources, choices, outcomes, done };
+    static constexpr std::size_t kMostChoices = 3;       // in an iteration
+    static constexpr std::int32_t kEasyIterations = 15;  // after each so many, pairs need `threshold` more
 
     // An active neighbour: one to which this rank still sends by itself.
     struct Outgoing {
@@ -122,31 +121,21 @@ class CombiningMaker {
         std::int32_t times = 0;             // how often it was onloaded
         std::int32_t level = 0;             // the level of its cargo
     };
-    struct Friend {
-        std::int32_t common;  // the number of common neighbours
-        bool candidate = true, settled = false;
-        std::int32_t choice = kNobody;  // whom this friend chose in the last round
-    };
-
-    std::vector<Letter> tell_friends(std::int32_t word) const;
-    void find_friends();
+    // How many common neighbours a pair needs now.
+    std::int32_t needed() const { return threshold_ * (1 + iteration_ / kEasyIterations); }
     void choose();
-    bool counts_for_more(std::int32_t a, std::int32_t b) const;
-    std::int32_t best_candidate() const;
-    std::int32_t lower_one_that_chose_me() const;
-    std::vector<Letter> divide();
     void hear_choices(std::span<const Letter> letters);
+    void divide(std::int32_t partner, std::span<const std::int32_t> common, std::vector<Letter>& letters);
     void hear_outcomes(std::span<const Letter> letters);
-    void take_over(std::span<const std::int32_t> words);
+    void take_over(std::int32_t partner, std::span<const std::int32_t> words);
 
     const std::int32_t rank_, threshold_, depth_;
     std::map<std::int32_t, Outgoing> out_;
     std::map<std::int32_t, std::vector<Load>> in_;  // by active incoming neighbour, what it will send here
-    std::map<std::int32_t, Friend> friends_;
+    // By friend: the neighbours to share with it; each with one friend.
+    std::map<std::int32_t, std::vector<std::int32_t>> chosen_;
+    std::vector<bool> wished_;  // by rank: this rank chose it in the last iteration, or it chose this rank
     Stage stage_ = Stage::sources;
-    State state_ = State::terminal;
-    bool settled_now_ = false;
-    std::int32_t choice_ = kNobody;
     std::int32_t iteration_ = 0;
     Combining made_;
 };
