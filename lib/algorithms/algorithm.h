@@ -52,7 +52,17 @@ struct Parameters {
     std::int32_t width = 8;  // width=: how many ranks copy for one another; 1 or more
     friend bool operator==(const Parameters&, const Parameters&) = default;
 };
-enum class Parameter : std::uint8_t { segment, radix, leaders, inner, route, threshold, depth, window, width };
+enum class Parameter : std::uint8_t {
+    segment,
+    radix,
+    leaders,
+    inner,
+    route,
+    threshold,
+    depth,
+    window,
+    width
+};
 using ParameterSet = std::uint32_t;
 constexpr ParameterSet set_of(Parameter p) { return ParameterSet{1} << static_cast<int>(p); }
 // The text that a user would write for these parameters, without defaults: ":bruck,radix=4", or nothing.

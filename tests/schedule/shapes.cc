@@ -63,6 +63,7 @@ std::vector<algorithms::Parameters> all_parameters(const algorithms::Algorithm& 
     spread(Parameter::leaders, std::initializer_list<std::int32_t>{0, 1, 2},
            &algorithms::Parameters::leaders);
     spread(Parameter::window, std::initializer_list<std::int32_t>{0, 1, 2}, &algorithms::Parameters::window);
+    spread(Parameter::width, std::initializer_list<std::int32_t>{1, 3, 8}, &algorithms::Parameters::width);
     spread(Parameter::inner,
            std::initializer_list<Inner>{Inner::pairwise, Inner::bruck, Inner::multinode_morton},
            &algorithms::Parameters::inner);

@@ -102,6 +102,8 @@ TEST_CASE("choices", "[policy]") {
     CHECK(error("morton", Collective::bcast) ==
           "morton does not serve bcast: must be one of mpi, eager, direct, segmented, leader");
     CHECK(error("eager:segment=1", Collective::bcast) == "parameter 'segment=1': eager takes none");
+    CHECK(error("tiled:width=0", Collective::alltoall) ==
+          "parameter 'width=0': must be a number from 1 to 1048576");
     CHECK(error("mpi:", Collective::bcast) == "parameter '': mpi takes none");
     CHECK(error("segmented:radix=4", Collective::bcast) ==
           "parameter 'radix=4': must be segment=BYTES for segmented");

@@ -37,7 +37,7 @@ TEST_CASE("every row can be found by its name, and is whole", "[registry]") {
         CHECK(row.make_schedule != nullptr);
         if (row.segmented) CHECK(serves(row, Collective::bcast));
     }
-    for (auto promised : {"naive", "morton", "numa_morton", "tiled", "push", "eager", "direct", "segmented", "bruck",
+    for (auto promised : {"naive", "morton", "numa_morton", "tiled", "eager", "direct", "segmented", "bruck",
                           "multinode_morton", "leader", "multileader", "node_aware", "split"})
         CHECK(names.count(promised) == 1);
 }
