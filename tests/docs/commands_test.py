@@ -42,6 +42,7 @@ NOT_RUN = {
     r"git (tag|push)\b": "makes a release",
     r"docker\b": "needs a daemon and images",
     r"(name=\$\()?scripts/cluster\b": "needs root's rights; the suite cluster does it",
+    r"bench/cache/run\b": "takes minutes",
     r"bench/simulate/run (?!--list)": "takes minutes to hours; --check is a test of its own",
     r"python3 bench/programs\.py\b": "takes half an hour; the suite programs runs them once",
 }
