@@ -114,7 +114,11 @@ void run_rank(World& world, std::int32_t rank, const schedule::Schedule& steps,
 }  // namespace
 
 std::string no_counters(std::int32_t ranks) {
-    if (ranks > sysconf(_SC_NPROCESSORS_ONLN)) return "this machine has fewer CPUs than ranks";
+    cpu_set_t usable;
+    CPU_ZERO(&usable);
+    sched_getaffinity(0, sizeof usable, &usable);
+    for (std::int32_t rank = 0; rank < ranks; ++rank)
+        if (!CPU_ISSET(index(rank), &usable)) return "CPU " + std::to_string(rank) + " is not to be had";
     const Events* events = events_here();
     if (events == nullptr) return "the events of this processor are not known";
     const int counter = open_counter(events->missed[1]);

@@ -113,7 +113,7 @@ void print_head(const Asked& asked) {
                     static_cast<int>(level.ways), level.shared ? "domain" : "core");
     std::printf(
         "# Misses of a rank. lost: of them, because another core had written the line; random: all\n"
-        "# misses, in random turns; formula: the paper's; counted: on this machine\n#%31s",
+        "# misses, in random turns and places; formula: the paper's; counted: on this machine\n#%31s",
         "bytes");
     for (const char* name : {"L1", "L2"})
         std::printf(" %9s %9s %9s %9s %9s", name, "lost", "random", "formula", "counted");

@@ -48,8 +48,8 @@ const std::vector<Machine>& machines() {
 }
 
 std::string wrong(const Machine& machine) {
-    if (machine.line_bytes < 8 || !std::has_single_bit(machine.line_bytes))
-        return "a line has a power of two of bytes, 8 or more";
+    if (machine.line_bytes < 8 || machine.line_bytes > 4096 || !std::has_single_bit(machine.line_bytes))
+        return "a line has a power of two of bytes, 8 to 4096";
     for (const Level& level : machine.levels) {
         if (level.ways == 0 || level.bytes < level.ways * machine.line_bytes)
             return "a cache of " + std::to_string(level.bytes) + " bytes is smaller than its " +

@@ -116,7 +116,7 @@ TEST_CASE("machines that cannot be are told in a line", "[cache]") {
     machine.levels[1] = {512, 16};
     CHECK(wrong(machine) == "a cache of 512 bytes is smaller than its 16 ways of a line each");
     machine.line_bytes = 48;
-    CHECK(wrong(machine) == "a line has a power of two of bytes, 8 or more");
+    CHECK(wrong(machine) == "a line has a power of two of bytes, 8 to 4096");
 }
 
 }  // namespace coco::cache
