@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Source:     Mirsadeghi, Traeff, Balaji, Afsahi 2017, algorithm 3. The pattern (algorithms 1 and 2) is
-//             made by schedule/combining.h. Beyond the paper, a neighbour may be shared `depth` times.
+// Source:     Mirsadeghi, Traeff, Balaji, Afsahi 2017, algorithm 3. The pattern (algorithm 1) is made
+//             by schedule/combining.h. Beyond the paper, a neighbour may be shared `depth` times.
 // Idea:       Two ranks with at least `threshold` neighbours in common on other nodes each give the other
 //             what they owe half of these, and send to the other half for both: k / 2 + 1 messages instead
 //             of k. How, and why in levels: docs/neighbors.md. Edges within a node go as in eager,

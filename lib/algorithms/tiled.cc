@@ -10,7 +10,7 @@
 // Steps:      per rank P copies, 2 raises, about 2 (width + P / width) waits
 // Bytes:      per rank P blocks
 // Scratch:    none
-// Good for:   blocks below a cache line on 16 and more ranks; an allgather of any size with width=1
+// Good for:   blocks below a cache line on 16 and more ranks of one domain
 #include <algorithm>
 #include <vector>
 

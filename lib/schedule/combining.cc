@@ -141,7 +141,7 @@ void CombiningMaker::choose() {
         for (std::int32_t source : outgoing.sources) ++common[base::index(source)];
     }
     common[base::index(rank_)] = 0;
-    // A strict order of friends. Both ranks of a pair give the pair the same weight.
+    // A strict order of friends. As a first choice both ranks of a pair give it the same weight.
     auto weight = [&](std::int32_t other) {
         auto at = base::index(other);
         return std::pair(common[at] * (wished_[at] ? 5 : 4), -(rank_ ^ other));

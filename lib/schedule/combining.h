@@ -7,13 +7,13 @@
 // one object for each rank.
 //
 // Source: Mirsadeghi, Traeff, Balaji, Afsahi, Exploiting Common Neighborhoods to Optimize MPI Neighborhood
-// Collectives, HiPC 2017: section IV (algorithms 1 and 2). Differences from the paper:
+// Collectives, HiPC 2017: section IV (algorithm 1). Differences from the paper:
 // - All ranks take part in all rounds and end together, so that no rank has to say that it is done.
 // - In place of algorithm 2, a rank chooses several friends at once. Two ranks that choose each other are a
 //   pair, and share the neighbours that both have set aside for the other. An iteration takes three rounds.
-// - Both ranks of a pair weigh it alike: by the common neighbours, a quarter more if one of them chose the
-//   other before. Of equal friends the one comes first whose number differs in lower bits only. So in regular
-//   graphs all ranks find a partner at once.
+// - Both ranks of a pair weigh it alike as a first choice: by the common neighbours, a quarter more if one of
+//   them chose the other before. Of equal friends the one comes first whose number differs in lower bits
+//   only. So in regular graphs all ranks find a partner at once.
 // - The longer it takes, the more common neighbours a pair needs: what is left is not worth the rounds.
 // - A neighbour that was onloaded may take part again, up to `depth` times: what a rank carries for its
 //   partners goes on with its own blocks. Depth 1 is the paper's.
