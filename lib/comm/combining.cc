@@ -41,19 +41,13 @@ struct Post {
     }
 };
 
-bool anybody(const Comm& comm, bool wants_more) {
-    std::uint64_t content = !wants_more, all_content = 0;
-    mpi::lib().Allreduce(&content, &all_content, 1, mpi::lib().int64, mpi::lib().min, comm.handle);
-    return !all_content;
-}
-
 // Takes the maker through its rounds. Requires: all ranks of the communicator call it in the same call.
 schedule::Combining make_by_letters(const Comm& comm, schedule::CombiningMaker maker) {
     const std::uint64_t begin_ns = os::now_ns();
     Post post;
     while (!maker.done()) {
         maker.hear(post.exchange(comm, maker.speak()));
-        maker.turn(anybody(comm, maker.wants_more()));
+        maker.turn(!mpi::on_all_ranks(comm.handle, !maker.wants_more()));
     }
     COCO_LOG(info, "combining: pattern of " << comm.ranks << " ranks made in " << post.rounds << " rounds, "
                                             << (os::now_ns() - begin_ns) / 1000 << " us; sent "
